@@ -1,0 +1,165 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { inTransaction } from '../postgres/database.ts'
+import type { Caller } from './caller.ts'
+import { findReach } from './caller.ts'
+import { findIdempotentAnswer, readIdempotencyKey, storeIdempotentAnswer } from './idempotency.ts'
+import { parseListing } from './listing.ts'
+import { Problem } from './problem.ts'
+import type { Outcome, Route, RouteRequest } from './route.ts'
+import { permissionOf } from './route.ts'
+import { buildFastifySchema } from './schema.ts'
+import type { Shell } from './shell.ts'
+import { checkValidation } from './validation.ts'
+
+/** Fastify writes `:id` where the declarations write `{id}`. */
+function toFastifyPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** Mounts the routes of one feature. Everything a request goes through, in order, is `serveRequest` below. */
+export function mountRoutes<Deps>(server: FastifyInstance, shell: Shell, routes: readonly Route<Deps>[], deps: Deps) {
+  for (const route of routes) {
+    server.route({
+      method: route.method,
+      url: toFastifyPath(route.path),
+      schema: buildFastifySchema(route),
+      attachValidation: true,
+      config: { route },
+      // 401 and 403 come before the body is read (D4).
+      onRequest: (request, reply) => checkCaller(shell, route, request, reply),
+      handler: (request, reply) => serveRequest({ shell, route, deps }, request, reply),
+    })
+  }
+}
+
+async function checkCaller(shell: Shell, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
+  await shell.limitAddress(route, request, reply)
+  if (route.access === 'public') return
+  const caller = await shell.authenticate(request.headers.authorization)
+  if (!caller) {
+    throw new Problem('unauthenticated', 'Send a valid, unexpired token: Authorization: Bearer <token>.', {
+      headers: { 'www-authenticate': 'Bearer' },
+    })
+  }
+  request.caller = caller
+  await shell.limitCaller(caller, reply)
+  if (route.access === 'caller') return
+  const permission = permissionOf(route)
+  if (findReach(caller, permission) === 'nowhere')
+    throw new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
+}
+
+type Mounted<Deps> = { shell: Shell; route: Route<Deps>; deps: Deps }
+
+/** One request, from the checked caller to the answer: a read on the pool, a change in one transaction with its event. */
+async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
+  const { shell, route } = mounted
+  const isChange = route.method !== 'GET' && route.transaction !== false
+  const answer = isChange
+    ? await inTransaction(shell.db, (tx) => performChange(mounted, request, tx))
+    : await performRead(mounted, request)
+  if (isChange) shell.afterCommit()
+  return sendAnswer(route, reply, answer)
+}
+
+/** What goes over the wire; also what an idempotency key keeps. */
+interface Answer {
+  body: unknown
+  location: string | undefined
+  headers: Record<string, string>
+}
+
+async function performRead<Deps>(mounted: Mounted<Deps>, request: FastifyRequest): Promise<Answer> {
+  const { shell, route, deps } = mounted
+  const routeRequest = buildRouteRequest(shell, request, shell.db)
+  const outcome = await handleChecked(route, deps, request, routeRequest)
+  await shell.recordRead({ route, outcome, request: routeRequest })
+  return buildAnswer(route, outcome)
+}
+
+async function performChange<Deps>(
+  mounted: Mounted<Deps>,
+  request: FastifyRequest,
+  tx: RouteRequest<unknown, unknown, unknown, unknown>['db'],
+): Promise<Answer> {
+  const { shell, route, deps } = mounted
+  const routeRequest = buildRouteRequest(shell, request, tx)
+  const key = route.method === 'POST' ? readIdempotencyKey(request, route) : undefined
+  if (key) {
+    const earlier = await findIdempotentAnswer(tx, key, routeRequest.now)
+    if (earlier) return { ...buildReplay(route, earlier.body), location: earlier.location }
+  }
+  const outcome = await handleChecked(route, deps, request, routeRequest)
+  await shell.recordChange({ route, outcome, request: routeRequest })
+  const answer = buildAnswer(route, outcome)
+  if (key) await storeIdempotentAnswer(tx, key, { body: hideShownOnce(route, answer.body), location: answer.location })
+  return answer
+}
+
+/** 404 before 422 before 409 (D4): load, then validate, then operate. */
+async function handleChecked<Deps>(
+  route: Route<Deps>,
+  deps: Deps,
+  request: FastifyRequest,
+  routeRequest: RouteRequest<unknown, unknown, unknown, unknown>,
+): Promise<Outcome<unknown>> {
+  checkValidation(request, 'params')
+  const target = await route.load(deps, { ...routeRequest, target: undefined })
+  checkValidation(request, 'rest')
+  const listing = route.list ? parseListing(request.query as Record<string, unknown>, route.list) : routeRequest.listing
+  return route.handle(deps, { ...routeRequest, target, listing })
+}
+
+function buildRouteRequest(
+  shell: Shell,
+  request: FastifyRequest,
+  db: RouteRequest<unknown, unknown, unknown, unknown>['db'],
+): RouteRequest<unknown, unknown, unknown, unknown> {
+  return {
+    params: request.params,
+    query: request.query,
+    body: request.body,
+    target: undefined,
+    get caller(): Caller {
+      if (!request.caller) throw new Error('a public route asked for its caller')
+      return request.caller
+    },
+    db,
+    now: new Date(shell.clock.now()),
+    get listing(): never {
+      throw new Error('the route declares no list')
+    },
+    requestId: request.id,
+    address: request.ip,
+    headers: request.headers,
+    rawBody: request.rawBody ?? Buffer.alloc(0),
+  }
+}
+
+function buildAnswer(route: Route<never>, outcome: Outcome<unknown>): Answer {
+  const { data, message, pagination, location, headers } = outcome
+  const body = route.bare ? data : { data, message, ...(pagination && { pagination }) }
+  return { body, location, headers: headers ?? {} }
+}
+
+type Enveloped = { data: Record<string, unknown>; message: string }
+
+function hideShownOnce(route: Route<never>, body: unknown): unknown {
+  if (!route.shownOnce) return body
+  const { data, ...rest } = body as Enveloped
+  return { ...rest, data: { ...data, [route.shownOnce]: null } }
+}
+
+function buildReplay(route: Route<never>, body: unknown): { body: unknown; headers: Record<string, string> } {
+  const headers = { 'idempotency-replayed': 'true' }
+  if (!route.shownOnce) return { body, headers }
+  const message = `Already done under this Idempotency-Key. The ${route.shownOnce} was shown in the first answer only; rotate it if it is lost.`
+  return { body: { ...(body as Enveloped), message }, headers }
+}
+
+function sendAnswer(route: Route<never>, reply: FastifyReply, answer: Answer) {
+  for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
+  if (answer.location) reply.header('location', answer.location)
+  return reply.code(route.status ?? 200).send(answer.body)
+}
+

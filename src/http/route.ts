@@ -1,0 +1,144 @@
+import type { Static, TSchema } from 'typebox'
+import type { AccountId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Caller } from './caller.ts'
+import type { ListFields, Listing } from './listing.ts'
+
+/** Whether the events of a route have an owning account, resolved when they are recorded (contract, Event). */
+export type AccountScope = 'account' | 'none'
+
+/** One resource that an operation changed. The shell writes one event for each (D70a). */
+export interface Changed {
+  /** The `document_id` of the resource; null when the operation has no single one (a list). */
+  id: string | null
+  /** Its owner. Ignored when the route's scope is `none`; null for a purge. */
+  account: AccountId | null
+}
+
+/** What an operation hands back to the shell. */
+export interface Outcome<Data> {
+  data: Data
+  message: string
+  /** The resources that changed. A route that changes something and leaves this out emits nothing. */
+  changed?: Changed[]
+  /** Set by list routes. */
+  pagination?: { page_size: number; next_cursor: string | null; total?: number }
+  /** The path of what was created; becomes the `Location` header of a 201. */
+  location?: string
+  headers?: Record<string, string>
+  /** More for the audit entry. Never a secret. */
+  audit?: Record<string, unknown>
+}
+
+/** A request as an operation sees it: read, checked, and inside its transaction. */
+export interface RouteRequest<Params, Query, Body, Target> {
+  params: Params
+  query: Query
+  body: Body
+  /** What `load` found. */
+  target: Target
+  /** Who asks. Routes with `access: 'public'` have none; `caller` then throws. */
+  caller: Caller
+  /** The transaction of the change; for a GET, or with `transaction: false`, the pool. */
+  db: Database
+  /** The instant of the request. The same for everything the request writes. */
+  now: Date
+  /** Filters, sort and page of a list route (D5). */
+  listing: Listing
+  requestId: string
+  address: string
+  headers: Record<string, string | string[] | undefined>
+  /** The body as it came, for signatures. */
+  rawBody: Buffer
+}
+
+/** What a route says about itself, once (D9). Permission, event type, OpenAPI operation and audit entry all come from it. */
+export interface RouteDeclaration {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With parameters in braces: `/api/v3/contract/contract/{id}`. */
+  path: string
+  /** The noun: `webhook`, `webhook-event`. */
+  resource: string
+  /** The verb: `create`, `find-all`, `rotate-secret`. */
+  action: string
+  accountScope: AccountScope
+  /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
+  access?: 'permission' | 'caller' | 'public'
+  /**
+   * `shell` (the default): the shell records the event of each changed resource. `operation`: the operation records it
+   * (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
+   */
+  event?: 'shell' | 'operation' | 'none'
+  /** `false` when the operation keeps what it wrote although it refuses (a failed sign-in). */
+  transaction?: boolean
+  /** The status of a success. 200 unless said. */
+  status?: 200 | 201 | 202
+  /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
+  bare?: boolean
+  /** The strict limit of D8: sign-in, exchange, refresh, handshake. */
+  strictRateLimit?: boolean
+  summary: string
+  description?: string
+  params?: TSchema
+  query?: TSchema
+  body?: TSchema
+  /** The shape of `data`; of one row for a list. */
+  data: TSchema
+  /** Makes this a list route: its fields, for filters and sort. */
+  list?: ListFields
+  /** The member of `data` that is shown once; an idempotent replay says null instead (D7). */
+  shownOnce?: string
+}
+
+type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
+
+type RequestOf<Declaration extends RouteDeclaration, Target> = RouteRequest<
+  StaticOf<Declaration['params']>,
+  StaticOf<Declaration['query']>,
+  StaticOf<Declaration['body']>,
+  Target
+>
+
+type DataOf<Declaration extends RouteDeclaration> = Declaration extends { list: ListFields }
+  ? Static<Declaration['data']>[]
+  : Static<Declaration['data']>
+
+/** A declaration with what it does. `Deps` is what its operations use, given by the app. */
+export interface Route<Deps> extends RouteDeclaration {
+  /** Finds what the path names, before the body is judged (404 comes before 422, D4). */
+  load: (deps: Deps, request: RouteRequest<unknown, unknown, unknown, undefined>) => Promise<unknown>
+  handle: (deps: Deps, request: RouteRequest<unknown, unknown, unknown, unknown>) => Promise<Outcome<unknown>>
+}
+
+/** The routes of one feature. */
+export type Routes<Deps> = readonly Route<Deps>[]
+
+/**
+ * Declares one v3 route. `load` finds what the path names and throws not-found; `handle` makes one call of an operation.
+ * The types of params, query, body and data follow from the schemas.
+ */
+export function defineRoute<Deps, const Declaration extends RouteDeclaration, Target = undefined>(
+  declaration: Declaration,
+  behaviour: {
+    load?: (deps: Deps, request: RequestOf<Declaration, undefined>) => Promise<Target>
+    handle: (deps: Deps, request: RequestOf<Declaration, Target>) => Promise<Outcome<DataOf<Declaration>>>
+  },
+): Route<Deps> {
+  const route = { ...declaration, ...behaviour, load: behaviour.load ?? (async () => undefined) }
+  return route as unknown as Route<Deps>
+}
+
+/** `webhook:create` */
+export function permissionOf(route: Pick<RouteDeclaration, 'resource' | 'action'>): string {
+  return `${route.resource}:${route.action}`
+}
+
+/** `webhook.create` */
+export function eventNameOf(route: Pick<RouteDeclaration, 'resource' | 'action'>): string {
+  return `${route.resource}.${route.action}`
+}
+
+/** `webhookRotateSecret` */
+export function operationIdOf(route: Pick<RouteDeclaration, 'resource' | 'action'>): string {
+  return `${route.resource}-${route.action}`.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+}

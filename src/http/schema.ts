@@ -1,0 +1,89 @@
+import { type TSchema, Type } from 'typebox'
+import { buildListQuery } from './listing.ts'
+import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
+
+/** A UUID in lower case (D2). */
+export const UuidSchema = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A UUID in lower case.',
+})
+
+/** An instant: ISO 8601 UTC with milliseconds (D2). */
+export const TimestampSchema = Type.String({ format: 'date-time', description: 'ISO 8601, UTC, milliseconds.' })
+
+/** `schema`, or null. */
+export function nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()])
+}
+
+/** The path parameter of routes on one row. */
+export const IdParams = Type.Object({ id: UuidSchema })
+
+/** The shape of every error (D4, RFC 9457). */
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ format: 'uri', description: 'The page of this error.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.String({ description: 'Stable; what programs decide on.' }),
+    detail: Type.String({ description: 'A sentence a person can act on.' }),
+    request_id: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
+    ),
+  },
+  { $id: 'Problem', title: 'Problem' },
+)
+
+const PaginationSchema = Type.Object({
+  page_size: Type.Integer(),
+  next_cursor: nullable(Type.String({ description: 'Opaque; null on the last page.' })),
+  total: Type.Optional(Type.Integer({ description: 'Only with count=true.' })),
+})
+
+function buildSuccessSchema(route: RouteDeclaration): TSchema {
+  if (route.bare) return route.data
+  const message = Type.String()
+  if (route.list) return Type.Object({ data: Type.Array(route.data), message, pagination: PaginationSchema })
+  return Type.Object({ data: route.data, message })
+}
+
+/** Which problems a route may answer; each is described by the same schema. */
+function listProblemStatuses(route: RouteDeclaration): number[] {
+  const statuses = [429, 500, 503]
+  if (route.access !== 'public') statuses.push(401)
+  if (route.access === undefined || route.access === 'permission') statuses.push(403)
+  if (route.params) statuses.push(404)
+  if (route.body || route.list) statuses.push(422)
+  if (route.body) statuses.push(400, 413, 415)
+  if (route.method !== 'GET') statuses.push(409)
+  return statuses.sort()
+}
+
+/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (D9). */
+export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
+  const problems = listProblemStatuses(route).map((status) => [
+    status,
+    {
+      description: 'Problem',
+      content: { 'application/problem+json': { schema: { $ref: 'Problem#' } } },
+    },
+  ])
+  const isPublic = route.access === 'public'
+  const permission = route.access === undefined || route.access === 'permission' ? permissionOf(route) : undefined
+  return {
+    operationId: operationIdOf(route),
+    tags: [route.path.split('/')[3] ?? 'service'],
+    summary: route.summary,
+    description: [route.description, permission && `Needs the permission \`${permission}\`.`].filter(Boolean).join('\n\n'),
+    ...(permission && { 'x-permission': permission }),
+    security: isPublic ? [] : [{ bearer: [] }],
+    ...(route.params && { params: route.params }),
+    ...(route.list ? { querystring: buildListQuery(route.list, route.query) } : route.query && { querystring: route.query }),
+    ...(route.body && { body: route.body }),
+    response: {
+      [route.status ?? 200]: { description: 'Success', ...buildSuccessSchema(route) },
+      ...Object.fromEntries(problems),
+    },
+  }
+}

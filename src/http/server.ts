@@ -1,0 +1,161 @@
+import formbody from '@fastify/formbody'
+import helmet from '@fastify/helmet'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { IdMaker } from '../id.ts'
+import { isDatabaseUnavailable } from '../postgres/database.ts'
+import { PROBLEMS, Problem } from './problem.ts'
+import { ProblemSchema } from './schema.ts'
+import { compileValidator } from './validation.ts'
+
+/** 1 MiB (D4). */
+export const BODY_LIMIT_BYTES = 1_048_576
+
+const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
+
+export interface ServerOptions {
+  logger: Logger
+  clock: Clock
+  ids: IdMaker
+  trustProxy: boolean
+  /** What the service calls itself; asked late, since the port may be chosen at start. */
+  baseUrl: () => string
+}
+
+/** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
+export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { logger, clock, ids, trustProxy, baseUrl } = options
+  const server = Fastify({
+    loggerInstance: logger as never,
+    disableRequestLogging: true,
+    bodyLimit: BODY_LIMIT_BYTES,
+    trustProxy,
+    requestTimeout: 30_000,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 256 },
+    exposeHeadRoutes: false,
+    genReqId: (raw) => {
+      const given = raw.headers['x-request-id']
+      return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
+    },
+  })
+  server.setValidatorCompiler(compileValidator as never)
+  server.addSchema(ProblemSchema)
+  const known = collectPaths(server)
+  await server.register(helmet, { contentSecurityPolicy: false, crossOriginResourcePolicy: false })
+  await server.register(formbody)
+  keepRawBody(server)
+  const startedAt = new WeakMap<FastifyRequest, number>()
+  server.addHook('onRequest', async (request, reply) => {
+    startedAt.set(request, clock.now())
+    reply.header('x-request-id', request.id)
+  })
+  server.addHook('onResponse', async (request, reply) => {
+    logRequest(request, reply, clock.now() - (startedAt.get(request) ?? clock.now()))
+  })
+  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
+  server.setNotFoundHandler((request, reply) => sendProblem(findRouteProblem(known, request), request, reply, baseUrl()))
+  return server
+}
+
+/** Signatures are over the bytes as they came, so those are kept beside the parsed body. */
+function keepRawBody(server: FastifyInstance): void {
+  server.removeContentTypeParser('application/json')
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    request.rawBody = body as Buffer
+    if (body.length === 0) return done(null, undefined)
+    try {
+      // Fatal decoding: bytes that are no UTF-8 are no JSON either, and a stray one must not become U+FFFD silently.
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(body as Buffer)
+      done(null, JSON.parse(text, dropPrototypeKey))
+    } catch {
+      done(new Problem('malformed_request', 'The body is not valid JSON in UTF-8. Check quotes, commas and braces.'))
+    }
+  })
+}
+
+/** A member named `__proto__` stays an unknown member that validation refuses; it never becomes a prototype. */
+function dropPrototypeKey(this: unknown, key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new SyntaxError('__proto__ is not a member name')
+  return value
+}
+
+type KnownPath = { method: string; pattern: RegExp }
+
+/** Remembers which paths take which methods, so that a wrong method is told from a wrong path. */
+function collectPaths(server: FastifyInstance): KnownPath[] {
+  const known: KnownPath[] = []
+  server.addHook('onRoute', ({ method, url }) => {
+    const pattern = new RegExp(`^${url.replace(/[.+?^$()[\]\\]/g, '\\$&').replace(/:\w+/g, '[^/]+').replace(/\*/g, '.*')}$`)
+    for (const one of [method].flat()) known.push({ method: one, pattern })
+  })
+  return known
+}
+
+function findRouteProblem(known: KnownPath[], request: FastifyRequest): Problem {
+  const path = request.url.split('?')[0] ?? '/'
+  const methods = [...new Set(known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
+  if (methods.length === 0) return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
+  const allow = methods.join(', ')
+  return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })
+}
+
+/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (D4). */
+export function toProblem(error: unknown, request: FastifyRequest): Problem {
+  if (error instanceof Problem) return error
+  const { code, statusCode } = (error ?? {}) as FastifyError
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', 'Send at most 1 MiB.')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
+  if (statusCode === 400) return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
+  if (isDatabaseUnavailable(error)) {
+    request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
+    return new Problem('dependency_unavailable', 'The database does not answer. Nothing was changed; try again.', {
+      headers: { 'retry-after': '5' },
+    })
+  }
+  request.log.error({ err: error }, 'unexpected error')
+  return new Problem('internal_error', 'Something unexpected happened; nothing was changed. Quote the request id to the operator.')
+}
+
+function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply, baseUrl: string) {
+  request.problem = problem
+  for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
+  return reply
+    .code(problem.status)
+    .header('content-type', 'application/problem+json')
+    .serializer((body: unknown) => JSON.stringify(body))
+    .send({
+      type: `${baseUrl}/docs/errors/${problem.code}`,
+      title: PROBLEMS[problem.code].title,
+      status: problem.status,
+      code: problem.code,
+      detail: problem.detail,
+      request_id: request.id,
+      ...(problem.errors && { errors: problem.errors }),
+    })
+}
+
+/** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
+function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
+  const route = request.routeOptions.config.route
+  const line = {
+    request_id: request.id,
+    method: request.method,
+    route: route?.path ?? request.routeOptions.url ?? null,
+    status: reply.statusCode,
+    duration_ms: durationMs,
+    user: request.caller?.userId ?? null,
+    address: request.ip,
+    ...(request.problem && { code: request.problem.code, reason: request.problem.reason }),
+  }
+  if (reply.statusCode >= 500) request.log.error(line, 'request')
+  else request.log.info(line, 'request')
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    problem?: Problem
+  }
+}

@@ -1,0 +1,66 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import pg from 'pg'
+import type { DB } from './tables.generated.ts'
+
+/** The database, or a transaction of it: stores take either. */
+export type Database = Kysely<DB>
+
+/** A connection pool and what closes it. */
+export interface DatabasePool {
+  db: Database
+  /** The pool itself, for the few statements that need one connection of their own (locks, LISTEN). */
+  pool: pg.Pool
+  close(): Promise<void>
+}
+
+// int8 comes as text from the driver. Counts and totals here stay far below 2^53, so numbers serve better.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+/**
+ * Opens a pool on `connectionString`. Connections are made when needed, at most `size`.
+ * A lost idle connection is reported to `onError` and replaced at the next use; it never ends the process.
+ */
+export function openDatabase(options: {
+  connectionString: string
+  size: number
+  applicationName: string
+  onError: (error: Error) => void
+}): DatabasePool {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.size,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: 5000,
+    // A statement that takes longer than this hangs on something; give the connection back with an error.
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 60_000,
+    options: '-c timezone=UTC',
+  })
+  pool.on('error', options.onError)
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
+  return { db, pool, close: () => db.destroy() }
+}
+
+/** Runs `work` in one transaction: commits what it wrote when it returns, nothing when it throws. */
+export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) => Promise<Result>): Promise<Result> {
+  return db.transaction().execute(work)
+}
+
+/** Whether `error` says that the database cannot be reached or is going down, so that the caller may try again. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'string') {
+    return error instanceof Error && /timeout exceeded when trying to connect|Connection terminated/.test(error.message)
+  }
+  // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), and the socket errors of Node.
+  return (
+    /^(08|53|57P0)/.test(code) ||
+    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)
+  )
+}
+
+/** Whether `error` says that the unique constraint or index `name` was broken. */
+export function isUniqueViolation(error: unknown, name: string): boolean {
+  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
+  return code === '23505' && constraint === name
+}
