@@ -1,0 +1,45 @@
+import { checkCommonMembers, checkMember, isObject, isText, parseObject } from './envelope.ts'
+import { type VerificationInput, verifySignature } from './verify-signature.ts'
+
+export { WebhookVerificationError } from './verification-error.ts'
+
+/** What a provisioning target receives (D91): who a user is and whether they are active. Never a role or a permission. */
+export type ProvisioningEnvelope = {
+  readonly id: string
+  readonly type:
+    | 'user.provisioned'
+    | 'user.updated'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deprovisioned'
+    | (string & {})
+  readonly api_version: string
+  readonly created_at: string
+  readonly attempt: number
+  readonly data: {
+    readonly user: {
+      readonly document_id: string
+      readonly email: string
+      readonly name: string | null
+      readonly status: string
+    }
+  }
+}
+
+/**
+ * Verifies a delivery to a provisioning target; signed as a webhook is (D90). Throws `WebhookVerificationError`.
+ * Mind the answer: to provisioning a 4xx is final and a 5xx is retried, unlike webhooks.
+ */
+export async function verifyProvisioning(input: VerificationInput): Promise<ProvisioningEnvelope> {
+  const { text } = await verifySignature(input)
+  const envelope = parseObject(text)
+  checkCommonMembers(envelope)
+  checkMember(isObject(envelope.data), 'data')
+  const user = envelope.data.user
+  checkMember(isObject(user), 'data.user')
+  checkMember(isText(user.document_id), 'data.user.document_id')
+  checkMember(isText(user.email), 'data.user.email')
+  checkMember(user.name === null || typeof user.name === 'string', 'data.user.name')
+  checkMember(isText(user.status), 'data.user.status')
+  return envelope as ProvisioningEnvelope
+}

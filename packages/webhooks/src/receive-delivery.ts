@@ -1,0 +1,114 @@
+import type { Envelope } from './envelope.ts'
+import type { HeadersInput } from './header-value.ts'
+import type { RawBody } from './raw-body.ts'
+import type { SecretInput } from './secret.ts'
+import { type RefusalReason, WebhookVerificationError } from './verification-error.ts'
+import { verifyDelivery } from './verify-delivery.ts'
+import type { SignatureRequirement } from './verify-signature.ts'
+
+/** Bodies over this are refused unless `maxBodyBytes` says otherwise. An envelope is a few hundred bytes. */
+export const DEFAULT_MAX_BODY_BYTES = 65_536
+
+/** What every adapter takes. `Context` is what the framework hands to a handler. */
+export type ReceiveOptions<Context> = {
+  /** `whsec_...`, several of them, or a function of the request where the environment comes with it (workers). */
+  readonly secret: SecretInput | ((context: Context) => SecretInput)
+  /**
+   * Called with each verified delivery that `seen` does not know. When it throws, the framework answers 500 and
+   * Signalbox tries again on its schedule. Answer within 15 seconds: do slow work in a queue of your own.
+   */
+  readonly onDelivery: (envelope: Envelope, context: Context) => unknown
+  /** Whether the event with this id was handled before; if so the answer is 200 and `onDelivery` is not called. */
+  readonly seen?: ((id: string, context: Context) => boolean | Promise<boolean>) | undefined
+  /** Called with the id after `onDelivery` succeeded, to make `seen` true from then on. */
+  readonly remember?: ((id: string, context: Context) => unknown) | undefined
+  /** Told about each request that is refused, for a log line or a metric. */
+  readonly onRefused?: ((error: WebhookVerificationError, context: Context) => unknown) | undefined
+  readonly require?: SignatureRequirement | undefined
+  readonly maxBodyBytes?: number | undefined
+  /** Milliseconds since the Unix epoch; `Date.now` unless a test passes its own. */
+  readonly now?: (() => number) | undefined
+}
+
+/** One request, in the few words all frameworks share. */
+export type IncomingDelivery<Context> = {
+  readonly headers: HeadersInput
+  /** Reads the raw body. What it returns is judged, so an adapter may hand on whatever it finds. */
+  readonly readBody: () => Promise<unknown>
+  readonly context: Context
+}
+
+/** What the adapter answers, as JSON. */
+export type ReceiverAnswer = { readonly status: number; readonly body: Readonly<Record<string, unknown>> }
+
+/** The sender is at fault, or someone else is calling: answered. What is not here is the receiver's own fault: thrown. */
+const STATUS_OF_REFUSAL: Partial<Record<RefusalReason, number>> = {
+  header_missing: 401,
+  header_malformed: 401,
+  timestamp_too_old: 401,
+  timestamp_too_new: 401,
+  signature_mismatch: 401,
+  body_not_json: 400,
+  envelope_malformed: 400,
+  body_too_large: 413,
+}
+
+/**
+ * The one path all adapters share: read, verify, ask `seen`, hand over, remember.
+ * `seen` and `remember` are two calls so that a crash between them repeats a delivery and never loses one. Where a
+ * repeat must have no effect, record the id in the same transaction as the effect.
+ * Throws what `onDelivery` throws, and `WebhookVerificationError` where the receiver itself is set up wrongly (no secret,
+ * a body that was parsed), so that the framework logs it and answers 500.
+ */
+export async function receiveDelivery<Context>(
+  options: ReceiveOptions<Context>,
+  incoming: IncomingDelivery<Context>,
+): Promise<ReceiverAnswer> {
+  const { context } = incoming
+  let envelope: Envelope
+  try {
+    const secret = typeof options.secret === 'function' ? options.secret(context) : options.secret
+    const body = (await incoming.readBody()) as RawBody
+    envelope = await verifyDelivery({
+      headers: incoming.headers,
+      body,
+      secret,
+      require: options.require,
+      now: options.now,
+    })
+  } catch (error) {
+    if (!(error instanceof WebhookVerificationError)) throw error
+    await options.onRefused?.(error, context)
+    const status = STATUS_OF_REFUSAL[error.reason]
+    if (status === undefined) throw error
+    return { status, body: { reason: error.reason, message: error.message } }
+  }
+  if (await options.seen?.(envelope.id, context)) return { status: 200, body: { received: true, duplicate: true } }
+  await options.onDelivery(envelope, context)
+  await options.remember?.(envelope.id, context)
+  return { status: 200, body: { received: true } }
+}
+
+/** Collects a stream of chunks, up to a limit. Throws `body_too_large` without reading on. */
+export async function readChunks(
+  chunks: AsyncIterable<Uint8Array | string>,
+  maxBodyBytes: number = DEFAULT_MAX_BODY_BYTES,
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    const part = typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk
+    length += part.length
+    if (length > maxBodyBytes) {
+      throw new WebhookVerificationError('body_too_large', `The body is over ${maxBodyBytes} bytes.`)
+    }
+    parts.push(part)
+  }
+  const bytes = new Uint8Array(length)
+  let offset = 0
+  for (const part of parts) {
+    bytes.set(part, offset)
+    offset += part.length
+  }
+  return bytes
+}

@@ -1,0 +1,43 @@
+import { decodeBase64 } from './base64.ts'
+import type { SignatureFamily } from './signed-claim.ts'
+import { WebhookVerificationError } from './verification-error.ts'
+
+/** One secret, or several while the receiver moves from one to the next: any of them may have signed. */
+export type SecretInput = string | readonly string[]
+
+/** The HMAC keys of one secret. The families key differently, so a signature of one is never valid for the other. */
+export type SecretKeys = Readonly<Record<SignatureFamily, Uint8Array<ArrayBuffer>>>
+
+/** More secrets than this are refused: each costs up to `MAX_SIGNATURES` HMACs. */
+const MAX_SECRETS = 8
+
+const PREFIX = 'whsec_'
+
+/**
+ * Reads the secrets (D60): `whsec_` and base64 of 24 to 64 bytes (Signalbox makes 32; the bounds are those of the
+ * Standard Webhooks specification). Throws `secret_missing`, `secret_malformed`; no message repeats any of a secret.
+ */
+export function readSecrets(input: SecretInput): readonly SecretKeys[] {
+  const secrets: readonly unknown[] = Array.isArray(input) ? input : [input]
+  if (secrets.length === 0) throw new WebhookVerificationError('secret_missing', 'The list of secrets is empty.')
+  if (secrets.length > MAX_SECRETS) {
+    throw new WebhookVerificationError('secret_malformed', `More than ${MAX_SECRETS} secrets were passed.`)
+  }
+  return secrets.map(readSecret)
+}
+
+function readSecret(secret: unknown): SecretKeys {
+  if (secret === undefined || secret === null || secret === '') {
+    throw new WebhookVerificationError('secret_missing', 'The secret is empty or not set.')
+  }
+  if (typeof secret !== 'string') throw new WebhookVerificationError('secret_malformed', 'The secret is not a string.')
+  if (!secret.startsWith(PREFIX)) {
+    throw new WebhookVerificationError('secret_malformed', `The secret does not begin with "${PREFIX}".`)
+  }
+  const decoded = decodeBase64(secret.slice(PREFIX.length))
+  if (!decoded) throw new WebhookVerificationError('secret_malformed', 'What follows "whsec_" is not base64.')
+  if (decoded.length < 24 || decoded.length > 64) {
+    throw new WebhookVerificationError('secret_malformed', 'The secret is cut short or too long.')
+  }
+  return { 'service-signature': new TextEncoder().encode(secret), 'standard-webhooks': decoded }
+}

@@ -1,0 +1,48 @@
+import { decodeBase64 } from './base64.ts'
+import { findHeaderValue, type HeadersInput } from './header-value.ts'
+import { buildMalformed, MAX_SIGNATURES, parseUnixSeconds, type SignedClaim } from './signed-claim.ts'
+import { WebhookVerificationError } from './verification-error.ts'
+
+export const STANDARD_SIGNATURE_HEADER = 'webhook-signature'
+
+// Printable ASCII without the full stop: the dot separates id, timestamp and body in the signed bytes, so an id that
+// holds one could be cut in two ways.
+const MESSAGE_ID = /^[!-\-/-~]{1,256}$/
+const SIGNATURE_TOKEN = /^(v[0-9]+[a-z]*),([A-Za-z0-9+/=_-]+)$/
+
+/**
+ * Parses the three Standard Webhooks headers (D60). `webhook-signature` holds one or more `<version>,<base64>` separated
+ * by one space; versions other than `v1` are ignored beside a `v1`. Throws `header_missing`, `header_malformed`.
+ */
+export function parseStandardSignature(headers: HeadersInput): SignedClaim {
+  const id = loadHeader(headers, 'webhook-id')
+  const timestamp = loadHeader(headers, 'webhook-timestamp')
+  const signature = loadHeader(headers, STANDARD_SIGNATURE_HEADER)
+  if (!MESSAGE_ID.test(id)) throw buildMalformed('webhook-id', 'is empty, too long, or holds a dot or a space')
+  const timestampSeconds = parseUnixSeconds(timestamp)
+  if (timestampSeconds === undefined) throw buildMalformed('webhook-timestamp', 'is no whole number of seconds')
+  const signatures = parseSignatureTokens(signature)
+  return { family: 'standard-webhooks', timestampSeconds, signedPrefix: `${id}.${timestamp}.`, signatures }
+}
+
+function parseSignatureTokens(header: string): Uint8Array<ArrayBuffer>[] {
+  const signatures: Uint8Array<ArrayBuffer>[] = []
+  for (const token of header.split(' ')) {
+    const match = SIGNATURE_TOKEN.exec(token)
+    if (!match) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'is not of the form v1,<base64>')
+    if (match[1] !== 'v1') continue
+    const bytes = decodeBase64(match[2]!)
+    if (bytes?.length !== 32)
+      throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds a v1 that is not base64 of 32 bytes')
+    signatures.push(bytes)
+  }
+  if (signatures.length === 0) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds no v1 signature')
+  if (signatures.length > MAX_SIGNATURES) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds too many signatures')
+  return signatures
+}
+
+function loadHeader(headers: HeadersInput, name: string): string {
+  const value = findHeaderValue(headers, name)
+  if (value === undefined) throw new WebhookVerificationError('header_missing', `The header ${name} is missing.`)
+  return value
+}

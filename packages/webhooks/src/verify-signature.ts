@@ -1,0 +1,117 @@
+import { findHeaderValue, type HeadersInput } from './header-value.ts'
+import { buildSignedBytes, type RawBody, readRawBody } from './raw-body.ts'
+import { readSecrets, type SecretInput, type SecretKeys } from './secret.ts'
+import { parseServiceSignature, SERVICE_SIGNATURE_HEADER } from './service-signature.ts'
+import type { SignatureFamily, SignedClaim } from './signed-claim.ts'
+import { parseStandardSignature, STANDARD_SIGNATURE_HEADER } from './standard-signature.ts'
+import { WebhookVerificationError } from './verification-error.ts'
+
+/** How far `t` may lie from now, in either direction. 300 is accepted, 301 is not. A constant of the contract. */
+export const TOLERANCE_SECONDS = 300
+
+/**
+ * Which signatures a delivery must have. `either` (the default): at least one family, and every family that is there
+ * must be valid. `both`: both families. A family's name: that one; the other is not looked at.
+ */
+export type SignatureRequirement = 'either' | 'both' | SignatureFamily
+
+export type VerificationInput = {
+  /** The headers of the request, all of them. */
+  readonly headers: HeadersInput
+  /** The body as it arrived; never a parsed object. */
+  readonly body: RawBody
+  /** `whsec_...`, or several while you move from one to the next. */
+  readonly secret: SecretInput
+  readonly require?: SignatureRequirement | undefined
+  /** The time now in milliseconds since the Unix epoch; `Date.now` unless a test passes its own. */
+  readonly now?: (() => number) | undefined
+}
+
+/** A body whose signature is right. */
+export type VerifiedBody = {
+  readonly text: string
+  /** The families that were verified. */
+  readonly families: readonly SignatureFamily[]
+}
+
+/**
+ * Verifies signature and age, and decodes the body. Throws `WebhookVerificationError`.
+ *
+ * Every family that is present must be valid under the same secret (unless `require` names one). "The first that
+ * verifies" would let a forged `webhook-id` ride on a genuine `x-service-signature`. Whoever strips one family's headers
+ * gains nothing: what is left must still be valid, and both are HMAC-SHA256 under the same secret.
+ */
+export async function verifySignature(input: VerificationInput): Promise<VerifiedBody> {
+  const secrets = readSecrets(input.secret)
+  const body = readRawBody(input.body)
+  const claims = readClaims(input.headers, input.require ?? 'either')
+  const nowSeconds = Math.floor((input.now ?? Date.now)() / 1000)
+  for (const claim of claims) checkAge(claim, nowSeconds)
+  if (!(await isSignedByAny(claims, secrets, body))) {
+    const finding = body.length === 0 ? 'The body is empty and no signature matches it.' : 'No signature matches.'
+    throw new WebhookVerificationError('signature_mismatch', finding)
+  }
+  return { text: decodeUtf8(body), families: claims.map((claim) => claim.family) }
+}
+
+function readClaims(headers: HeadersInput, require: SignatureRequirement): readonly SignedClaim[] {
+  const service = findHeaderValue(headers, SERVICE_SIGNATURE_HEADER)
+  const wantsService = require === 'service-signature' || require === 'both'
+  const wantsStandard = require === 'standard-webhooks' || require === 'both'
+  const claims: SignedClaim[] = []
+  if (wantsService && service === undefined) {
+    throw new WebhookVerificationError('header_missing', `The header ${SERVICE_SIGNATURE_HEADER} is missing.`)
+  }
+  if (service !== undefined && require !== 'standard-webhooks') claims.push(parseServiceSignature(service))
+  const isStandardPresent = require === 'either' && findHeaderValue(headers, STANDARD_SIGNATURE_HEADER) !== undefined
+  if (wantsStandard || isStandardPresent) claims.push(parseStandardSignature(headers))
+  if (claims.length > 0) return claims
+  const names = `${SERVICE_SIGNATURE_HEADER} nor ${STANDARD_SIGNATURE_HEADER}`
+  throw new WebhookVerificationError('header_missing', `The request carries neither ${names}.`)
+}
+
+function checkAge(claim: SignedClaim, nowSeconds: number): void {
+  const ageSeconds = nowSeconds - claim.timestampSeconds
+  if (ageSeconds > TOLERANCE_SECONDS) {
+    throw new WebhookVerificationError('timestamp_too_old', `The delivery was signed ${ageSeconds} seconds ago.`)
+  }
+  // Written so that a clock that answers NaN refuses instead of accepting.
+  if (!(ageSeconds >= -TOLERANCE_SECONDS)) {
+    throw new WebhookVerificationError('timestamp_too_new', `The delivery was signed ${-ageSeconds} seconds ahead.`)
+  }
+}
+
+async function isSignedByAny(claims: readonly SignedClaim[], secrets: readonly SecretKeys[], body: Uint8Array) {
+  const signed = claims.map((claim) => ({ claim, bytes: buildSignedBytes(claim.signedPrefix, body) }))
+  for (const keys of secrets) {
+    let isSigned = true
+    for (const { claim, bytes } of signed) {
+      isSigned = isSigned && (await hasSignature(claim, keys[claim.family], bytes))
+    }
+    if (isSigned) return true
+  }
+  return false
+}
+
+/** Whether one of the claim's signatures is right. `subtle.verify` compares in constant time. */
+export async function hasSignature(
+  claim: SignedClaim,
+  key: Uint8Array<ArrayBuffer>,
+  signedBytes: Uint8Array<ArrayBuffer>,
+) {
+  const subtle = globalThis.crypto?.subtle
+  if (!subtle) throw new WebhookVerificationError('crypto_unavailable', 'There is no WebCrypto here.')
+  const hmacKey = await subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  for (const signature of claim.signatures) {
+    if (await subtle.verify('HMAC', hmacKey, signature, signedBytes)) return true
+  }
+  return false
+}
+
+function decodeUtf8(body: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
+  } catch {
+    throw new WebhookVerificationError('body_not_json', 'The body is not UTF-8.')
+  }
+}
