@@ -1,0 +1,100 @@
+import { createSocket } from 'node:dgram'
+import { afterEach, describe, expect, test } from 'vitest'
+import { buildSystemLookup } from './dns.ts'
+
+const TYPE_A = 1
+const TYPE_AAAA = 28
+const NXDOMAIN = 3
+const SERVFAIL = 2
+
+/** What the name server below answers: records, or a response code. */
+type Zone = (name: string, type: number) => Buffer[] | number
+
+const running: { close(): void }[] = []
+afterEach(() => {
+  for (const each of running.splice(0)) each.close()
+})
+
+/** A name server on loopback (RFC 1035), with the questions it was asked. */
+async function startNameServer(zone: Zone) {
+  const asked: string[] = []
+  const socket = createSocket('udp4')
+  running.push(socket)
+  socket.on('message', (query, peer) => {
+    const labels: string[] = []
+    let at = 12
+    for (let length = query[at]!; length > 0; length = query[at]!) {
+      labels.push(query.toString('latin1', at + 1, at + 1 + length))
+      at += 1 + length
+    }
+    const type = query.readUInt16BE(at + 1)
+    const name = labels.join('.').toLowerCase()
+    asked.push(`${type === TYPE_A ? 'A' : 'AAAA'} ${name}`)
+    const answer = zone(name, type)
+    const records = typeof answer === 'number' ? [] : answer
+    const head = Buffer.from(query.subarray(0, 12))
+    head.writeUInt16BE(0x8180 | (typeof answer === 'number' ? answer : 0), 2)
+    head.writeUInt16BE(records.length, 6)
+    head.writeUInt32BE(0, 8)
+    const body = records.map((data) => {
+      const fixed = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length])
+      return Buffer.concat([fixed, data])
+    })
+    socket.send(Buffer.concat([head, query.subarray(12, at + 5), ...body]), peer.port, peer.address)
+  })
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+  return { lookup: buildSystemLookup({ servers: [`127.0.0.1:${socket.address().port}`] }), asked }
+}
+
+const IPV4 = Buffer.from([93, 184, 215, 14])
+const IPV6 = Buffer.from('26064700470000000000000000001111', 'hex')
+
+describe('buildSystemLookup', () => {
+  test('asks DNS for A and AAAA of an absolute name and gives all of both', async () => {
+    const { lookup, asked } = await startNameServer((_name, type) => [type === TYPE_A ? IPV4 : IPV6])
+    expect(await lookup('hooks.example.com.')).toEqual(['93.184.215.14', '2606:4700:4700::1111'])
+    expect(asked.sort()).toEqual(['A hooks.example.com', 'AAAA hooks.example.com'])
+  })
+
+  test('one family is enough, whatever becomes of the other', async () => {
+    const { lookup } = await startNameServer((name, type) =>
+      type === TYPE_AAAA ? (name === 'a.example.com' ? [] : SERVFAIL) : [IPV4],
+    )
+    expect(await lookup('a.example.com.')).toEqual(['93.184.215.14'])
+    expect(await lookup('b.example.com.')).toEqual(['93.184.215.14'])
+  })
+
+  test('an absolute name never meets the hosts file or a search domain', async () => {
+    const { lookup, asked } = await startNameServer(() => NXDOMAIN)
+    await expect(lookup('localhost.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(lookup('redis.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    expect(new Set(asked.map((question) => question.split(' ')[1]))).not.toContain('redis.localdomain')
+    expect(
+      asked.filter((question) => /^A+ redis\b/.test(question)).every((question) => question.endsWith(' redis')),
+    ).toBe(true)
+  })
+
+  test('rejects with the code when there is no address', async () => {
+    const { lookup } = await startNameServer((name) =>
+      name.startsWith('none') ? [] : name.startsWith('dead') ? SERVFAIL : NXDOMAIN,
+    )
+    await expect(lookup('none.example.com.')).rejects.toMatchObject({ code: 'ENODATA' })
+    await expect(lookup('gone.example.com.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(lookup('dead.example.com.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
+  })
+
+  test('questions at one time share an answer; a later one asks again', async () => {
+    const { lookup, asked } = await startNameServer((_name, type) => (type === TYPE_A ? [IPV4] : []))
+    await Promise.all(Array.from({ length: 20 }, () => lookup('hooks.example.com.')))
+    expect(asked).toHaveLength(2)
+    await lookup('hooks.example.com.')
+    expect(asked).toHaveLength(4)
+  })
+
+  test('a name without the root dot is asked of the machine', async () => {
+    const { lookup, asked } = await startNameServer(() => NXDOMAIN)
+    const addresses = await lookup('localhost')
+    expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
+    expect(asked).toEqual([])
+  })
+})

@@ -1,0 +1,103 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Random } from '../random.ts'
+
+/** How far a signature's time may lie from now, either way (contract, Limits). Seconds; the edge itself is taken. */
+export const SIGNATURE_TOLERANCE_SECONDS = 300
+
+const SECRET_PREFIX = 'whsec_'
+const SECRET_BYTES = 32
+
+/** The signature header of the contract. */
+export const SIGNATURE_HEADER = 'x-service-signature'
+
+/** Makes a secret: `whsec_` and the base64 of 32 random bytes (D60). */
+export function createSecret(random: Random): string {
+  return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64')
+}
+
+/**
+ * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (D60).
+ * What the Stripe libraries verify.
+ */
+export function signTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): string {
+  return `t=${timestampSeconds},v1=${hashTimestamped(secret, timestampSeconds, body).toString('hex')}`
+}
+
+function hashTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): Buffer {
+  return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest()
+}
+
+/**
+ * `v1,<base64>`: HMAC-SHA256 over `<id>.<t>.<raw body>`, keyed with the bytes that the base64 after `whsec_` stands for
+ * (Standard Webhooks, section "Signature scheme").
+ */
+export function signStandard(
+  secret: string,
+  message: { id: string; timestampSeconds: number; body: string | Buffer },
+): string {
+  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
+  const hmac = createHmac('sha256', Buffer.from(text, 'base64'))
+  return `v1,${hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body).digest('base64')}`
+}
+
+/** The four signature headers of one attempt (D60). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
+export function buildSignatureHeaders(input: {
+  secret: string
+  eventId: string
+  timestampSeconds: number
+  body: string | Buffer
+}): Record<string, string> {
+  const { secret, eventId, timestampSeconds, body } = input
+  return {
+    [SIGNATURE_HEADER]: signTimestamped(secret, timestampSeconds, body),
+    'webhook-id': eventId,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signStandard(secret, { id: eventId, timestampSeconds, body }),
+  }
+}
+
+/** Why a signature is not taken. For the log; a caller is told only that it is not valid. */
+export type SignatureFault = 'malformed' | 'stale' | 'mismatch'
+
+/**
+ * Verifies an `x-service-signature` header against the raw body (D60, D80), in constant time. Several `v1` parts may stand in one header;
+ * one that fits is enough. Unknown parts are passed over, as receivers of this family do.
+ */
+export function verifyTimestamped(input: {
+  secret: string
+  header: string | undefined
+  body: string | Buffer
+  nowSeconds: number
+}): { ok: true; timestampSeconds: number } | { ok: false; fault: SignatureFault } {
+  const parsed = readSignatureHeader(input.header ?? '')
+  if (parsed === undefined) return { ok: false, fault: 'malformed' }
+  const expected = hashTimestamped(input.secret, parsed.timestampSeconds, input.body)
+  let fits = false
+  for (const signature of parsed.signatures) {
+    if (timingSafeEqual(Buffer.from(signature, 'hex'), expected)) fits = true
+  }
+  if (!fits) return { ok: false, fault: 'mismatch' }
+  // `nowSeconds` may carry a fraction; the whole second is what a signer writes.
+  const ageSeconds = Math.abs(Math.floor(input.nowSeconds) - parsed.timestampSeconds)
+  if (ageSeconds > SIGNATURE_TOLERANCE_SECONDS) return { ok: false, fault: 'stale' }
+  return { ok: true, timestampSeconds: parsed.timestampSeconds }
+}
+
+/** Reads `t=` (once, plain digits) and the `v1=` parts (64 hex digits each). */
+function readSignatureHeader(header: string): { timestampSeconds: number; signatures: string[] } | undefined {
+  let timestamp: string | undefined
+  const signatures: string[] = []
+  for (const part of header.split(',')) {
+    const [name, value = ''] = part.trim().split('=', 2)
+    if (name === 't') {
+      if (timestamp !== undefined || !/^(?:0|[1-9][0-9]{0,14})$/.test(value)) return undefined
+      timestamp = value
+    }
+    if (name === 'v1') {
+      if (!/^[0-9a-fA-F]{64}$/.test(value)) return undefined
+      signatures.push(value)
+    }
+  }
+  if (timestamp === undefined || signatures.length === 0) return undefined
+  return { timestampSeconds: Number(timestamp), signatures }
+}
