@@ -1,0 +1,82 @@
+// go run verify.go <secret> <header> [unix seconds] < body    prints "ok" or the reason
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const toleranceSeconds = 300
+
+var (
+	headerForm    = regexp.MustCompile(`^[a-z][a-z0-9]*=[!-+\--~]+(,[a-z][a-z0-9]*=[!-+\--~]+)*$`)
+	secondsForm   = regexp.MustCompile(`^(0|[1-9][0-9]{0,11})$`)
+	signatureForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// Verify returns "ok" or the reason for refusing. secret is the whole "whsec_..." string, header the value of
+// x-service-signature, rawBody the bytes as they arrived (never re-marshalled JSON), now Unix seconds.
+func Verify(secret, header string, rawBody []byte, now int64) string {
+	if !headerForm.MatchString(header) {
+		return "header_malformed"
+	}
+	var times, signatures []string
+	for _, part := range strings.Split(header, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "t":
+			times = append(times, value)
+		case "v1":
+			signatures = append(signatures, value)
+		}
+	}
+	if len(times) != 1 || !secondsForm.MatchString(times[0]) || len(signatures) == 0 {
+		return "header_malformed"
+	}
+	for _, signature := range signatures {
+		if !signatureForm.MatchString(signature) {
+			return "header_malformed"
+		}
+	}
+
+	signedAt, _ := strconv.ParseInt(times[0], 10, 64)
+	if now-signedAt > toleranceSeconds {
+		return "timestamp_too_old"
+	}
+	if signedAt-now > toleranceSeconds {
+		return "timestamp_too_new"
+	}
+
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(times[0] + "."))
+	mac.Write(rawBody)
+	expected := mac.Sum(nil)
+	for _, signature := range signatures {
+		candidate, _ := hex.DecodeString(signature)
+		if hmac.Equal(candidate, expected) {
+			return "ok"
+		}
+	}
+	return "signature_mismatch"
+}
+
+func main() {
+	now := time.Now().Unix()
+	if len(os.Args) > 3 {
+		now, _ = strconv.ParseInt(os.Args[3], 10, 64)
+	}
+	rawBody, _ := io.ReadAll(os.Stdin)
+	result := Verify(os.Args[1], os.Args[2], rawBody, now)
+	fmt.Println(result)
+	if result != "ok" {
+		os.Exit(1)
+	}
+}

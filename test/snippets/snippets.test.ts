@@ -1,0 +1,98 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { WebhookVerificationError } from '../../packages/webhooks/src/verification-error.ts'
+import { verifySignature } from '../../packages/webhooks/src/verify-signature.ts'
+import { embedSnippets, findEmbedded, readGuideFile } from './embed-snippets.ts'
+import {
+  GUIDE_FOLDER,
+  isRunnable,
+  OFFLINE_ENVIRONMENT,
+  SNIPPET_LANGUAGES,
+  type SnippetLanguage,
+} from './snippet-languages.ts'
+
+type Vector = { name: string; expected: string; secret: string; header: string; body: string; now: number }
+
+const vectors = (JSON.parse(readGuideFile('vectors.json')) as { cases: Vector[] }).cases
+const runnable = SNIPPET_LANGUAGES.filter(isRunnable)
+const missing = SNIPPET_LANGUAGES.filter((language) => !runnable.includes(language)).map((language) => language.name)
+const environment = { ...process.env, ...OFFLINE_ENVIRONMENT }
+
+/** Runs one vector through a snippet: what it printed, and whether its exit code says the same. */
+async function runVector([program, ...args]: readonly [string, ...string[]], vector: Vector): Promise<string> {
+  const given = [...args, vector.secret, vector.header, String(vector.now)]
+  const child = spawn(program, given, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  // A snippet that refuses by the header alone may be gone before it has read the body.
+  child.stdin.on('error', () => undefined).end(vector.body)
+  const printed = Buffer.concat(await child.stdout.toArray())
+    .toString()
+    .trim()
+  const [code] = await exited
+  return code === (printed === 'ok' ? 0 : 1) ? printed : `${printed} with exit code ${code}`
+}
+
+async function runSnippet(language: SnippetLanguage): Promise<Record<string, string>> {
+  const out = await mkdtemp(join(tmpdir(), `signalbox-snippet-${language.name}-`))
+  onTestFinished(() => rm(out, { recursive: true, force: true }))
+  const source = join(GUIDE_FOLDER, language.file)
+  if (language.build) {
+    const [program, ...args] = language.build(source, out)
+    const built = spawnSync(program, args, { env: environment, encoding: 'utf8' })
+    expect(built.status, `${built.stdout}\n${built.stderr}`).toBe(0)
+  }
+  const results: Record<string, string> = {}
+  const waiting = [...vectors]
+  const runWaiting = async () => {
+    for (let vector = waiting.shift(); vector; vector = waiting.shift()) {
+      results[vector.name] = await runVector(language.run(source, out), vector)
+    }
+  }
+  await Promise.all([runWaiting(), runWaiting(), runWaiting()])
+  return results
+}
+
+const expected = Object.fromEntries(vectors.map((vector) => [vector.name, vector.expected]))
+
+describe(`the snippets of the guide (not run on this machine: ${missing.join(', ') || 'none'})`, () => {
+  test.each(runnable.map((language) => [language.name, language] as const))(
+    '%s answers every vector as documented',
+    async (_name, language) => {
+      expect(await runSnippet(language)).toEqual(expected)
+    },
+    120_000,
+  )
+})
+
+describe('the vectors', () => {
+  test('are answered by @signalbox/webhooks in the same way', async () => {
+    for (const { name, header, body, secret, now, expected } of vectors) {
+      const headers = { 'x-service-signature': header }
+      const answer = await verifySignature({ headers, body, secret, now: () => now * 1000 }).then(
+        () => 'ok',
+        (error: WebhookVerificationError) => (error instanceof WebhookVerificationError ? error.reason : String(error)),
+      )
+      // The package knows what a secret looks like and says more than a snippet can.
+      expect(answer, name).toBe(secret.startsWith('whsec_') ? expected : 'secret_malformed')
+    }
+  })
+
+  test('cover every answer, and no name repeats', () => {
+    const answers = new Set(vectors.map((vector) => vector.expected))
+    const reasons = ['header_malformed', 'ok', 'signature_mismatch', 'timestamp_too_new', 'timestamp_too_old']
+    expect([...answers].sort()).toEqual(reasons)
+    expect(new Set(vectors.map((vector) => vector.name)).size).toBe(vectors.length)
+  })
+})
+
+describe('the page', () => {
+  test('embeds every snippet exactly as its file stands; run test/snippets/embed-snippets.ts to renew it', () => {
+    const page = readGuideFile('README.md')
+    expect(findEmbedded(page)).toEqual(SNIPPET_LANGUAGES.map((language) => language.file))
+    expect(page).toBe(embedSnippets(page, readGuideFile))
+  })
+})
