@@ -2,8 +2,12 @@ import { decodeBase64 } from './base64.ts'
 import type { SignatureFamily } from './signed-claim.ts'
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** One secret, or several while the receiver moves from one to the next: any of them may have signed. */
-export type SecretInput = string | readonly string[]
+/**
+ * One secret, or several while the receiver moves from one to the next: any of them may have signed. `undefined` is in
+ * the type so that environment variables can be passed as they are: an unset one in a list is left out, and when none is
+ * set the delivery is refused as `secret_missing`.
+ */
+export type SecretInput = string | undefined | readonly (string | undefined)[]
 
 /** The HMAC keys of one secret. The families key differently, so a signature of one is never valid for the other. */
 export type SecretKeys = Readonly<Record<SignatureFamily, Uint8Array<ArrayBuffer>>>
@@ -18,8 +22,9 @@ const PREFIX = 'whsec_'
  * Standard Webhooks specification). Throws `secret_missing`, `secret_malformed`; no message repeats any of a secret.
  */
 export function readSecrets(input: SecretInput): readonly SecretKeys[] {
-  const secrets: readonly unknown[] = Array.isArray(input) ? input : [input]
-  if (secrets.length === 0) throw new WebhookVerificationError('secret_missing', 'The list of secrets is empty.')
+  const listed: readonly unknown[] = Array.isArray(input) ? input : [input]
+  const secrets = listed.filter((secret) => secret !== undefined && secret !== null && secret !== '')
+  if (secrets.length === 0) throw new WebhookVerificationError('secret_missing', 'The secret is empty or not set.')
   if (secrets.length > MAX_SECRETS) {
     throw new WebhookVerificationError('secret_malformed', `More than ${MAX_SECRETS} secrets were passed.`)
   }
@@ -27,9 +32,6 @@ export function readSecrets(input: SecretInput): readonly SecretKeys[] {
 }
 
 function readSecret(secret: unknown): SecretKeys {
-  if (secret === undefined || secret === null || secret === '') {
-    throw new WebhookVerificationError('secret_missing', 'The secret is empty or not set.')
-  }
   if (typeof secret !== 'string') throw new WebhookVerificationError('secret_malformed', 'The secret is not a string.')
   if (!secret.startsWith(PREFIX)) {
     throw new WebhookVerificationError('secret_malformed', `The secret does not begin with "${PREFIX}".`)

@@ -135,6 +135,7 @@ describe('secrets', () => {
   test('several are accepted while the receiver moves from one to the next, in any order', async () => {
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [OTHER_SECRET, SECRET] })).toBe('ok')
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [SECRET, OTHER_SECRET] })).toBe('ok')
+    expect(await reasonOf({ headers: deliveryHeaders(), secret: [undefined, SECRET] })).toBe('ok')
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [OTHER_SECRET] })).toBe('signature_mismatch')
   })
 
@@ -142,7 +143,8 @@ describe('secrets', () => {
     ['not set', undefined, 'secret_missing'],
     ['empty', '', 'secret_missing'],
     ['an empty list', [], 'secret_missing'],
-    ['an unset one in a list', [SECRET, undefined], 'secret_missing'],
+    ['unset ones only', [undefined, ''], 'secret_missing'],
+    ['a malformed one beside a right one', [SECRET, 'whsec_x'], 'secret_malformed'],
     ['without its prefix', SECRET.slice(6), 'secret_malformed'],
     ['the prefix alone', 'whsec_', 'secret_malformed'],
     ['with a line break', `${SECRET}\n`, 'secret_malformed'],

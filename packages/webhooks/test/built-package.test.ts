@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import chromium from '@sparticuz/chromium'
+import { chromium as launcher } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BODY, deliveryHeaders, EVENT_ID, SECRET, SIGNED_AT } from './delivery-fixture.ts'
+
+const run = promisify(execFile)
+const packageFolder = fileURLToPath(new URL('..', import.meta.url))
+const tsc = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
+const manifest = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8')) as {
+  exports: Record<string, { types: string; default: string }>
+  dependencies?: unknown
+  peerDependencies?: unknown
+}
+const input = { secret: SECRET, body: BODY, headers: deliveryHeaders(), nowMs: SIGNED_AT * 1000 }
+
+/** Runs the compiler; its complaints, empty when there are none. */
+function runTsc(args: string[]): Promise<string> {
+  return run(process.execPath, [tsc, ...args]).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+}
+
+let consumer: string
+let dist: string
+
+// Built into a temporary folder as a consumer would have it: node_modules/@signalbox/webhooks.
+beforeAll(async () => {
+  consumer = await mkdtemp(join(tmpdir(), 'signalbox-webhooks-'))
+  const installed = join(consumer, 'node_modules', '@signalbox', 'webhooks')
+  dist = join(installed, 'dist')
+  await mkdir(dist, { recursive: true })
+  await cp(join(packageFolder, 'package.json'), join(installed, 'package.json'))
+  expect(await runTsc(['-p', join(packageFolder, 'tsconfig.build.json'), '--outDir', dist])).toBe('')
+}, 60_000)
+
+afterAll(() => rm(consumer, { recursive: true, force: true }))
+
+describe('the built package', () => {
+  test('has a file for every export and no dependency', async () => {
+    const built = new Set(await readdir(dist))
+    const wanted = Object.values(manifest.exports).flatMap((entry) => [basename(entry.types), basename(entry.default)])
+    expect(wanted.filter((file) => !built.has(file))).toEqual([])
+    expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined])
+  })
+
+  test('imports nothing but its own files', async () => {
+    for (const file of (await readdir(dist)).filter((name) => name.endsWith('.js'))) {
+      const source = await readFile(join(dist, file), 'utf8')
+      const specifiers = [...source.matchAll(/^(?:import|export)\b[^;=]*?['"]([^'"]+)['"];$/gm)].map(
+        (match) => match[1],
+      )
+      expect(
+        specifiers.filter((specifier) => !/^\.\/[a-z0-9.-]+\.js$/.test(specifier!)),
+        file,
+      ).toEqual([])
+    }
+  })
+
+  test('verifies where there is WebCrypto and nothing of Node', async () => {
+    const names = Object.values(manifest.exports).map((entry) => basename(entry.default, '.js'))
+    const script = fileURLToPath(new URL('./worker-like.mjs', import.meta.url))
+    const flags = ['--experimental-vm-modules', '--no-warnings']
+    const { stdout } = await run(process.execPath, [...flags, script, dist, JSON.stringify({ ...input, names })])
+    expect(JSON.parse(stdout)).toEqual({
+      genuine: true,
+      bytes: true,
+      forged: 'signature_mismatch',
+      loaded: names.map(() => true),
+      bare: 'undefinedundefinedundefined',
+    })
+  })
+
+  test('resolves by its exports in Node, and its types reach the consumer', async () => {
+    await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
+    const program = `import { verifyDelivery } from '@signalbox/webhooks'
+      import { receiveWebhook } from '@signalbox/webhooks/hono'
+      const input = ${JSON.stringify(input)}
+      const envelope = await verifyDelivery({ ...input, now: () => input.nowMs })
+      const id: string = envelope.id
+      // @ts-expect-error an id is no number
+      const wrong: number = envelope.id
+      console.log(id, typeof wrong, typeof receiveWebhook)`
+    const file = join(consumer, 'program.ts')
+    await writeFile(file, program)
+    const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--types', '', '--lib', 'es2023,dom']
+    expect(await runTsc(['--noEmit', '--ignoreConfig', ...options, file])).toBe('')
+    const { stdout } = await run(process.execPath, [file])
+    expect(stdout.trim()).toBe(`${EVENT_ID} string function`)
+  })
+
+  test('verifies in Chromium, loaded as plain modules', async () => {
+    const server = createServer(async (request, response) => {
+      const name = basename(request.url!)
+      response.setHeader('content-type', name === 'page' ? 'text/html' : 'text/javascript')
+      response.end(name === 'page' ? '<!doctype html>' : await readFile(join(dist, name)).catch(() => ''))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const executablePath = process.env.CHROMIUM_PATH ?? (await chromium.executablePath())
+    const browser = await launcher.launch({ executablePath, args: chromium.args, headless: true })
+    try {
+      const page = await browser.newPage()
+      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)
+      const answers = await page.evaluate(`(async (given) => {${CHECK_IN_PAGE}})(${JSON.stringify(input)})`)
+      expect(answers).toEqual(['ok', 'ok', 'signature_mismatch', 'timestamp_too_old'])
+    } finally {
+      await browser.close()
+      server.close()
+    }
+  }, 60_000)
+})
+
+/** Runs in the page; text, because the test runner rewrites `import()` in functions. */
+const CHECK_IN_PAGE = `
+  const { checkDelivery } = await import('/verify-delivery.js')
+  const request = { secret: given.secret, body: given.body, headers: new Headers(given.headers), now: () => given.nowMs }
+  const checks = [
+    await checkDelivery(request),
+    await checkDelivery({ ...request, body: new TextEncoder().encode(given.body) }),
+    await checkDelivery({ ...request, body: given.body + '\\n' }),
+    await checkDelivery({ ...request, now: () => given.nowMs + 301_000 }),
+  ]
+  return checks.map((check) => (check.ok ? 'ok' : check.reason))`
