@@ -1,0 +1,149 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { hasAmbiguousKeys } from './json-keys.ts'
+
+/** Characters of a whole token. A handshake carries another token inside, and both stay far below. */
+export const TOKEN_LENGTH_LIMIT = 8192
+
+/** The claims of a token: a JSON object. */
+export type Claims = Readonly<Record<string, unknown>>
+
+/** What a verifier insists on. */
+export interface Hs256Policy {
+  /** Any of them may have signed. At least one. */
+  secrets: readonly string[]
+  /**
+   * The token classes taken: values of `typ` in lower case, and `undefined` for a token that names none. Whatever is not
+   * listed is refused, so that a token made for one purpose never serves another (RFC 8725 section 3.11).
+   */
+  types: readonly (string | undefined)[]
+  isAudience: (aud: string) => boolean
+  isIssuer: (iss: string) => boolean
+  now: Date
+  /** How far clocks may disagree. */
+  leewaySeconds: number
+  /** The longest `exp - iat` taken, whoever signed it. */
+  maxLifetimeSeconds?: number
+}
+
+/** Why a token was refused. For logs and the audit trail; callers learn only that it was. */
+export type Hs256Refusal =
+  | 'size'
+  | 'form'
+  | 'signature'
+  | 'json'
+  | 'duplicate_key'
+  | 'algorithm'
+  | 'critical_header'
+  | 'type'
+  | 'issuer'
+  | 'audience'
+  | 'times'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'lifetime'
+
+/** A token that holds, with its claims, or the reason it does not. `iss` and `aud` are strings, `iat` and `exp` integers. */
+export type Hs256Result =
+  | { ok: true; type: string | undefined; claims: Claims & { iss: string; aud: string; iat: number; exp: number } }
+  | { ok: false; reason: Hs256Refusal }
+
+function encodeSegment(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function computeMac(signed: string, secret: string): Buffer {
+  return createHmac('sha256', secret).update(signed).digest()
+}
+
+/** Signs `claims` as a compact JWS under HS256 (RFC 7515). `type` becomes `typ`. */
+export function signHs256(claims: Claims, options: { secret: string; type: string }): string {
+  const signed = `${encodeSegment({ alg: 'HS256', typ: options.type })}.${encodeSegment(claims)}`
+  return `${signed}.${computeMac(signed, options.secret).toString('base64url')}`
+}
+
+/**
+ * Verifies a compact JWS under HS256 and nothing else (D20, D31). The order is the point: size, form, one spelling of the
+ * signature, the signature over the text as it came, and only then what the text says. Never throws.
+ * `kid` is not read: every secret is tried.
+ */
+export function verifyHs256(token: string, policy: Hs256Policy): Hs256Result {
+  if (token.length > TOKEN_LENGTH_LIMIT) return refuse('size')
+  const parts = token.split('.')
+  const [header, payload, signature] = parts.map(decodeSegment)
+  if (parts.length !== 3 || !header || !payload || !signature) return refuse('form')
+  const signed = token.slice(0, token.lastIndexOf('.'))
+  if (!isSignedByAny(signed, signature, policy.secrets)) return refuse('signature')
+  const head = parseObject(header)
+  const claims = parseObject(payload)
+  if (typeof head === 'string') return refuse(head)
+  if (typeof claims === 'string') return refuse(claims)
+  return checkMeaning(head, claims, policy)
+}
+
+function refuse(reason: Hs256Refusal): { ok: false; reason: Hs256Refusal } {
+  return { ok: false, reason }
+}
+
+/** The bytes of one segment; undefined when it is empty, or not the one spelling that base64url has for them. */
+function decodeSegment(text: string): Buffer | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined
+  const bytes = Buffer.from(text, 'base64url')
+  // The last character may carry bits that no byte takes; with them set, the same bytes would have several spellings.
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+function isSignedByAny(signed: string, signature: Buffer, secrets: readonly string[]): boolean {
+  if (signature.length !== 32) return false
+  return secrets.map((secret) => timingSafeEqual(computeMac(signed, secret), signature)).includes(true)
+}
+
+/** The JSON object in `bytes`, or what is wrong with it. */
+function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
+  let text: string
+  let value: unknown
+  try {
+    // A byte order mark is not stripped: JSON.parse then refuses it, as other readers do.
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    value = JSON.parse(text)
+  } catch {
+    return 'json'
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'json'
+  if (hasAmbiguousKeys(text)) return 'duplicate_key'
+  return value as Claims
+}
+
+function checkMeaning(header: Claims, claims: Claims, policy: Hs256Policy): Hs256Result {
+  if (read(header, 'alg') !== 'HS256') return refuse('algorithm')
+  // No extension is understood here, so a header that calls one critical must be refused (RFC 7515 section 4.1.11).
+  if (Object.hasOwn(header, 'crit')) return refuse('critical_header')
+  const typ = read(header, 'typ')
+  const type = typeof typ === 'string' ? typ.toLowerCase() : undefined
+  if ((typ !== undefined && type === undefined) || !policy.types.includes(type)) return refuse('type')
+  const iss = read(claims, 'iss')
+  if (typeof iss !== 'string' || !policy.isIssuer(iss)) return refuse('issuer')
+  const aud = read(claims, 'aud')
+  if (typeof aud !== 'string' || !policy.isAudience(aud)) return refuse('audience')
+  const times = checkTimes(claims, policy)
+  if (typeof times === 'string') return refuse(times)
+  return { ok: true, type, claims: { ...claims, iss, aud, ...times } }
+}
+
+function checkTimes(claims: Claims, policy: Hs256Policy): { iat: number; exp: number } | Hs256Refusal {
+  const { iat, exp, nbf } = { iat: read(claims, 'iat'), exp: read(claims, 'exp'), nbf: read(claims, 'nbf') }
+  if (!isSeconds(iat) || !isSeconds(exp) || exp <= iat || (nbf !== undefined && !isSeconds(nbf))) return 'times'
+  const nowSeconds = policy.now.getTime() / 1000
+  if (nowSeconds >= exp + policy.leewaySeconds) return 'expired'
+  if (Math.max(iat, isSeconds(nbf) ? nbf : 0) > nowSeconds + policy.leewaySeconds) return 'not_yet_valid'
+  if (policy.maxLifetimeSeconds !== undefined && exp - iat > policy.maxLifetimeSeconds) return 'lifetime'
+  return { iat, exp }
+}
+
+/** A member that the object itself has; never one of its prototype. */
+function read(object: Claims, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}

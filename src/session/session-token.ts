@@ -1,0 +1,96 @@
+import type { AccountId, SessionId, UserId } from '../id.ts'
+import { isUuid } from '../id.ts'
+import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
+
+/** What every session JWT is for. One fixed word, so that it stays when the service moves to another address. */
+export const SESSION_AUDIENCE = 'signalbox'
+
+/** How long a session JWT lives (D20). */
+export const SESSION_JWT_SECONDS = 3600
+
+/** Clocks of processes may disagree by this much; the same as for the handshake (D31). */
+const LEEWAY_SECONDS = 5
+
+/** What session JWTs are made and checked with. */
+export interface SessionKeys {
+  /** `SESSION_JWT_SECRET`: the first signs, all verify. */
+  secrets: readonly string[]
+  /** `BASE_URL`. Asked late, since the port may be chosen at start. */
+  issuer: () => string
+}
+
+/** What a session JWT says (D20). */
+export interface SessionClaims {
+  userId: UserId
+  sessionId: SessionId
+  /** The current account when the token was made. A request uses the session's own row, which is fresher. */
+  accountId: AccountId | null
+  tokenId: string
+  issuedAt: Date
+  expiresAt: Date
+}
+
+/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (D20). Times are cut to seconds. */
+export function signSessionToken(keys: SessionKeys, claims: SessionClaims): string {
+  const [secret] = keys.secrets
+  if (secret === undefined) throw new Error('session tokens need at least one secret')
+  return signHs256(
+    {
+      iss: keys.issuer(),
+      aud: SESSION_AUDIENCE,
+      sub: claims.userId,
+      sid: claims.sessionId,
+      account: claims.accountId,
+      iat: Math.floor(claims.issuedAt.getTime() / 1000),
+      exp: Math.floor(claims.expiresAt.getTime() / 1000),
+      jti: claims.tokenId,
+    },
+    { secret, type: 'JWT' },
+  )
+}
+
+/** A session JWT that holds by itself; whether its session still lives is the database's answer. */
+export type SessionTokenResult = { ok: true; claims: SessionClaims } | { ok: false; reason: Hs256Refusal | 'claims' }
+
+/**
+ * Verifies a session JWT: HS256, class `JWT` or none, our issuer and audience, times with 5 s of leeway, well-formed ids.
+ * A handshake (`sso+jwt`), its carrier (`sso-inner+jwt`) and an OAuth access token (`at+jwt`) are refused by class. Never throws.
+ */
+export function verifySessionToken(keys: SessionKeys, token: string, now: Date): SessionTokenResult {
+  const result = verifyHs256(token, {
+    secrets: keys.secrets,
+    types: ['jwt', undefined],
+    isAudience: (aud) => aud === SESSION_AUDIENCE,
+    isIssuer: (iss) => isOwnIssuer(iss, keys.issuer()),
+    now,
+    leewaySeconds: LEEWAY_SECONDS,
+  })
+  if (!result.ok) return result
+  const { sub, sid, account, jti, iat, exp } = result.claims
+  const isWellFormed =
+    isId(sub) && isId(sid) && typeof jti === 'string' && jti.length <= 255 && (account === null || isId(account))
+  if (!isWellFormed) return { ok: false, reason: 'claims' }
+  const claims = {
+    userId: sub as UserId,
+    sessionId: sid as SessionId,
+    accountId: account as AccountId | null,
+    tokenId: jti,
+    issuedAt: new Date(iat * 1000),
+    expiresAt: new Date(exp * 1000),
+  }
+  return { ok: true, claims }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && isUuid(value)
+}
+
+const LOCALHOST_PATTERN = /^http:\/\/localhost:\d{1,5}$/
+
+/**
+ * Whether `iss` is this service. Exactly its base URL; and where that is the default `http://localhost:<port>`, any port:
+ * several processes of one machine share a database and the secrets, and each calls itself by its own port (D100).
+ */
+export function isOwnIssuer(iss: string, baseUrl: string): boolean {
+  return iss === baseUrl || (LOCALHOST_PATTERN.test(iss) && LOCALHOST_PATTERN.test(baseUrl))
+}
