@@ -1,0 +1,88 @@
+import { argon2, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Random } from '../random.ts'
+
+/** Shortest and longest password, in UTF-16 units. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
+export const PASSWORD_LENGTH_MIN = 8
+export const PASSWORD_LENGTH_LIMIT = 256
+
+/** Argon2id as OWASP's Password Storage Cheat Sheet asks: 19 MiB, 2 passes, 1 lane. About 40 ms on one core. */
+const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1 }
+const TAG_BYTES = 32
+const SALT_BYTES = 16
+
+const PHC_PATTERN = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+
+const runArgon2 = promisify(argon2)
+
+interface PasswordHash {
+  memory: number
+  passes: number
+  parallelism: number
+  salt: Buffer
+  tag: Buffer
+}
+
+function derive(password: string, hash: Omit<PasswordHash, 'tag'> & { tagLength: number }): Promise<Buffer> {
+  return runArgon2('argon2id', {
+    // One spelling for what a person types, whatever the keyboard composes (NIST SP 800-63B section 3.1.1.2).
+    message: Buffer.from(password.normalize('NFKC')),
+    nonce: hash.salt,
+    memory: hash.memory,
+    passes: hash.passes,
+    parallelism: hash.parallelism,
+    tagLength: hash.tagLength,
+  })
+}
+
+function encodePhc({ memory, passes, parallelism, salt, tag }: PasswordHash): string {
+  const encode = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`
+}
+
+function parsePhc(text: string): PasswordHash | undefined {
+  const match = PHC_PATTERN.exec(text)
+  if (!match) return undefined
+  const [memory = 0, passes = 0, parallelism = 0] = match.slice(1, 4).map(Number)
+  // A stored hash decides how much work a sign-in costs. Beyond 256 MiB or ten passes it is not one of ours.
+  if (memory < 8 * parallelism || memory > 262_144 || passes < 1 || passes > 10 || parallelism < 1) return undefined
+  return {
+    memory,
+    passes,
+    parallelism,
+    salt: Buffer.from(match[4] ?? '', 'base64'),
+    tag: Buffer.from(match[5] ?? '', 'base64'),
+  }
+}
+
+/** Hashes a password for storage, as a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`. */
+export async function hashPassword(password: string, random: Random): Promise<string> {
+  const salt = random.bytes(SALT_BYTES)
+  const tag = await derive(password, { ...PARAMETERS, salt, tagLength: TAG_BYTES })
+  return encodePhc({ ...PARAMETERS, salt, tag })
+}
+
+/** Stands in where there is no hash, so that an unknown address costs the same work as a wrong password (D29). */
+const NOBODY: PasswordHash = { ...PARAMETERS, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
+
+/**
+ * Whether `password` belongs to `stored`. Without a hash, or with one in a foreign form, the work is done all the same and
+ * the answer is false.
+ */
+export async function isPasswordCorrect(password: string, stored: string | null): Promise<boolean> {
+  const parsed = stored === null ? undefined : parsePhc(stored)
+  const expected = parsed ?? NOBODY
+  const tag = await derive(password, { ...expected, tagLength: expected.tag.length })
+  return timingSafeEqual(tag, expected.tag) && parsed !== undefined
+}
+
+/** Whether a correct password should be hashed anew, because the parameters have changed since. */
+export function isHashStale(stored: string): boolean {
+  const hash = parsePhc(stored)
+  return (
+    hash === undefined ||
+    hash.memory !== PARAMETERS.memory ||
+    hash.passes !== PARAMETERS.passes ||
+    hash.parallelism !== PARAMETERS.parallelism
+  )
+}
