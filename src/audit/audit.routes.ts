@@ -1,0 +1,44 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { AuditRow, toAuditRow } from './audit.schema.ts'
+import { selectAuditEntries, toAuditRecord } from './audit.store.ts'
+
+const AUDIT_FIELDS = {
+  document_id: { type: 'uuid' },
+  action: { type: 'text' },
+  outcome: { type: 'text' },
+  user: { type: 'uuid' },
+  session: { type: 'uuid' },
+  api_key: { type: 'uuid' },
+  account: { type: 'uuid' },
+  target: { type: 'uuid' },
+  address: { type: 'text' },
+  request_id: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Reading the audit log. Nothing writes it over HTTP: entries come from the operations themselves. */
+export const auditRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/audit/log',
+      resource: 'audit-log',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List the audit log',
+      data: AuditRow,
+      list: AUDIT_FIELDS,
+    },
+    {
+      handle: async (_deps: object, { db, listing }) => {
+        const page = await readPage(selectAuditEntries(db), {
+          listing,
+          fields: AUDIT_FIELDS,
+          toRow: (row) => toAuditRow(toAuditRecord(row)),
+        })
+        return { ...page, message: 'Audit log.' }
+      },
+    },
+  ),
+]

@@ -1,0 +1,39 @@
+import { type Static, Type } from 'typebox'
+import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { AuditRecord } from './audit.store.ts'
+
+/** An entry of the audit log as the API shows it. */
+export const AuditRow = Type.Object({
+  document_id: UuidSchema,
+  action: Type.String({ description: '`<resource>.<action>`.' }),
+  outcome: Type.Union([Type.Literal('success'), Type.Literal('failure')]),
+  user: nullable(UuidSchema),
+  session: nullable(UuidSchema),
+  api_key: nullable(UuidSchema),
+  account: nullable(UuidSchema),
+  target: nullable(UuidSchema),
+  address: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+  detail: Type.Record(Type.String(), Type.Unknown()),
+  created_at: TimestampSchema,
+  updated_at: Type.String({ format: 'date-time', description: 'The same as `created_at`: entries never change.' }),
+})
+
+/** Maps a row for the wire. */
+export function toAuditRow(record: AuditRecord): Static<typeof AuditRow> {
+  return {
+    document_id: record.id,
+    action: record.action,
+    outcome: record.outcome,
+    user: record.userId,
+    session: record.sessionId,
+    api_key: record.apiKeyId,
+    account: record.account,
+    target: record.target,
+    address: record.address,
+    request_id: record.requestId,
+    detail: record.detail,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.createdAt.toISOString(),
+  }
+}
