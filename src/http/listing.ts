@@ -227,16 +227,16 @@ export interface Page<Row> {
 }
 
 /** Turns the rows of an `applyListing` query into a page: at most `page_size` of them, each through `toRow`. */
-export function buildPage<Found extends ListedRow, Row>(
-  found: readonly Found[],
+export function buildPage<Found, Row>(
+  found: readonly (Found & ListedRow)[],
   listing: Listing,
-  toRow: (found: Omit<Found, keyof ListedRow>) => Row,
+  toRow: (found: Found) => Row,
 ): Page<Row> {
   const shown = found.slice(0, listing.pageSize)
   const last = found.length > listing.pageSize ? shown.at(-1) : undefined
   const sort = `${listing.sort.descending ? '-' : ''}${listing.sort.field}`
   return {
-    rows: shown.map(({ listing_sort: _sort, listing_id: _id, ...row }) => toRow(row)),
+    rows: shown.map(({ listing_sort: _sort, listing_id: _id, ...row }) => toRow(row as Found)),
     pagination: {
       page_size: listing.pageSize,
       next_cursor: last ? encodeCursor(sort, { value: last.listing_sort, id: last.listing_id }) : null,

@@ -3,13 +3,13 @@ import { inTransaction } from '../postgres/database.ts'
 import type { Caller } from './caller.ts'
 import { findReach } from './caller.ts'
 import { findIdempotentAnswer, readIdempotencyKey, storeIdempotentAnswer } from './idempotency.ts'
-import { parseListing } from './listing.ts'
+import { type Listing, parseListing } from './listing.ts'
 import { Problem } from './problem.ts'
 import type { Outcome, Route, RouteRequest } from './route.ts'
 import { permissionOf } from './route.ts'
 import { buildFastifySchema } from './schema.ts'
 import type { Shell } from './shell.ts'
-import { checkValidation } from './validation.ts'
+import { checkNoBody, checkValidation } from './validation.ts'
 
 /** Fastify writes `:id` where the declarations write `{id}`. */
 function toFastifyPath(path: string): string {
@@ -45,7 +45,8 @@ async function checkCaller(shell: Shell, route: Route<never>, request: FastifyRe
   await shell.limitCaller(caller, reply)
   if (route.access === 'caller') return
   const permission = permissionOf(route)
-  if (findReach(caller, permission) === 'nowhere')
+  const reach = findReach(caller, permission)
+  if (reach === 'nowhere' || (reach === 'own accounts' && !route.ownAccounts))
     throw new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
 }
 
@@ -59,11 +60,12 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
     ? await inTransaction(shell.db, (tx) => performChange(mounted, request, tx))
     : await performRead(mounted, request)
   if (isChange) shell.afterCommit()
-  return sendAnswer(route, reply, answer)
+  return sendAnswer(reply, answer)
 }
 
 /** What goes over the wire; also what an idempotency key keeps. */
 interface Answer {
+  status: number
   body: unknown
   location: string | undefined
   headers: Record<string, string>
@@ -87,12 +89,12 @@ async function performChange<Deps>(
   const key = route.method === 'POST' ? readIdempotencyKey(request, route) : undefined
   if (key) {
     const earlier = await findIdempotentAnswer(tx, key, routeRequest.now)
-    if (earlier) return { ...buildReplay(route, earlier.body), location: earlier.location }
+    if (earlier) return { ...earlier, ...buildReplay(route, earlier.body) }
   }
   const outcome = await handleChecked(route, deps, request, routeRequest)
   await shell.recordChange({ route, outcome, request: routeRequest })
   const answer = buildAnswer(route, outcome)
-  if (key) await storeIdempotentAnswer(tx, key, { body: hideShownOnce(route, answer.body), location: answer.location })
+  if (key) await storeIdempotentAnswer(tx, key, { ...answer, body: hideShownOnce(route, answer.body) })
   return answer
 }
 
@@ -101,20 +103,23 @@ async function handleChecked<Deps>(
   route: Route<Deps>,
   deps: Deps,
   request: FastifyRequest,
-  routeRequest: RouteRequest<unknown, unknown, unknown, unknown>,
+  routeRequest: RouteRequest<unknown, unknown, unknown, undefined>,
 ): Promise<Outcome<unknown>> {
   checkValidation(request, 'params')
-  const target = await route.load(deps, { ...routeRequest, target: undefined })
+  const target = await route.load(deps, routeRequest)
   checkValidation(request, 'rest')
-  const listing = route.list ? parseListing(request.query as Record<string, unknown>, route.list) : routeRequest.listing
-  return route.handle(deps, { ...routeRequest, target, listing })
+  if (!route.body) checkNoBody(request)
+  if (route.list) routeRequest.listing = parseListing(request.query as Record<string, unknown>, route.list)
+  // Assigned, not spread: `caller` and `listing` are getters that throw where there is none.
+  return route.handle(deps, Object.assign(routeRequest, { target }))
 }
 
 function buildRouteRequest(
   shell: Shell,
   request: FastifyRequest,
   db: RouteRequest<unknown, unknown, unknown, unknown>['db'],
-): RouteRequest<unknown, unknown, unknown, unknown> {
+): RouteRequest<unknown, unknown, unknown, undefined> {
+  let listing: Listing | undefined
   return {
     params: request.params,
     query: request.query,
@@ -126,8 +131,12 @@ function buildRouteRequest(
     },
     db,
     now: new Date(shell.clock.now()),
-    get listing(): never {
-      throw new Error('the route declares no list')
+    get listing(): Listing {
+      if (!listing) throw new Error('the route declares no list')
+      return listing
+    },
+    set listing(read: Listing) {
+      listing = read
     },
     requestId: request.id,
     address: request.ip,
@@ -139,7 +148,7 @@ function buildRouteRequest(
 function buildAnswer(route: Route<never>, outcome: Outcome<unknown>): Answer {
   const { data, message, pagination, location, headers } = outcome
   const body = route.bare ? data : { data, message, ...(pagination && { pagination }) }
-  return { body, location, headers: headers ?? {} }
+  return { status: route.status ?? 200, body, location, headers: headers ?? {} }
 }
 
 type Enveloped = { data: Record<string, unknown>; message: string }
@@ -157,9 +166,10 @@ function buildReplay(route: Route<never>, body: unknown): { body: unknown; heade
   return { body: { ...(body as Enveloped), message }, headers }
 }
 
-function sendAnswer(route: Route<never>, reply: FastifyReply, answer: Answer) {
+function sendAnswer(reply: FastifyReply, answer: Answer) {
+  // Answers are one caller's own, some of them secrets: no cache keeps them (RFC 9111) unless the route says otherwise.
+  reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
   if (answer.location) reply.header('location', answer.location)
-  return reply.code(route.status ?? 200).send(answer.body)
+  return reply.code(answer.status).send(answer.body)
 }
-

@@ -65,6 +65,11 @@ export interface RouteDeclaration {
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
   /**
+   * Whether a permission that holds for the caller's own accounts only (D11, `member`) opens this route. Then its
+   * operations look at the owner of what they touch. Without it such a permission opens nothing.
+   */
+  ownAccounts?: boolean
+  /**
    * `shell` (the default): the shell records the event of each changed resource. `operation`: the operation records it
    * (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
    */

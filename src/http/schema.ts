@@ -48,6 +48,25 @@ function buildSuccessSchema(route: RouteDeclaration): TSchema {
   return Type.Object({ data: route.data, message })
 }
 
+type Node = { type?: string; properties?: Record<string, TSchema>; items?: TSchema; anyOf?: TSchema[] }
+
+/**
+ * A request's schema with every object closed: an unknown member is a 422, never silently dropped (D4). An object that
+ * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside.
+ */
+export function closeObjects(schema: TSchema): TSchema {
+  const { properties, items, anyOf } = schema as Node
+  return {
+    ...(properties && { additionalProperties: false }),
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, closeObjects(member)])),
+    }),
+    ...(items && !Array.isArray(items) && { items: closeObjects(items) }),
+    ...(anyOf && { anyOf: anyOf.map(closeObjects) }),
+  }
+}
+
 /** Which problems a route may answer; each is described by the same schema. */
 function listProblemStatuses(route: RouteDeclaration): number[] {
   const statuses = [429, 500, 503]
@@ -75,12 +94,16 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,
-    description: [route.description, permission && `Needs the permission \`${permission}\`.`].filter(Boolean).join('\n\n'),
+    description: [route.description, permission && `Needs the permission \`${permission}\`.`]
+      .filter(Boolean)
+      .join('\n\n'),
     ...(permission && { 'x-permission': permission }),
     security: isPublic ? [] : [{ bearer: [] }],
     ...(route.params && { params: route.params }),
-    ...(route.list ? { querystring: buildListQuery(route.list, route.query) } : route.query && { querystring: route.query }),
-    ...(route.body && { body: route.body }),
+    ...(route.list
+      ? { querystring: buildListQuery(route.list, route.query) }
+      : route.query && { querystring: closeObjects(route.query) }),
+    ...(route.body && { body: closeObjects(route.body) }),
     response: {
       [route.status ?? 200]: { description: 'Success', ...buildSuccessSchema(route) },
       ...Object.fromEntries(problems),

@@ -1,6 +1,14 @@
+import type { Socket } from 'node:net'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
@@ -27,14 +35,21 @@ export interface ServerOptions {
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { logger, clock, ids, trustProxy, baseUrl } = options
   const server = Fastify({
-    loggerInstance: logger as never,
-    disableRequestLogging: true,
+    loggerInstance: logger as FastifyBaseLogger,
+    // One line of ours a request; every line that comes of a request carries its id (D6).
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: BODY_LIMIT_BYTES,
     trustProxy,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 256 },
     exposeHeadRoutes: false,
+    frameworkErrors: (error, request, reply) => {
+      // What fails before any hook ran: a path that cannot be decoded.
+      reply.header('x-request-id', request.id)
+      return sendProblem(toProblem(error, request), request, reply, baseUrl())
+    },
+    clientErrorHandler: answerUnreadable,
     genReqId: (raw) => {
       const given = raw.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
@@ -50,34 +65,45 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   server.addHook('onRequest', async (request, reply) => {
     startedAt.set(request, clock.now())
     reply.header('x-request-id', request.id)
+    if (/%00/.test(request.url))
+      throw new Problem('malformed_request', 'The address holds %00, which no text here can.')
   })
   server.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, clock.now() - (startedAt.get(request) ?? clock.now()))
   })
   server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
-  server.setNotFoundHandler((request, reply) => sendProblem(findRouteProblem(known, request), request, reply, baseUrl()))
+  server.setNotFoundHandler((request, reply) =>
+    sendProblem(findRouteProblem(known, request), request, reply, baseUrl()),
+  )
   return server
 }
 
 /** Signatures are over the bytes as they came, so those are kept beside the parsed body. */
 function keepRawBody(server: FastifyInstance): void {
-  server.removeContentTypeParser('application/json')
+  server.removeContentTypeParser(['application/json', 'text/plain'])
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer
     if (body.length === 0) return done(null, undefined)
     try {
       // Fatal decoding: bytes that are no UTF-8 are no JSON either, and a stray one must not become U+FFFD silently.
       const text = new TextDecoder('utf-8', { fatal: true }).decode(body as Buffer)
-      done(null, JSON.parse(text, dropPrototypeKey))
-    } catch {
-      done(new Problem('malformed_request', 'The body is not valid JSON in UTF-8. Check quotes, commas and braces.'))
+      done(null, JSON.parse(text, checkMember))
+    } catch (error) {
+      done(error instanceof Problem ? error : new Problem('malformed_request', MALFORMED_BODY))
     }
   })
 }
 
-/** A member named `__proto__` stays an unknown member that validation refuses; it never becomes a prototype. */
-function dropPrototypeKey(this: unknown, key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new SyntaxError('__proto__ is not a member name')
+const MALFORMED_BODY = 'The body is not valid JSON in UTF-8. Check quotes, commas and braces.'
+
+/**
+ * A member named `__proto__` never becomes a prototype, and text that PostgreSQL cannot keep as it is (U+0000, half a
+ * surrogate pair) is refused here rather than failing or changing later. Nesting deeper than the stack fails as JSON.
+ */
+function checkMember(this: unknown, key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new Problem('malformed_request', 'The body has a member named __proto__; remove it.')
+  if (typeof value === 'string' && (value.includes('\u0000') || !value.isWellFormed()))
+    throw new Problem('malformed_request', 'The body holds text with U+0000 or half a surrogate pair; remove it.')
   return value
 }
 
@@ -87,7 +113,12 @@ type KnownPath = { method: string; pattern: RegExp }
 function collectPaths(server: FastifyInstance): KnownPath[] {
   const known: KnownPath[] = []
   server.addHook('onRoute', ({ method, url }) => {
-    const pattern = new RegExp(`^${url.replace(/[.+?^$()[\]\\]/g, '\\$&').replace(/:\w+/g, '[^/]+').replace(/\*/g, '.*')}$`)
+    const pattern = new RegExp(
+      `^${url
+        .replace(/[.+?^$()[\]\\]/g, '\\$&')
+        .replace(/:\w+/g, '[^/]+')
+        .replace(/\*/g, '.*')}$`,
+    )
     for (const one of [method].flat()) known.push({ method: one, pattern })
   })
   return known
@@ -96,7 +127,8 @@ function collectPaths(server: FastifyInstance): KnownPath[] {
 function findRouteProblem(known: KnownPath[], request: FastifyRequest): Problem {
   const path = request.url.split('?')[0] ?? '/'
   const methods = [...new Set(known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
-  if (methods.length === 0) return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
+  if (methods.length === 0)
+    return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
   const allow = methods.join(', ')
   return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })
 }
@@ -108,7 +140,10 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', 'Send at most 1 MiB.')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
-  if (statusCode === 400) return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
+  // A path parameter that is longer than any id names nothing.
+  if (statusCode === 414) return new Problem('not_found', 'There is nothing at this path.')
+  if (statusCode === 400)
+    return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
   if (isDatabaseUnavailable(error)) {
     request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
     return new Problem('dependency_unavailable', 'The database does not answer. Nothing was changed; try again.', {
@@ -116,7 +151,10 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
     })
   }
   request.log.error({ err: error }, 'unexpected error')
-  return new Problem('internal_error', 'Something unexpected happened; nothing was changed. Quote the request id to the operator.')
+  return new Problem(
+    'internal_error',
+    'Something unexpected happened; nothing was changed. Quote the request id to the operator.',
+  )
 }
 
 function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply, baseUrl: string) {
@@ -125,6 +163,7 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
   return reply
     .code(problem.status)
     .header('content-type', 'application/problem+json')
+    .header('cache-control', 'no-store')
     .serializer((body: unknown) => JSON.stringify(body))
     .send({
       type: `${baseUrl}/docs/errors/${problem.code}`,
@@ -137,11 +176,16 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
     })
 }
 
+/** Answers bytes that are no HTTP request: there is no request to log or to give an id. */
+function answerUnreadable(error: Error, socket: Socket): void {
+  if ((error as { code?: string }).code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+}
+
 /** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const route = request.routeOptions.config.route
   const line = {
-    request_id: request.id,
     method: request.method,
     route: route?.path ?? request.routeOptions.url ?? null,
     status: reply.statusCode,

@@ -31,16 +31,33 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
   }
   const errors = buildFieldErrors((error.validation ?? []) as ErrorObject[])
   const first = errors[0]
-  throw new Problem('validation_failed', first ? `${first.path || 'The body'}: ${first.message}` : 'The request breaks a rule.', {
-    errors,
-  })
+  throw new Problem(
+    'validation_failed',
+    first ? `${first.path || 'The body'}: ${first.message}` : 'The request breaks a rule.',
+    {
+      errors,
+    },
+  )
+}
+
+/** More than a person reads; a body of a million faults is not answered with a million sentences. */
+const ERRORS_LIMIT = 50
+
+/** Refuses members sent to a route that takes no body (D4: never silently dropped). An empty object is as good as nothing. */
+export function checkNoBody({ body }: FastifyRequest): void {
+  if (body === undefined || body === null) return
+  const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']
+  if (members.length === 0) return
+  const message = 'is not taken: this request has no body; remove it'
+  const errors = members.slice(0, ERRORS_LIMIT).map((path) => ({ path, code: 'unknown_member', message }))
+  throw new Problem('validation_failed', 'This request takes no body; remove it.', { errors })
 }
 
 /** One entry for each broken rule; of alternatives (`anyOf`) only the summary, not every branch. */
 export function buildFieldErrors(found: ErrorObject[]): FieldError[] {
   const unions = found.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath)
   const kept = found.filter((error) => error.keyword === 'anyOf' || !unions.includes(error.instancePath))
-  return kept.map(describe)
+  return kept.slice(0, ERRORS_LIMIT).map(describe)
 }
 
 function describe(error: ErrorObject): FieldError {

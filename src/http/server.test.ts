@@ -1,0 +1,348 @@
+import { type AddressInfo, connect } from 'node:net'
+import type { InjectOptions } from 'fastify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { buildShellServer } from '../../test/harness/shell-server.ts'
+import { openDatabase } from '../postgres/database.ts'
+
+const THING = '/api/v3/sample/thing'
+const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`
+
+let database: TestDatabase
+let logged: string[]
+let sample: Awaited<ReturnType<typeof buildShellServer>>
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  logged = []
+  sample = await buildShellServer({ db: database.db, logStream: { write: (line) => logged.push(line) } })
+  await sample.server.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(async () => {
+  await sample?.server.close()
+  await database?.[Symbol.asyncDispose]()
+})
+
+function send(method: InjectOptions['method'], url: string, options: InjectOptions & { as?: string } = {}) {
+  const { as = 'admin', headers, ...rest } = options
+  return sample.server.inject({ method: method!, url, ...rest, headers: { authorization: `Bearer ${as}`, ...headers } })
+}
+
+function sendText(text: string | Buffer, type = 'application/json') {
+  return send('POST', THING, { payload: text, headers: { 'content-type': type } })
+}
+
+async function createThing(name: string): Promise<string> {
+  const response = await send('POST', THING, { payload: { name } })
+  return response.json().data.document_id
+}
+
+describe('success (D3)', () => {
+  test('a creation answers 201 with the envelope, its Location, and no cache keeps it', async () => {
+    const response = await send('POST', THING, { payload: { name: 'first' } })
+    const { data, message } = response.json()
+    expect(response.statusCode).toBe(201)
+    expect(response.headers).toMatchObject({ location: `${THING}/${data.document_id}`, 'cache-control': 'no-store' })
+    expect(message).toBe('Created.')
+    expect((await send('GET', response.headers.location as string)).json().data.name).toBe('first')
+  })
+
+  test('what only enqueues answers 202, with or without an empty body', async () => {
+    const id = await createThing('enqueued')
+    expect((await send('POST', `${THING}/${id}/test`)).statusCode).toBe(202)
+    expect((await send('POST', `${THING}/${id}/test`, { payload: {} })).statusCode).toBe(202)
+  })
+
+  test('a list answers its page and where the next one begins', async () => {
+    await createThing('page one')
+    await createThing('page two')
+    const first = (await send('GET', `${THING}?page_size=1&filters=name|like|page`)).json()
+    expect(first).toMatchObject({ data: [{ name: 'page two' }], message: 'Things.', pagination: { page_size: 1 } })
+    const cursor = first.pagination.next_cursor
+    const second = (await send('GET', `${THING}?page_size=1&filters=name|like|page&cursor=${cursor}`)).json()
+    expect(second).toMatchObject({ data: [{ name: 'page one' }], pagination: { page_size: 1, next_cursor: null } })
+  })
+
+  test('a bare answer has no envelope', async () => {
+    const response = await send('POST', `${THING}/sign-in`, { payload: { password: 'x' } })
+    expect(response.json()).toEqual({ jwt: 'jwt' })
+  })
+
+  test('a public route serves without any token, a caller route with any', async () => {
+    const open = await sample.server.inject({ method: 'POST', url: `${THING}/sign-in`, payload: { password: 'x' } })
+    expect(open.statusCode).toBe(200)
+    expect((await send('GET', `${THING}/me`, { as: 'stranger' })).json().data).toEqual({ user: 'stranger' })
+  })
+
+  test('security headers are on every answer', async () => {
+    for (const url of [THING, '/nothing']) {
+      expect((await send('GET', url)).headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'SAMEORIGIN',
+        'referrer-policy': 'no-referrer',
+        'strict-transport-security': expect.stringContaining('max-age='),
+      })
+    }
+  })
+})
+
+describe('the order of checks: 401, 403, 404, 422, 409 (D4)', () => {
+  const wrong = { payload: { name: 5 } }
+
+  test('no valid token comes before everything, and names the scheme', async () => {
+    const response = await send('PATCH', `${THING}/no-uuid`, { as: 'nobody', ...wrong })
+    expect(response.statusCode).toBe(401)
+    expect(response.headers['www-authenticate']).toBe('Bearer')
+    expect(response.json().code).toBe('unauthenticated')
+    expect((await sample.server.inject({ method: 'GET', url: THING })).statusCode).toBe(401)
+  })
+
+  test('401 and 403 come before the body is read', async () => {
+    const broken = { payload: '{', headers: { 'content-type': 'application/json' } }
+    expect((await send('POST', THING, { as: 'nobody', ...broken })).statusCode).toBe(401)
+    expect((await send('POST', THING, { as: 'reader', ...broken })).statusCode).toBe(403)
+  })
+
+  test('a missing permission comes before a missing row, and is named', async () => {
+    const response = await send('PATCH', MISSING, { as: 'reader', ...wrong })
+    expect(response.statusCode).toBe(403)
+    expect(response.json().detail).toContain('thing:update')
+  })
+
+  test('a missing row comes before a wrong body', async () => {
+    expect((await send('PATCH', MISSING, wrong)).json()).toMatchObject({ status: 404, code: 'not_found' })
+    expect((await send('PATCH', `${THING}/no-uuid`, wrong)).json()).toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  test('a wrong body comes before a state conflict', async () => {
+    const id = await createThing('taken')
+    const both = { name: 'taken', more: 1 }
+    expect((await send('PATCH', `${THING}/${id}`, { payload: both })).statusCode).toBe(422)
+    expect((await send('PATCH', `${THING}/${id}`, { payload: { name: 'taken' } })).statusCode).toBe(409)
+    expect((await send('POST', THING, { payload: { name: 'taken' } })).json().code).toBe('conflict')
+  })
+})
+
+describe('problems (D4)', () => {
+  test('have exactly the members of the contract, as application/problem+json', async () => {
+    const response = await send('GET', MISSING, { headers: { 'x-request-id': 'my-id' } })
+    expect(response.headers['content-type']).toMatch(/^application\/problem\+json/)
+    expect(response.json()).toEqual({
+      type: 'http://service.test/docs/errors/not_found',
+      title: 'There is no such thing',
+      status: 404,
+      code: 'not_found',
+      detail: 'There is no thing with this id, or it was deleted.',
+      request_id: 'my-id',
+    })
+  })
+
+  test('a path that takes other methods is a 405 that lists them; an unknown path a 404', async () => {
+    const response = await send('PUT', THING)
+    expect(response.statusCode).toBe(405)
+    expect(response.headers.allow).toBe('GET, POST')
+    expect((await send('DELETE', `${THING}/01890000-0000-7000-8000-000000000001`)).headers.allow).toBe('GET, PATCH')
+    expect((await send('GET', `${THING}/a/b/c`)).statusCode).toBe(404)
+    expect((await send('GET', `${THING}/`)).statusCode).toBe(404)
+    expect((await send('POST', '/nothing', { payload: { a: 1 } })).statusCode).toBe(404)
+  })
+
+  test.each([`${THING}/%zz`, `${THING}/%00`, `${THING}?filters=name|eq|%00`])('%s is a 400 problem', async (url) => {
+    const response = await send('GET', url)
+    expect(response.json()).toMatchObject({ status: 400, code: 'malformed_request' })
+    expect(response.headers['x-request-id']).toBe(response.json().request_id)
+  })
+
+  test('an id longer than any is a 404 problem', async () => {
+    expect((await send('GET', `${THING}/${'a'.repeat(300)}`)).json().code).toBe('not_found')
+  })
+
+  test.each(['text/plain', 'application/xml', 'text/html; charset=utf-8', 'application/jsonp', 'x'])(
+    'a body of type %s is a 415',
+    async (type) => {
+      expect((await sendText('{"name":"x"}', type)).json().code).toBe('unsupported_media_type')
+    },
+  )
+
+  test('1 MiB is read, one byte more is a 413', async () => {
+    const fill = (length: number) => `{"name":"a","note":{"text":"${'x'.repeat(length - 31)}"}}`
+    expect(fill(1_048_576)).toHaveLength(1_048_576)
+    expect((await sendText(fill(1_048_576))).statusCode).toBe(201)
+    expect((await sendText(fill(1_048_577))).json().code).toBe('body_too_large')
+  })
+
+  test('an unforeseen error is one fixed sentence: no SQL, no stack, no constraint; the log has it, the change is undone', async () => {
+    const response = await send('POST', `${THING}/break`)
+    expect(response.statusCode).toBe(500)
+    expect(response.body).not.toMatch(/role|insert|duplicate|constraint|half done|\.ts|node_modules|at /)
+    expect(logged.join('')).toContain('role_pkey')
+    const rows = await database.db.selectFrom('role').select('name').where('name', '=', 'half done').execute()
+    expect(rows).toEqual([])
+  })
+
+  test('bytes that are no HTTP are answered 400 and closed', async () => {
+    const { port } = sample.server.server.address() as AddressInfo
+    const answer = await new Promise<string>((resolve) => {
+      let text = ''
+      const socket = connect(port, '127.0.0.1', () => socket.write('SSH-2.0-OpenSSH_9.9\r\n\r\n'))
+      socket.on('data', (bytes) => {
+        text += bytes
+      })
+      socket.on('close', () => resolve(text))
+    })
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  })
+})
+
+describe('bodies (D4)', () => {
+  test.each([
+    ['a missing member', {}, 'name', 'required'],
+    ['an unknown member', { name: 'a', nmae: 'b' }, 'nmae', 'unknown_member'],
+    ['an unknown member inside', { name: 'a', note: { text: 'b', more: 1 } }, 'note.more', 'unknown_member'],
+    ['a wrong type, not coerced', { name: 5 }, 'name', 'type'],
+    ['null', { name: null }, 'name', 'type'],
+    ['too short', { name: '' }, 'name', 'minLength'],
+    ['too long', { name: 'x'.repeat(101) }, 'name', 'maxLength'],
+    ['a list', [], '', 'type'],
+  ])('%s is a 422 that names it', async (_, payload, path, code) => {
+    const response = await send('POST', THING, { payload })
+    expect(response.json()).toMatchObject({ status: 422, code: 'validation_failed', errors: [{ path, code }] })
+  })
+
+  test('a length counts characters, not UTF-16 units', async () => {
+    expect((await send('POST', THING, { payload: { name: '😀'.repeat(100) } })).statusCode).toBe(201)
+    expect((await send('POST', THING, { payload: { name: '😀'.repeat(101) } })).statusCode).toBe(422)
+  })
+
+  test.each(['', 'null', '5', '"text"', 'true'])('the JSON %j instead of an object is a 422', async (text) => {
+    expect((await sendText(text)).json().code).toBe('validation_failed')
+  })
+
+  test('all broken rules are told at once, at most 50 of them', async () => {
+    expect((await send('POST', THING, { payload: { nmae: 1, note: {} } })).json().errors).toHaveLength(3)
+    const payload = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]))
+    expect((await send('POST', THING, { payload })).json().errors).toHaveLength(50)
+  })
+
+  test('members sent to a route that takes no body are a 422', async () => {
+    const id = await createThing('bodyless')
+    const response = await send('POST', `${THING}/${id}/test`, { payload: { force: true } })
+    expect(response.json()).toMatchObject({ status: 422, errors: [{ path: 'force', code: 'unknown_member' }] })
+  })
+
+  test.each([
+    ['cut off', '{"name":"a"'],
+    ['two values', '{"name":"a"}{}'],
+    ['a trailing comma', '{"name":"a",}'],
+    ['single quotes', "{'name':'a'}"],
+    ['NaN', '{"name":NaN}'],
+    ['invalid UTF-8', Buffer.from('7b226e616d65223a22ff227d', 'hex')],
+    ['UTF-16', Buffer.from('{"name":"a"}', 'utf16le')],
+    ['__proto__', '{"name":"a","__proto__":{"admin":true}}'],
+    ['__proto__ in escapes', '{"name":"a","\\u005f_proto__":{"admin":true}}'],
+    ['U+0000', '{"name":"a\\u0000b"}'],
+    ['half a surrogate pair', '{"name":"\\ud83d"}'],
+    ['nesting without end', `{"name":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
+    ['nesting of objects without end', `${'{"name":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
+  ])('%s is a 400', async (_, text) => {
+    expect((await sendText(text)).json()).toMatchObject({ status: 400, code: 'malformed_request' })
+  })
+
+  test('a byte order mark is skipped; of a member given twice the last one counts, as in JSON.parse', async () => {
+    expect((await sendText('\ufeff{"name":"marked"}')).json().data.name).toBe('marked')
+    expect((await sendText('{"name":"one of two","name":"two of two"}')).json().data.name).toBe('two of two')
+  })
+
+  test('constructor and prototype are unknown members like any other', async () => {
+    const response = await sendText('{"name":"a","constructor":{"prototype":{"admin":true}}}')
+    expect(response.json().errors).toMatchObject([{ path: 'constructor', code: 'unknown_member' }])
+    expect(({} as { admin?: boolean }).admin).toBeUndefined()
+  })
+})
+
+describe('query strings (D5)', () => {
+  test.each([
+    ['limit=5', 'limit'],
+    ['page_size=0', 'page_size'],
+    ['page_size=201', 'page_size'],
+    ['page_size=x', 'page_size'],
+    ['page_size=1&page_size=2', 'page_size'],
+    ['sort=is_system', 'sort'],
+    ['count=maybe', 'count'],
+    ['cursor=x', 'cursor'],
+    ['filters=nope|eq|1', 'filters.0'],
+    ['filters=name|eq|a&filters=name|is|b', 'filters.1'],
+    ['__proto__=1', '__proto__'],
+  ])('%s is a 422 that names %s', async (query, path) => {
+    const response = await send('GET', `${THING}?${query}`)
+    expect(response.json()).toMatchObject({ status: 422, code: 'validation_failed', errors: [{ path }] })
+  })
+
+  test('filters may come once or repeated', async () => {
+    await createThing('filtered')
+    const once = await send('GET', `${THING}?filters=name%7Ceq%7Cfiltered`)
+    const twice = await send('GET', `${THING}?filters=name|eq|filtered&filters=is_system|eq|false`)
+    expect([once.json().data.length, twice.json().data.length]).toEqual([1, 1])
+  })
+})
+
+describe('request ids (D6)', () => {
+  test.each(['a', 'A-z_0.9', 'x'.repeat(128)])('%s is taken and echoed', async (id) => {
+    const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
+    expect(response.headers['x-request-id']).toBe(id)
+    expect(response.json().request_id).toBe(id)
+  })
+
+  test.each(['', 'x'.repeat(129), 'a b', 'a/b', 'é', '<script>', 'a,b', '{"a":1}'])(
+    '%j is replaced by one made here',
+    async (id) => {
+      const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
+      expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+      expect(response.json().request_id).toBe(response.headers['x-request-id'])
+    },
+  )
+
+  test('each request has one line in the log with its id, and never a query value or a token', async () => {
+    await send('GET', `${THING}?filters=name|eq|confidential`, { headers: { 'x-request-id': 'look-me-up' } })
+    const lines = logged.filter((line) => line.includes('look-me-up'))
+    expect(lines).toHaveLength(1)
+    expect(lines[0]!.match(/request_id/g)).toHaveLength(1)
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      request_id: 'look-me-up',
+      method: 'GET',
+      route: THING,
+      status: 200,
+      user: 'admin',
+    })
+    expect(lines[0]).not.toMatch(/confidential|Bearer/)
+  })
+})
+
+describe('while the database is away (D4)', () => {
+  test('reads and changes answer 503 with Retry-After and without a word about the database server', async () => {
+    const closed = openDatabase({
+      connectionString: 'postgres://nobody@127.0.0.1:1/none',
+      size: 1,
+      applicationName: 'test',
+      onError: () => {},
+    })
+    const away = await buildShellServer({ db: closed.db })
+    for (const [method, url] of [
+      ['GET', THING],
+      ['POST', THING],
+    ] as const) {
+      const response = await away.server.inject({
+        method,
+        url,
+        headers: { authorization: 'Bearer admin' },
+        ...(method === 'POST' && { payload: { name: 'a' } }),
+      })
+      expect(response.statusCode).toBe(503)
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
+      expect(response.json().code).toBe('dependency_unavailable')
+      expect(response.body).not.toMatch(/127\.0\.0\.1|ECONNREFUSED|postgres:/)
+    }
+    await away.server.close()
+    await closed.close()
+  })
+})

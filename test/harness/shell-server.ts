@@ -1,0 +1,249 @@
+import { pino } from 'pino'
+import { Type } from 'typebox'
+import type { Caller } from '../../src/http/caller.ts'
+import { applyListing, buildPage, type ListFields } from '../../src/http/listing.ts'
+import { mountRoutes } from '../../src/http/mount.ts'
+import { notFound, Problem } from '../../src/http/problem.ts'
+import { defineRoute, type Routes } from '../../src/http/route.ts'
+import { IdParams, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
+import { buildServer } from '../../src/http/server.ts'
+import type { Shell } from '../../src/http/shell.ts'
+import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
+import { type Database, isUniqueViolation } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import { buildManualClock, type ManualClock } from './manual-clock.ts'
+
+/** What the sample operations use: ids, and a gate that a test may hold a creation at. */
+export interface SampleDeps {
+  ids: IdMaker
+  gate: () => Promise<void>
+}
+
+export const SAMPLE_SECRET = 'whsec_c2hvd24tb25jZS1hbmQtbmV2ZXIta2VwdA=='
+
+const fields: ListFields = {
+  name: { type: 'text', sortable: true },
+  is_system: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+}
+
+const ThingSchema = Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema })
+const ThingBody = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  note: Type.Optional(Type.Object({ text: Type.String() })),
+})
+const base = { resource: 'thing', accountScope: 'none' } as const
+
+async function loadThing(db: Database, id: string) {
+  const row = await db.selectFrom('role').selectAll().where('document_id', '=', id).executeTakeFirst()
+  if (!row) throw notFound('thing')
+  return { document_id: row.document_id, name: row.name, created_at: row.created_at.toISOString() }
+}
+
+/** A resource of no feature, kept in the table of roles, so that the shell is tested with its own small routes. */
+export const sampleRoutes: Routes<SampleDeps> = [
+  defineRoute(
+    {
+      ...base,
+      method: 'GET',
+      path: '/api/v3/sample/thing',
+      action: 'find-all',
+      summary: 'List things',
+      list: fields,
+      data: ThingSchema,
+    },
+    {
+      handle: async (_: SampleDeps, { db, listing }) => {
+        const found = await applyListing(db.selectFrom('role').selectAll(), listing, fields).execute()
+        const page = buildPage(found, listing, ({ document_id, name, created_at }) => {
+          return { document_id, name, created_at: created_at.toISOString() }
+        })
+        return { data: page.rows, message: 'Things.', pagination: page.pagination }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'POST',
+      path: '/api/v3/sample/thing',
+      action: 'create',
+      status: 201,
+      summary: 'Create a thing',
+      body: ThingBody,
+      data: Type.Object({ ...ThingSchema.properties, secret: Type.Union([Type.String(), Type.Null()]) }),
+      shownOnce: 'secret',
+    },
+    {
+      handle: async ({ ids, gate }: SampleDeps, { db, body, now }) => {
+        const document_id = ids.next<'thing'>()
+        const { name } = body
+        try {
+          await db.insertInto('role').values({ document_id, name, created_at: now, updated_at: now }).execute()
+        } catch (error) {
+          if (isUniqueViolation(error, 'role_name_key')) throw new Problem('conflict', 'The name is taken.')
+          throw error
+        }
+        await gate()
+        return {
+          data: { document_id, name, created_at: now.toISOString(), secret: SAMPLE_SECRET },
+          message: 'Created.',
+          changed: [{ id: document_id, account: null }],
+          location: `/api/v3/sample/thing/${document_id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'GET',
+      path: '/api/v3/sample/thing/{id}',
+      action: 'find-one',
+      summary: 'Read a thing',
+      params: IdParams,
+      data: ThingSchema,
+    },
+    {
+      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      handle: async (_, { target }) => ({ data: target, message: 'Thing.' }),
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'PATCH',
+      path: '/api/v3/sample/thing/{id}',
+      action: 'update',
+      summary: 'Change a thing',
+      params: IdParams,
+      body: ThingBody,
+      data: ThingSchema,
+    },
+    {
+      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      handle: async (_, { target, body }) => {
+        if (target.name === body.name) throw new Problem('conflict', 'It has that name already.')
+        return { data: { ...target, name: body.name }, message: 'Changed.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'POST',
+      path: '/api/v3/sample/thing/{id}/test',
+      action: 'test',
+      status: 202,
+      summary: 'Test a thing',
+      params: IdParams,
+      data: Type.Object({ id: UuidSchema }),
+    },
+    {
+      load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
+      handle: async (_, { target }) => ({ data: { id: target.document_id }, message: 'Enqueued.' }),
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'POST',
+      path: '/api/v3/sample/thing/break',
+      action: 'break',
+      summary: 'Fail unforeseen, after a write',
+      data: Type.Object({}),
+    },
+    {
+      handle: async ({ ids }: SampleDeps, { db, now }) => {
+        const row = { document_id: ids.next<'thing'>(), name: 'half done', created_at: now, updated_at: now }
+        await db.insertInto('role').values(row).execute()
+        await db.insertInto('role').values(row).execute()
+        return { data: {}, message: 'Never.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'POST',
+      path: '/api/v3/sample/thing/sign-in',
+      action: 'sign-in',
+      access: 'public',
+      transaction: false,
+      strictRateLimit: true,
+      bare: true,
+      summary: 'Sign in',
+      body: Type.Object({ password: Type.String() }),
+      data: Type.Object({ jwt: Type.String() }),
+    },
+    { handle: async (_: SampleDeps) => ({ data: { jwt: 'jwt' }, message: '' }) },
+  ),
+  defineRoute(
+    {
+      ...base,
+      method: 'GET',
+      path: '/api/v3/sample/thing/me',
+      action: 'me',
+      access: 'caller',
+      summary: 'Who asks',
+      data: Type.Object({ user: Type.String() }),
+    },
+    { handle: async (_: SampleDeps, { caller }) => ({ data: { user: caller.userId }, message: 'You.' }) },
+  ),
+]
+
+/** A caller by a readable token: `admin` holds everything, `reader` the reads, `stranger` nothing. */
+export function buildCaller(token: string): Caller | undefined {
+  const patterns: Record<string, string[]> = {
+    admin: ['*:*'],
+    other: ['thing:*'],
+    reader: ['thing:find-all', 'thing:find-one'],
+    stranger: [],
+  }
+  if (!patterns[token]) return undefined
+  return {
+    userId: token as UserId,
+    sessionId: null,
+    apiKeyId: null,
+    accountId: null,
+    patterns: patterns[token],
+    accountPatterns: [],
+    accounts: [],
+    keyPatterns: null,
+  }
+}
+
+/** A server with the sample routes on `db`. Limits count nothing unless given. */
+export async function buildShellServer(options: {
+  db: Database
+  clock?: ManualClock
+  gate?: () => Promise<void>
+  shell?: Partial<Shell>
+  logStream?: { write(line: string): void }
+}) {
+  const clock = options.clock ?? buildManualClock()
+  const ids = buildIdMaker(clock, systemRandom)
+  const server = await buildServer({
+    logger: pino({ level: options.logStream ? 'info' : 'silent' }, options.logStream ?? { write: () => {} }),
+    clock,
+    ids,
+    trustProxy: false,
+    baseUrl: () => 'http://service.test',
+  })
+  const recorded: string[] = []
+  const shell: Shell = {
+    db: options.db,
+    clock,
+    authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),
+    recordChange: async ({ route, outcome }) => {
+      for (const { id } of outcome.changed ?? []) recorded.push(`${route.resource}.${route.action} ${id}`)
+    },
+    recordRead: async () => {},
+    afterCommit: () => {},
+    limitAddress: async () => {},
+    limitCaller: async () => {},
+    ...options.shell,
+  }
+  mountRoutes(server, shell, sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
+  return { server, shell, clock, recorded }
+}
