@@ -5,7 +5,6 @@ import { readChunks } from './receive-delivery.ts'
 export type NodeRequest = AsyncIterable<Uint8Array | string> & {
   readonly headers: { readonly [name: string]: string | string[] | undefined }
   readonly readableDidRead?: boolean
-  iterator?(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array | string>
   readonly body?: unknown
   readonly rawBody?: unknown
 }
@@ -26,9 +25,7 @@ export async function readNodeBody(request: NodeRequest, maxBodyBytes: number | 
   if (isRawBody(request.rawBody)) return request.rawBody
   if (isRawBody(request.body)) return request.body
   if (request.readableDidRead) return request.body
-  // Leaving a plain `for await` early destroys the socket, and the 413 with it.
-  const chunks = request.iterator?.({ destroyOnReturn: false }) ?? request
-  return readChunks(chunks, maxBodyBytes)
+  return readChunks(request, maxBodyBytes)
 }
 
 /** Writes a JSON answer. */

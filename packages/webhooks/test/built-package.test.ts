@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import chromium from '@sparticuz/chromium'
 import { chromium as launcher } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { REFUSAL_REASONS } from '../src/verification-error.ts'
 import { BODY, deliveryHeaders, EVENT_ID, SECRET, SIGNED_AT } from './delivery-fixture.ts'
 
 const run = promisify(execFile)
@@ -28,6 +29,12 @@ function runTsc(args: string[]): Promise<string> {
     () => '',
     (error: { stdout: string }) => error.stdout,
   )
+}
+
+/** The TypeScript examples of the README. */
+async function readExamples(): Promise<string[]> {
+  const readme = await readFile(join(packageFolder, 'README.md'), 'utf8')
+  return [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
 }
 
 let consumer: string
@@ -96,6 +103,49 @@ describe('the built package', () => {
     expect(await runTsc(['--noEmit', '--ignoreConfig', ...options, file])).toBe('')
     const { stdout } = await run(process.execPath, [file])
     expect(stdout.trim()).toBe(`${EVENT_ID} string function`)
+  })
+
+  test('does what its README says: every example compiles, and the one for tests prints what it claims', async () => {
+    const examples = await readExamples()
+    expect(examples.length).toBeGreaterThan(8)
+    // The frameworks are not installed here; what the adapters need of them is declared in the package itself.
+    const declarations = `declare module 'express'
+      declare module 'hono' {
+        type Context<E extends { Bindings: object }> = {
+          env: E['Bindings']
+          req: { raw: Request; arrayBuffer(): Promise<ArrayBuffer> }
+        }
+        class Hono<E extends { Bindings: object }> {
+          post(path: string, handler: (context: Context<E>) => Promise<Response>): this
+        }
+      }
+      declare module 'fastify'
+      declare const process: { env: Record<string, string | undefined> }`
+    await writeFile(join(consumer, 'frameworks.d.ts'), declarations)
+    await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
+    const files = examples.map((_source, index) => join(consumer, `example-${index}.ts`))
+    for (const [index, source] of examples.entries()) await writeFile(files[index]!, source)
+    const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--types', '', '--lib', 'es2023,dom']
+    const checked = await runTsc([
+      '--noEmit',
+      '--ignoreConfig',
+      ...options,
+      join(consumer, 'frameworks.d.ts'),
+      ...files,
+    ])
+    expect(checked).toBe('')
+    const program = examples.findIndex((source) => source.includes('signDelivery'))
+    const { stdout } = await run(process.execPath, [files[program]!])
+    const claims = [...examples[program]!.matchAll(/\/\/ (true|false)$/gm)].map((match) => match[1])
+    expect(stdout.trim().split('\n')).toEqual(claims)
+    expect(claims).toEqual(['true', 'false'])
+  })
+
+  test('documents every reason in its README, and no other', async () => {
+    const readme = await readFile(join(packageFolder, 'README.md'), 'utf8')
+    const section = readme.slice(readme.indexOf('## Reasons'), readme.indexOf('## Events'))
+    const documented = [...section.matchAll(/^\| `([a-z_]+)` \|/gm)].map((match) => match[1])
+    expect(documented.sort()).toEqual([...REFUSAL_REASONS].sort())
   })
 
   test('verifies in Chromium, loaded as plain modules', async () => {

@@ -39,9 +39,9 @@ export function serviceHeaders(body: string | Uint8Array = BODY, secret = SECRET
 }
 
 /** Signs `<id>.<t>.<body>` by node:crypto; base64. */
-export function signStandardBase64(body: string | Uint8Array, secret = SECRET, id = EVENT_ID): string {
+export function signStandardBase64(body: string | Uint8Array, secret = SECRET, t = SIGNED_AT): string {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
-  return createHmac('sha256', key).update(`${id}.${SIGNED_AT}.`).update(body).digest('base64')
+  return createHmac('sha256', key).update(`${EVENT_ID}.${t}.`).update(body).digest('base64')
 }
 
 export function standardHeaders(body: string | Uint8Array = BODY, secret = SECRET): Record<string, string> {

@@ -15,7 +15,10 @@ import {
   ENVELOPE,
   OTHER_SECRET,
   SECRET,
+  SIGNED_AT,
   serviceHeaders,
+  signServiceHex,
+  signStandardBase64,
   standardHeaders,
 } from './delivery-fixture.ts'
 
@@ -89,6 +92,20 @@ describe('time tolerance', () => {
   test('counts whole seconds, so 300.999 s is still accepted', async () => {
     expect(await reasonOf({ headers: serviceHeaders(), now: () => clockAt(300)() + 999 })).toBe('ok')
     expect(await reasonOf({ headers: serviceHeaders(), now: clockAt(301) })).toBe('timestamp_too_old')
+  })
+
+  test('holds for each family on its own: one that is fresh does not excuse one that is stale', async () => {
+    const t = SIGNED_AT - 1
+    const standard = {
+      'webhook-timestamp': String(t),
+      'webhook-signature': `v1,${signStandardBase64(BODY, SECRET, t)}`,
+    }
+    const service = { 'x-service-signature': `t=${t},v1=${signServiceHex(BODY, SECRET, t)}` }
+    for (const older of [standard, service]) {
+      const headers = { ...deliveryHeaders(), ...older }
+      expect(await reasonOf({ headers, now: clockAt(299) })).toBe('ok')
+      expect(await reasonOf({ headers, now: clockAt(300) })).toBe('timestamp_too_old')
+    }
   })
 
   test('a broken clock refuses', async () => {
@@ -203,6 +220,7 @@ describe('the body', () => {
     ['cut JSON', BODY.slice(0, -1), 'body_not_json'],
     ['a byte order mark before JSON', `\uFEFF${BODY}`, 'body_not_json'],
     ['bytes that are no UTF-8', Buffer.concat([Buffer.from(BODY), Buffer.from([0xff])]), 'body_not_json'],
+    ['no UTF-8 inside a JSON string', Buffer.from(BODY.replace('contract', 'contr\xffct'), 'latin1'), 'body_not_json'],
     ['nothing', '', 'body_not_json'],
     ['a JSON array', '[]', 'envelope_malformed'],
     ['JSON null', 'null', 'envelope_malformed'],
