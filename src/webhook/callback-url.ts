@@ -96,14 +96,14 @@ function readUrl(text: string): URL | CallbackRefusal {
     return refuse('url_not_https', 'must start with https://.')
   }
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1]
-  if (authority === undefined || !URL.canParse(text)) {
+  const url = URL.parse(text)
+  if (authority === undefined || url === null) {
     return refuse('url_invalid', 'is not an absolute URL with a valid host and port; write https://host/path.')
   }
   // On the text, because the parser forgets an empty user-info (`https://@host/`).
   if (authority.includes('@')) {
     return refuse('url_has_user_info', 'holds a user name or password; take out everything before the @.')
   }
-  const url = new URL(text)
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
   return url
 }
@@ -149,10 +149,8 @@ export function effectivePort(url: URL): number {
 
 /** Whether the deployment exempts this very target by its name or literal address: the sink, or a listed private target. */
 export function isExemptTarget(url: URL, rules: CallbackRules): boolean {
-  if (rules.sinkUrl !== undefined && URL.canParse(rules.sinkUrl)) {
-    const sink = new URL(rules.sinkUrl)
-    if (url.origin === sink.origin && url.pathname === sink.pathname) return true
-  }
+  const sink = rules.sinkUrl === undefined ? null : URL.parse(rules.sinkUrl)
+  if (sink !== null && url.origin === sink.origin && url.pathname === sink.pathname) return true
   if (rules.allowedPrivateTargets.length === 0) return false
   const port = effectivePort(url)
   const literal = findLiteral(url.hostname)
