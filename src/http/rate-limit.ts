@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
@@ -33,8 +32,8 @@ interface Standing {
  * Builds the rate limits (D8), counted in the database so that all processes share them.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
- * which a sliding estimate would not allow; in return the answer to "when may I go on" is exact, and one upsert counts.
- * Each bucket's windows begin at a second of its own, so that not all callers return at the full minute.
+ * which a sliding estimate would not allow; in return one upsert counts, and "when may I go on" has an exact answer:
+ * the windows of all limits begin at the full minute, so whoever waits out one limit is not stopped by another.
  * A bucket over its limit is remembered in this process until its window ends: a flood costs the database nothing.
  *
  * When the database is away, generous limits let the request pass: they guard load, not secrets, and what needs the
@@ -51,7 +50,7 @@ export function buildRateLimiter(options: {
 
   async function countHit(bucket: string, policy: Policy): Promise<Standing | undefined> {
     const nowMs = clock.now()
-    const startMs = findWindowStart(bucket, nowMs)
+    const startMs = nowMs - (nowMs % WINDOW_MS)
     const resetMs = startMs + WINDOW_MS - nowMs
     if ((spent.get(bucket) ?? 0) > nowMs) return { hits: policy.perMinute + 1, resetMs }
     const hits = await addHit(db, bucket, new Date(startMs))
@@ -95,12 +94,6 @@ function checkStanding({ hits, resetMs }: Standing, policy: Policy, reply: Fasti
 function appendItem(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name)
   reply.header(name, before ? `${before}, ${item}` : item)
-}
-
-/** The start of the window that `nowMs` lies in. A bucket's windows are shifted by its hash. */
-function findWindowStart(bucket: string, nowMs: number): number {
-  const shiftMs = createHash('sha256').update(bucket).digest().readUInt32BE(0) % WINDOW_MS
-  return Math.floor((nowMs - shiftMs) / WINDOW_MS) * WINDOW_MS + shiftMs
 }
 
 async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
+import { buildCaller, buildShellServer } from '../../test/harness/shell-server.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { buildRateLimiter, deleteOldRateWindows, groupAddress } from './rate-limit.ts'
+
+const THING = '/api/v3/sample/thing'
+
+let database: TestDatabase
+let clock: ManualClock
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database?.[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await database.db.deleteFrom('rate_limit').execute()
+  clock = buildManualClock(Date.UTC(2026, 8, 11, 12, 0, 17, 300))
+})
+
+function buildLimited(limits: { perMinute?: number; strictPerMinute?: number } = {}) {
+  const { perMinute = 3, strictPerMinute = 2 } = limits
+  const limiter = buildRateLimiter({ db: database.db, clock, perMinute, strictPerMinute })
+  return buildShellServer({ db: database.db, clock, shell: limiter })
+}
+
+type Limited = Awaited<ReturnType<typeof buildLimited>>
+
+function read({ server }: Limited, options: { as?: string; from?: string } = {}) {
+  const { as = 'admin', from = '192.0.2.1' } = options
+  return server.inject({
+    method: 'GET',
+    url: `${THING}/me`,
+    headers: { authorization: `Bearer ${as}` },
+    remoteAddress: from,
+  })
+}
+
+function signIn({ server }: Limited, from = '192.0.2.1') {
+  const request = { method: 'POST', url: `${THING}/sign-in`, payload: { password: 'x' }, remoteAddress: from } as const
+  return server.inject(request)
+}
+
+async function readStatuses(count: number, one: () => Promise<{ statusCode: number }>) {
+  const statuses: number[] = []
+  for (let at = 0; at < count; at += 1) statuses.push((await one()).statusCode)
+  return statuses
+}
+
+describe('rate limits (D8)', () => {
+  test('the last request of the limit passes, the next is a 429 until its window ends, then all pass again', async () => {
+    const limited = await buildLimited()
+    expect(await readStatuses(4, () => read(limited))).toEqual([200, 200, 200, 429])
+    const refused = await read(limited)
+    const waitSeconds = Number(refused.headers['retry-after'])
+    expect(refused.json()).toMatchObject({ status: 429, code: 'rate_limited' })
+    expect(waitSeconds).toBeGreaterThan(0)
+    expect(waitSeconds).toBeLessThanOrEqual(60)
+    clock.advance((waitSeconds - 1) * 1000)
+    expect((await read(limited)).statusCode).toBe(429)
+    clock.advance(1000)
+    expect(await readStatuses(4, () => read(limited))).toEqual([200, 200, 200, 429])
+  })
+
+  test('headers name each limit, what remains and when it begins anew', async () => {
+    const limited = await buildLimited({ perMinute: 100 })
+    const { headers } = await read(limited)
+    expect(headers['ratelimit-policy']).toBe('"address";q=100;w=60, "caller";q=100;w=60')
+    expect(headers.ratelimit).toMatch(/^"address";r=99;t=\d+, "caller";r=99;t=\d+$/)
+    expect((await read(limited)).headers.ratelimit).toMatch(/^"address";r=98;t=\d+, "caller";r=98;t=\d+$/)
+  })
+
+  test('a strict route has its own smaller limit, which other routes do not spend', async () => {
+    const limited = await buildLimited()
+    expect((await signIn(limited)).headers['ratelimit-policy']).toBe('"strict";q=2;w=60')
+    expect(await readStatuses(2, () => signIn(limited))).toEqual([200, 429])
+    expect(await readStatuses(4, () => read(limited))).toEqual([200, 200, 200, 429])
+  })
+
+  test('a refused strict request does not reach its operation, and an invalid token counts against the address', async () => {
+    const limited = await buildLimited()
+    expect(await readStatuses(4, () => read(limited, { as: 'nobody' }))).toEqual([401, 401, 401, 429])
+  })
+
+  test('callers are limited wherever they come from, addresses whoever calls', async () => {
+    const limited = await buildLimited()
+    expect(await readStatuses(3, () => read(limited))).toEqual([200, 200, 200])
+    expect((await read(limited, { from: '192.0.2.2' })).json().detail).toContain('"caller"')
+    expect((await read(limited, { as: 'other' })).json().detail).toContain('"address"')
+    expect((await read(limited, { as: 'other', from: '192.0.2.3' })).statusCode).toBe(200)
+  })
+
+  test('two processes on one database share one count', async () => {
+    const [one, other] = [await buildLimited(), await buildLimited()]
+    expect(await readStatuses(2, () => read(one))).toEqual([200, 200])
+    expect(await readStatuses(2, () => read(other))).toEqual([200, 429])
+    expect((await read(one)).statusCode).toBe(429)
+  })
+
+  test('of many requests at once exactly the limit passes', async () => {
+    const limited = await buildLimited({ perMinute: 10 })
+    const statuses = await Promise.all(Array.from({ length: 30 }, async () => (await read(limited)).statusCode))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10)
+  })
+
+  test('a flood over the limit is refused without another write to the database', async () => {
+    const limited = await buildLimited()
+    await readStatuses(20, () => signIn(limited))
+    const { hits } = await database.db.selectFrom('rate_limit').select('hits').executeTakeFirstOrThrow()
+    expect(hits).toBe(3)
+  })
+
+  test('while the database is away generous limits let pass and strict ones refuse with 503', async () => {
+    const away = openDatabase({
+      connectionString: 'postgres://nobody@127.0.0.1:1/none',
+      size: 1,
+      applicationName: 'test',
+      onError: () => {},
+    })
+    const shell = buildRateLimiter({ db: away.db, clock, perMinute: 3, strictPerMinute: 2 })
+    const limited = await buildShellServer({ db: database.db, clock, shell })
+    expect(await readStatuses(5, () => read(limited))).toEqual([200, 200, 200, 200, 200])
+    expect((await signIn(limited)).statusCode).toBe(503)
+    await away.close()
+  })
+
+  test('an API key is counted apart from its owner', async () => {
+    const limiter = buildRateLimiter({ db: database.db, clock, perMinute: 3, strictPerMinute: 2 })
+    const reply = { getHeader: () => undefined, header: () => {} } as never
+    const owner = buildCaller('admin')!
+    const key = { ...owner, apiKeyId: 'key' }
+    for (let at = 0; at < 3; at += 1) await limiter.limitCaller(owner, reply)
+    await limiter.limitCaller(key, reply)
+    await expect(limiter.limitCaller(owner, reply)).rejects.toMatchObject({ code: 'rate_limited' })
+  })
+
+  test('maintenance removes the windows that began before an instant, no others', async () => {
+    const limited = await buildLimited()
+    await signIn(limited)
+    clock.advance(60_000)
+    await signIn(limited)
+    expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(1)
+    expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(0)
+    expect(await database.db.selectFrom('rate_limit').selectAll().execute()).toHaveLength(1)
+  })
+})
+
+describe('one address (D8)', () => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:c000:0201', '192.0.2.1'],
+    ['0:0:0:0:0:ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:0:0:1::', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ])('%s counts as %s', (address, group) => {
+    expect(groupAddress(address)).toBe(group)
+  })
+})
