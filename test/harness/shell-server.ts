@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { Type } from 'typebox'
 import type { Caller } from '../../src/http/caller.ts'
@@ -220,6 +221,9 @@ export async function buildShellServer(options: {
   gate?: () => Promise<void>
   shell?: Partial<Shell>
   logStream?: { write(line: string): void }
+  routes?: Routes<SampleDeps>
+  /** Runs before the routes are mounted. */
+  before?: (server: FastifyInstance) => Promise<void>
 }) {
   const clock = options.clock ?? buildManualClock()
   const ids = buildIdMaker(clock, systemRandom)
@@ -244,6 +248,7 @@ export async function buildShellServer(options: {
     limitCaller: async () => {},
     ...options.shell,
   }
-  mountRoutes(server, shell, sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
+  await options.before?.(server)
+  mountRoutes(server, shell, options.routes ?? sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
   return { server, shell, clock, recorded }
 }
