@@ -7,15 +7,13 @@ const MAX_IDLE_TOTAL = 1_024
 /** A connection with its place in the pool. */
 export interface PooledConnection extends Connection {
   key: string
-  /** Whether its socket has closed; such a one is not kept. */
-  isClosed: boolean
 }
 
 /** Keeps connections between POSTs. */
 export interface ConnectionPool {
   /** An idle connection to this very target, the last used first; else a new one. */
   take(target: ConnectionTarget, poolKey: string): PooledConnection
-  /** Keeps a connection whose response was read to its end, unless it is closed or there are enough. */
+  /** Keeps a connection whose response was read to its end, unless there are enough. */
   giveBack(connection: PooledConnection): void
   /** Ends a connection that is in use. */
   drop(connection: PooledConnection): void
@@ -48,9 +46,8 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
   }
 
   function open(target: ConnectionTarget, key: string): PooledConnection {
-    const connection = { ...openConnection(target, options), key, isClosed: false }
+    const connection = { ...openConnection(target, options), key }
     connection.client.on('disconnect', () => {
-      connection.isClosed = true
       if (idle.has(connection)) drop(connection)
     })
     return connection
@@ -67,7 +64,7 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
     },
     giveBack(connection) {
       const siblings = idleByKey.get(connection.key) ?? []
-      if (connection.isClosed || siblings.length >= MAX_IDLE_PER_TARGET) return connection.destroy()
+      if (siblings.length >= MAX_IDLE_PER_TARGET) return connection.destroy()
       idleByKey.set(connection.key, siblings)
       siblings.push(connection)
       idle.add(connection)

@@ -95,7 +95,7 @@ describe('TLS', () => {
   test('the deadline ends a handshake too, and no POST leaves after it', async () => {
     const receiver = await receive()
     expect(await post(receiver.port, { totalTimeoutMs: 100 })).toMatchObject({ errorClass: 'connect' })
-    await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
+    await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 2_000 })
     expect(receiver.requests).toEqual([])
   })
 })

@@ -305,6 +305,7 @@ describe('exemptions', () => {
     ['receiver', 'http://receiver:8080/x', true],
     ['Receiver.:8080', 'http://RECEIVER.:8080/x', true],
     ['receiver', 'http://receiver.internal/x', false],
+    ['receiver:8080', 'http://receiver:8081/x', false],
     ['hooks.internal:443', 'https://hooks.internal/x', true],
     ['hooks.internal:443', 'https://a.hooks.internal/x', false],
   ])('with %s listed, %s is exempt: %s', (listed, url, isExempt) => {
