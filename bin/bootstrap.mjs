@@ -1,0 +1,289 @@
+/**
+ * What stands between `npm start` on any machine and the service: it brings in what package-lock.json asks for when something is missing,
+ * then hands over to the Node this project pins. Plain JavaScript that any Node from 20 on runs, without a dependency.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { constants } from 'node:os'
+import { basename, delimiter, dirname, join, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The project's folder, wherever it was put. */
+export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** Quiet about engines: packages ask for the Node this project brings along, whatever Node npm itself runs on. */
+const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false']
+
+/** A failure with a sentence for the person at the terminal. */
+class BootstrapError extends Error {}
+
+/**
+ * Runs `main` and ends this process with the exit code it gives. A failure we foresaw prints its one sentence and exits 1.
+ * @param {() => Promise<number>} main
+ */
+export async function exitWith(main) {
+  try {
+    process.exitCode = await main()
+  } catch (error) {
+    if (!(error instanceof BootstrapError)) throw error
+    console.error(`signalbox: ${error.message}`)
+    process.exitCode = 1
+  }
+}
+
+/**
+ * Makes sure everything is installed and gives the path of the pinned Node. Offline, and without a write, when nothing is missing.
+ * @param {{ root: string, needsDev: boolean }} options `needsDev`: whether development packages count (tests do, the service does not)
+ * @returns {Promise<string>}
+ */
+export async function prepareNode({ root, needsDev }) {
+  const wanted = readPackages(join(root, 'package-lock.json'))
+  if (wanted === undefined)
+    throw new BootstrapError(`package-lock.json is missing in ${root}: take a complete copy of the project.`)
+  if (listMissing({ root, wanted, needsDev }).length > 0) await installLocked({ root, wanted, needsDev })
+  return findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
+}
+
+/**
+ * Runs `command` on this terminal until it ends, and gives the exit code to end with: its own, or 128 + n when signal n ended it.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} [options]
+ * @returns {Promise<number>}
+ */
+export function runToEnd(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', ...options })
+    const stopPassing = passSignals(child)
+    child.once('error', (error) => {
+      stopPassing()
+      reject(error)
+    })
+    child.once('exit', (code, signal) => {
+      stopPassing()
+      resolve(code ?? 128 + (constants.signals[signal] ?? 0))
+    })
+  })
+}
+
+/**
+ * Passes the signals we get on to the child, and keeps us alive until it has ended. Ctrl-C is the exception: the terminal sends it to the whole group, the
+ * child has it already, and a second one would read as "quit at once". It is passed on only where no terminal can have sent it.
+ */
+function passSignals(child) {
+  const passOn = (signal) => child.kill(signal)
+  const passInterrupt = (signal) => {
+    if (!hasTerminal()) child.kill(signal)
+  }
+  process.on('SIGTERM', passOn).on('SIGHUP', passOn).on('SIGINT', passInterrupt)
+  const stopWatching = watchScriptShell(() => child.kill('SIGTERM'))
+  return () => {
+    process.off('SIGTERM', passOn).off('SIGHUP', passOn).off('SIGINT', passInterrupt)
+    stopWatching()
+  }
+}
+
+/**
+ * Calls `onGone` when the shell that runs us for npm has died. npm sends a SIGTERM to that shell alone, and a shell that did not replace itself by
+ * its command (dash) dies of it without telling us: the service would go on without its terminal. Only a script of npm has such a shell.
+ */
+function watchScriptShell(onGone) {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return () => {}
+  const shell = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return
+    clearInterval(timer)
+    onGone()
+  }, 250)
+  return () => clearInterval(timer)
+}
+
+function hasTerminal() {
+  return Boolean(process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY)
+}
+
+/** The `packages` of a lock file, or undefined when the file is missing or unreadable. */
+function readPackages(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).packages ?? {}
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The packages that the lock file asks for and node_modules does not hold in that version. npm writes what it installed into a hidden lock file at
+ * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms).
+ */
+export function listMissing({ root, wanted, needsDev }) {
+  const installed = readPackages(join(root, 'node_modules', '.package-lock.json')) ?? {}
+  return Object.entries(wanted)
+    .filter(([path, entry]) => {
+      if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return false
+      if (entry.link) return !existsSync(join(root, path))
+      const found = installed[path]
+      if (entry.optional || entry.devOptional || (entry.dev && !needsDev))
+        return found !== undefined && found.version !== entry.version
+      return found?.version !== entry.version || !existsSync(join(root, path, 'package.json'))
+    })
+    .map(([path]) => path)
+}
+
+async function installLocked({ root, wanted, needsDev }) {
+  await withInstallLock(root, async () => {
+    const missing = listMissing({ root, wanted, needsDev })
+    if (missing.length === 0) return
+    console.error(
+      `signalbox: ${missing.length} packages are missing; installing what package-lock.json asks for (npm ci) ...`,
+    )
+    const startedAt = Date.now()
+    const code = await runNpm(root, [...INSTALL, ...(needsDev ? ['--include=dev'] : [])])
+    if (code > 128) process.exit(code)
+    if (code !== 0)
+      throw new BootstrapError(`npm ci failed (exit code ${code}): see its lines above, then start again.`)
+    console.error(`signalbox: installed in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.`)
+    const left = listMissing({ root, wanted, needsDev })
+    if (left.length > 0)
+      throw new BootstrapError(
+        `npm ci ran, and ${left[0]} is still missing: run \`npm ci\` by hand and look at its output.`,
+      )
+  })
+}
+
+/** Lets one start install at a time: two `npm ci` at once take each other's files away. The second waits, and finds nothing missing. */
+async function withInstallLock(root, install) {
+  const lock = join(root, '.install-lock')
+  let isTold = false
+  while (!takeInstallLock(lock)) {
+    if (!isTold) console.error(`signalbox: waiting for another start to finish installing (it holds ${lock}) ...`)
+    isTold = true
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  const release = () => rmSync(lock, { force: true })
+  process.once('exit', release)
+  try {
+    await install()
+  } finally {
+    process.off('exit', release)
+    release()
+  }
+}
+
+function takeInstallLock(lock) {
+  try {
+    const file = openSync(lock, 'wx')
+    writeSync(file, String(process.pid))
+    closeSync(file)
+    return true
+  } catch (error) {
+    if (error.code !== 'EEXIST')
+      throw new BootstrapError(
+        `packages are missing and ${dirname(lock)} cannot be written (${error.code}): run \`npm ci\` as its owner.`,
+      )
+  }
+  const owner = Number(readFileSyncOrEmpty(lock))
+  // An empty lock is one that is being written this moment; a dead owner's is taken away.
+  if (owner > 0 && !isAlive(owner)) rmSync(lock, { force: true })
+  return false
+}
+
+function readFileSyncOrEmpty(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+/** Runs npm: the one that runs us where there is one, else the one on the path. */
+async function runNpm(cwd, args) {
+  const env = buildInstallEnvironment(process.env)
+  const cli = process.env.npm_execpath
+  const isOurs = cli !== undefined && basename(cli) === 'npm-cli.js' && existsSync(cli)
+  // npm's own Node, not ours: ours may be the pinned one, which lies in the folder npm is about to replace.
+  const node =
+    process.env.npm_node_execpath && existsSync(process.env.npm_node_execpath)
+      ? process.env.npm_node_execpath
+      : process.execPath
+  try {
+    if (isOurs && !isInstalledHere(node)) return await runToEnd(node, [cli, ...args], { cwd, env })
+    return await runToEnd('npm', args, { cwd, env, shell: process.platform === 'win32' })
+  } catch (error) {
+    throw new BootstrapError(
+      `npm could not be started (${error.code ?? error.message}): install npm, or run \`npm ci\` in ${projectRoot}.`,
+    )
+  }
+}
+
+function isInstalledHere(path) {
+  return path.startsWith(join(projectRoot, 'node_modules') + sep)
+}
+
+/** Our environment without the project's own programs on the path: they vanish while npm replaces node_modules. */
+function buildInstallEnvironment(env) {
+  const kept = (env.PATH ?? '').split(delimiter).filter((entry) => !isInstalledHere(entry + sep))
+  return { ...env, PATH: kept.join(delimiter) }
+}
+
+/** The pinned Node, once it has shown that it runs here; undefined when it is missing or made for another machine. */
+function findNode(root) {
+  const program = process.platform === 'win32' ? 'node.exe' : 'node'
+  const packageDir = join(root, 'node_modules', 'node')
+  const platform = process.platform === 'win32' ? 'win' : process.platform
+  const inner = `${platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'}-${platform}-${process.arch}`
+  const version = readVersion(join(packageDir, 'package.json'))
+  return [
+    join(packageDir, 'bin', program),
+    join(packageDir, 'node_modules', inner, 'bin', program),
+    join(root, 'node_modules', inner, 'bin', program),
+  ].find((path) => {
+    if (!existsSync(path)) return false
+    const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+    return status === 0 && stdout.trim() === `v${version}`
+  })
+}
+
+function readVersion(packageFile) {
+  try {
+    return JSON.parse(readFileSync(packageFile, 'utf8')).version
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Gets the pinned Node where npm installed without running install scripts. A machine it does not run on gets by with its own Node,
+ * when that one is new enough to run TypeScript.
+ */
+async function installNode(root, version) {
+  const packageDir = join(root, 'node_modules', 'node')
+  const step = join(packageDir, 'installArchSpecificPackage.js')
+  console.error(`signalbox: Node ${version} is not installed yet (npm ran without install scripts); getting it ...`)
+  if (existsSync(step)) {
+    const code = await runToEnd(process.execPath, [step], {
+      cwd: packageDir,
+      env: buildInstallEnvironment(process.env),
+    })
+    if (code > 128) process.exit(code)
+  }
+  const node = findNode(root)
+  if (node) return node
+  if (Number(process.versions.node.split('.')[0]) >= 24) {
+    console.error(
+      `signalbox: Node ${version} does not run on this machine; going on with Node ${process.versions.node}.`,
+    )
+    return process.execPath
+  }
+  throw new BootstrapError(
+    `Node ${version} could not be installed here: run \`npm rebuild node --ignore-scripts=false\` in ${root} while online, or start with Node 24 or newer.`,
+  )
+}
