@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { systemClock } from '../clock.ts'
+import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
+import { isProcessAlive } from './embedded-lock.ts'
+
+/** How long each stronger signal waits for the one before it. */
+const FAST_SHUTDOWN_MS = 10_000
+const IMMEDIATE_SHUTDOWN_MS = 5_000
+const POLL_MS = 20
+
+/** What `postmaster.pid` says: the server's process and how far it is (`starting`, `ready`, `stopping`, ...). */
+export interface PostmasterFile {
+  pid: number
+  status: string
+}
+
+/** Reads the text of `postmaster.pid`: the pid is its first line, the status its eighth. Pure. */
+export function parsePostmasterFile(text: string): PostmasterFile | undefined {
+  const lines = text.split('\n')
+  const pid = Math.abs(Number(lines[0]))
+  return Number.isSafeInteger(pid) && pid > 0 ? { pid, status: lines[7]?.trim() ?? '' } : undefined
+}
+
+/** What `postmaster.pid` of a cluster says now, or undefined when no server is or was there. */
+export async function findPostmaster(clusterDir: string): Promise<PostmasterFile | undefined> {
+  try {
+    return parsePostmasterFile(await readFile(join(clusterDir, 'postmaster.pid'), 'utf8'))
+  } catch (error) {
+    if (findSystemErrorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/**
+ * Waits until `isDone` says so, at most `limitMs`; resolves to whether it did. It waits for a process of the operating system,
+ * which no clock of ours moves: hence the system clock, in tests too.
+ */
+export async function waitUntil(isDone: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
+  const deadlineAt = systemClock.now() + limitMs
+  while (!(await isDone())) {
+    if (systemClock.now() >= deadlineAt) return false
+    await systemClock.sleep(POLL_MS)
+  }
+  return true
+}
+
+/**
+ * The processes that serve this cluster: programs named `postgres` whose working directory it is. A pid in a file proves nothing (it may
+ * have been given to another program since); the working directory does, since postmaster and backends all stay in their cluster.
+ */
+async function listClusterProcesses(clusterDir: string): Promise<number[]> {
+  const directory = await realpath(clusterDir)
+  const found: number[] = []
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      if ((await readlink(`/proc/${name}/cwd`)) !== directory) continue
+      if (basename(await readlink(`/proc/${name}/exe`)).startsWith('postgres')) found.push(Number(name))
+    } catch {
+      // Ended meanwhile, or another user's: a server that we could not even look at cannot own our cluster.
+    }
+  }
+  return found
+}
+
+/** The same where there is no /proc: the process of `postmaster.pid`, when its command line names this cluster. */
+async function listClusterProcessesByCommand(clusterDir: string, pid: number | undefined): Promise<number[]> {
+  if (pid === undefined || !isProcessAlive(pid)) return []
+  const { stdout } = await promisify(execFile)('ps', ['-p', String(pid), '-o', 'command=']).catch(() => ({
+    stdout: '',
+  }))
+  return stdout.includes('postgres') && stdout.includes(clusterDir) ? [pid] : []
+}
+
+/** The processes that serve this cluster now. Empty on Windows, where the server's own lock has to do. */
+export async function findClusterProcesses(clusterDir: string, platform: NodeJS.Platform): Promise<number[]> {
+  if (platform === 'linux') return listClusterProcesses(clusterDir)
+  if (platform === 'win32') return []
+  return listClusterProcessesByCommand(clusterDir, (await findPostmaster(clusterDir))?.pid)
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (findSystemErrorCode(error) !== 'ESRCH') throw error
+  }
+}
+
+/**
+ * Ends a server that an earlier, killed owner left behind, so that the cluster can be opened again: a fast shutdown first, which loses
+ * nothing, then harder ones, after which the write-ahead log brings everything committed back. Only the holder of the data directory's lock calls it.
+ */
+export async function stopOrphanedServer(input: {
+  clusterDir: string
+  platform: NodeJS.Platform
+  log: (line: string) => void
+}): Promise<void> {
+  const listProcesses = () => findClusterProcesses(input.clusterDir, input.platform)
+  const isGone = async () => (await listProcesses()).length === 0
+  const postmaster = await findPostmaster(input.clusterDir)
+  const processes = await listProcesses()
+  if (processes.length > 0) {
+    input.log(`Stopping the PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}).`)
+    // Backends without a postmaster notice its death and end by themselves.
+    if (postmaster && processes.includes(postmaster.pid)) sendSignal(postmaster.pid, 'SIGINT')
+    if (await waitUntil(isGone, FAST_SHUTDOWN_MS)) return
+    for (const pid of await listProcesses()) sendSignal(pid, 'SIGQUIT')
+    if (await waitUntil(isGone, IMMEDIATE_SHUTDOWN_MS)) return
+    for (const pid of await listProcesses()) sendSignal(pid, 'SIGKILL')
+    if (await waitUntil(isGone, IMMEDIATE_SHUTDOWN_MS)) return
+    throw new EmbeddedPostgresError(
+      'data_dir_in_use',
+      `The PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}) does not stop: end it by hand.`,
+    )
+  }
+  // PostgreSQL would take any living process with the old pid for its predecessor and refuse. Nobody serves the cluster, so the file is stale.
+  if (postmaster && input.platform === 'linux' && isProcessAlive(postmaster.pid)) {
+    await rm(join(input.clusterDir, 'postmaster.pid'), { force: true })
+  }
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { systemClock } from '../clock.ts'
+import { buildServerEnvironment } from './embedded-cluster.ts'
+import { buildFailedRunError, findSystemErrorCode } from './embedded-error.ts'
+import { findPostmaster, waitUntil } from './embedded-orphan.ts'
+import { buildClusterArgument, type ServerUser } from './embedded-user.ts'
+
+/** A log longer than this is emptied at the next start. */
+const LOG_LIMIT_BYTES = 5 * 1024 * 1024
+/** Crash recovery of a big write-ahead log takes its time; a server that dies is noticed at once all the same. */
+const READY_LIMIT_MS = 300_000
+/** A fast shutdown that takes longer becomes an immediate one; that one, a kill. */
+const STOP_LIMIT_MS = 5_000
+/** Another program may take the chosen port in the moment before the server does. */
+const PORT_ATTEMPTS = 5
+
+/**
+ * The server's settings, sized for a small machine shared with the service. Durability is the default of PostgreSQL and stays
+ * (`fsync`, `synchronous_commit`, `full_page_writes` on). `settings` of the caller win, except for where the server listens. Pure.
+ */
+export function buildServerSettings(port: number, settings: Record<string, string>): Record<string, string> {
+  return {
+    max_connections: '100',
+    shared_buffers: '64MB',
+    max_wal_size: '512MB',
+    fsync: 'on',
+    synchronous_commit: 'on',
+    // Nothing replicates from this server, and it has no room for spare processes.
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    io_method: 'sync',
+    jit: 'off',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    log_checkpoints: 'off',
+    log_destination: 'stderr',
+    logging_collector: 'off',
+    ...settings,
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+  }
+}
+
+export interface ServerInput {
+  nativeDir: string
+  clusterDir: string
+  platform: NodeJS.Platform
+  user: ServerUser | undefined
+  settings: Record<string, string>
+  logFile: string
+  /** The directory named to a person in an error. */
+  shownDir: string
+}
+
+/** A server that answers. */
+export interface ServerProcess {
+  pid: number
+  port: number
+  /** Resolves when the server is gone, whyever. */
+  exited: Promise<{ code: number | null }>
+  /** Ends it: fast shutdown, after 5 s immediate, after 10 s a kill. Resolves when it is gone. */
+  stop(): Promise<void>
+}
+
+/** Starts the server on a free port of 127.0.0.1 and waits until it answers. Throws `postgres_failed_to_start` or `disk_full`. */
+export async function startServer(input: ServerInput): Promise<ServerProcess> {
+  for (let attempt = 1; ; attempt++) {
+    const log = await openLog(input.logFile, input.user)
+    const logOffset = (await log.stat()).size
+    const port = await findFreePort()
+    const child = spawnServer(input, port, log)
+    const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }))
+    })
+    try {
+      await once(child, 'spawn')
+    } finally {
+      await log.close()
+    }
+    const pid = child.pid ?? 0
+    const watchdog = startWatchdog(pid, input)
+    void exited.then(() => watchdog?.kill('SIGKILL'))
+    const server: ServerProcess = {
+      pid,
+      port,
+      exited: exited.then(({ code }) => ({ code })),
+      stop: () => stopServer(child, exited),
+    }
+    const isReady = await waitForReady(input.clusterDir, pid, exited)
+    if (isReady) return server
+    await server.stop()
+    const { code, signal } = await exited
+    const output = await readLogFrom(input.logFile, logOffset)
+    if (output.includes('Address already in use') && attempt < PORT_ATTEMPTS) continue
+    const ending = code === null ? `signal ${signal}` : `exit code ${code}`
+    throw buildFailedRunError({ program: 'postgres', dataDir: input.shownDir, ending, output })
+  }
+}
+
+function spawnServer(input: ServerInput, port: number, log: FileHandle): ChildProcess {
+  const settings = Object.entries(buildServerSettings(port, input.settings)).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ])
+  const argument = buildClusterArgument(input)
+  return spawn(join(input.nativeDir, 'bin', 'postgres'), ['-D', argument, ...settings], {
+    cwd: input.clusterDir,
+    env: buildServerEnvironment(input.platform),
+    // A session of its own: Ctrl-C in the terminal reaches us alone, and the server stops after we have drained.
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd],
+    ...input.user,
+  })
+}
+
+/**
+ * Starts the process that ends the server when we die without a word (kill -9, out of memory): a shell that reads from a pipe only we hold,
+ * and sends a fast shutdown when the pipe closes. Should it be killed too, the next start finds the server and stops it.
+ */
+function startWatchdog(serverPid: number, input: ServerInput): ChildProcess | undefined {
+  if (input.platform === 'win32') return undefined
+  const watchdog = spawn('/bin/sh', ['-c', 'read -r _; kill -INT "$1"', 'signalbox-watchdog', String(serverPid)], {
+    cwd: '/',
+    env: {},
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    ...input.user,
+  })
+  // Without a shell on the machine there is no watchdog, and nothing else changes.
+  watchdog.on('error', () => undefined)
+  watchdog.stdin?.on('error', () => undefined)
+  watchdog.unref()
+  if (watchdog.stdin && 'unref' in watchdog.stdin) (watchdog.stdin as unknown as { unref(): void }).unref()
+  return watchdog
+}
+
+async function waitForReady(clusterDir: string, pid: number, exited: Promise<unknown>): Promise<boolean> {
+  let isOver = false
+  let isReady = false
+  void exited.then(() => {
+    isOver = true
+  })
+  await waitUntil(async () => {
+    const found = await findPostmaster(clusterDir)
+    isReady = found?.pid === pid && found.status === 'ready'
+    return isReady || isOver
+  }, READY_LIMIT_MS)
+  return isReady && !isOver
+}
+
+async function stopServer(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  let isOver = child.exitCode !== null || child.signalCode !== null
+  void exited.then(() => {
+    isOver = true
+  })
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    if (isOver) break
+    child.kill(signal)
+    const limit = new AbortController()
+    await Promise.race([exited, systemClock.sleep(STOP_LIMIT_MS, limit.signal)])
+    limit.abort()
+  }
+  await exited
+}
+
+/** Opens the server's log for appending; one that another user left unwritable is replaced. */
+async function openLog(logFile: string, user: ServerUser | undefined): Promise<FileHandle> {
+  const log = await open(logFile, 'a', 0o600).catch(async (error) => {
+    if (findSystemErrorCode(error) !== 'EACCES') throw error
+    await rm(logFile)
+    return open(logFile, 'a', 0o600)
+  })
+  if ((await log.stat()).size > LOG_LIMIT_BYTES) await log.truncate(0)
+  if (user) await log.chown(user.uid, user.gid)
+  return log
+}
+
+async function readLogFrom(logFile: string, offset: number): Promise<string> {
+  return readFile(logFile).then(
+    (bytes) => bytes.subarray(offset).toString('utf8'),
+    () => '',
+  )
+}
+
+/** A port of 127.0.0.1 that nobody listens on at this moment. */
+async function findFreePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('the system gave no port')
+  return address.port
+}

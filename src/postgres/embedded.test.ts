@@ -1,0 +1,377 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { createConnection } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterEach, expect, test } from 'vitest'
+import { systemRandom } from '../random.ts'
+import { type EmbeddedPlatform, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts'
+import { loadBinaries } from './embedded-binaries.ts'
+import { findClusterProcesses, waitUntil } from './embedded-orphan.ts'
+
+const isRoot = process.getuid?.() === 0
+const cleanups: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+function makeDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-postgres-'))
+  cleanups.push(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+interface StartInput {
+  platform?: Partial<EmbeddedPlatform>
+  settings?: Record<string, string>
+}
+
+async function start(dataDir: string, input: StartInput = {}): Promise<EmbeddedPostgres & { lines: string[] }> {
+  const lines: string[] = []
+  const log = (line: string) => lines.push(line)
+  const server = await startEmbeddedPostgres({ dataDir, log, random: systemRandom, ...input })
+  cleanups.push(() => server.stop())
+  return Object.assign(server, { lines })
+}
+
+async function query(server: { connectionString: string }, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: server.connectionString })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    const { rows } = await client.query({ text, rowMode: 'array' })
+    return rows.map(([value]) => value)
+  } finally {
+    await client.end()
+  }
+}
+
+const refusal = (code: string) => expect.objectContaining({ name: 'EmbeddedPostgresError', code })
+
+/** A process that owns a server and says so in one line; it ends when it is killed. */
+async function startOwner(dataDir: string, user?: { uid: number; gid: number }) {
+  const program = `
+    import { startEmbeddedPostgres } from ${JSON.stringify(fileURLToPath(new URL('./embedded.ts', import.meta.url)))}
+    import { systemRandom } from ${JSON.stringify(fileURLToPath(new URL('../random.ts', import.meta.url)))}
+    const server = await startEmbeddedPostgres({ dataDir: process.argv[1], log: () => {}, random: systemRandom })
+    process.on('SIGTERM', async () => { await server.stop(); process.exit(0) })
+    console.log(JSON.stringify({ connectionString: server.connectionString, pid: server.pid, uid: process.getuid?.() }))
+  `
+  const args = ['--input-type=module', '-e', program, dataDir]
+  const child = spawn(process.execPath, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], env: {}, ...user })
+  cleanups.push(() => child.kill('SIGKILL'))
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  while (!text.includes('\n')) await once(child.stdout, 'data', { signal: AbortSignal.timeout(20_000) })
+  const said = JSON.parse(text) as { connectionString: string; pid: number; uid: number }
+  return { child, ...said }
+}
+
+async function killHard(child: ChildProcess) {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+async function hasServer(dataDir: string) {
+  return (await findClusterProcesses(join(dataDir, 'postgres/data'), process.platform)).length > 0
+}
+
+test('a second start finds the data of the first, in a directory with spaces, as UTF-8 and PostgreSQL 18', async () => {
+  const dataDir = join(makeDir(), 'my data')
+  const first = await start(dataDir)
+  expect(first.lines).toHaveLength(1)
+  await query(first, `create table kept as select 'Grüße 🎉' as text`)
+  expect(await query(first, `select current_setting('server_encoding')`)).toEqual(['UTF8'])
+  expect(await query(first, `select current_setting('server_version_num')::int / 10000`)).toEqual([18])
+  expect(await query(first, `select current_setting('fsync') || current_setting('synchronous_commit')`)).toEqual([
+    'onon',
+  ])
+  await first.stop()
+  await first.stop()
+  expect(await first.exited).toEqual({ code: 0 })
+  expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log'])
+  const second = await start(dataDir)
+  expect(second.lines).toEqual([])
+  expect(await query(second, 'select text from kept')).toEqual(['Grüße 🎉'])
+})
+
+test('the password is random, readable by its owner only, and nobody enters without it', async () => {
+  const dataDir = makeDir()
+  const server = await start(dataDir)
+  const file = join(dataDir, 'postgres/password')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(readFileSync(file, 'utf8').trim()).toMatch(/^[\w-]{32}$/)
+  expect(new URL(server.connectionString).password).toBe(readFileSync(file, 'utf8').trim())
+  const wrong = server.connectionString.replace(/:[^:@]+@/, ':wrong@')
+  await expect(query({ connectionString: wrong }, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+})
+
+test('the server listens on the loopback address and nowhere else', async () => {
+  const server = await start(makeDir())
+  expect(await query(server, 'show listen_addresses')).toEqual(['127.0.0.1'])
+  const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  for (const { address, family } of [...others, { address: '127.0.0.2', family: 'IPv4' }]) {
+    if (address === '127.0.0.1' || (family === 'IPv6' && address.startsWith('fe80'))) continue
+    const socket = createConnection({ host: address, port: server.port })
+    const outcome = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
+      ([error]) => error,
+      (error) => error,
+    )
+    socket.destroy()
+    expect(outcome, address).toMatchObject({
+      code: expect.stringMatching(/ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH|EHOSTUNREACH/),
+    })
+  }
+})
+
+test('a second start while the first runs is refused plainly and does the first no harm', async () => {
+  const dataDir = makeDir()
+  const server = await start(dataDir)
+  const second = start(dataDir)
+  await expect(second).rejects.toEqual(refusal('data_dir_in_use'))
+  await expect(second).rejects.toThrow(`in use by a signalbox that is running already (process ${process.pid})`)
+  const other = await startOwner(makeDir())
+  expect(await query(other, 'select 1')).toEqual([1])
+  expect(await query(server, 'select 1')).toEqual([1])
+})
+
+test('a data directory held by another process is refused too', async () => {
+  const dataDir = makeDir()
+  const owner = await startOwner(dataDir)
+  await expect(start(dataDir)).rejects.toThrow(`(process ${owner.child.pid})`)
+  expect(await query(owner, 'select 1')).toEqual([1])
+})
+
+test('of many starts at once exactly one gets the data directory', async () => {
+  const dataDir = makeDir()
+  writeFileSync(join(dataDir, `postgres.lock.${2 ** 30}.1.dead`), '')
+  writeFileSync(join(dataDir, `postgres.lock.${process.pid}.1.dead`), '')
+  const results = await Promise.allSettled(Array.from({ length: 6 }, () => start(dataDir)))
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  for (const result of results)
+    if (result.status === 'rejected') expect(result.reason).toEqual(refusal('data_dir_in_use'))
+})
+
+test('when the owner is killed (kill -9) the server ends with it, and a start brings back everything committed', async () => {
+  const dataDir = makeDir()
+  const owner = await startOwner(dataDir)
+  await query(owner, 'create table kept as select 42 as n')
+  await killHard(owner.child)
+  expect(await waitUntil(async () => !(await hasServer(dataDir)), 10_000)).toBe(true)
+  expect(await query(await start(dataDir), 'select n from kept')).toEqual([42])
+})
+
+test('a server that outlived its killed owner is stopped by the next start, with nothing lost', async () => {
+  const dataDir = makeDir()
+  const owner = await startOwner(dataDir)
+  await query(owner, 'create table kept as select 42 as n')
+  if (process.platform === 'linux') for (const pid of findWatchdogs(owner.pid)) process.kill(pid, 'SIGKILL')
+  await killHard(owner.child)
+  if (process.platform === 'linux') expect(await hasServer(dataDir)).toBe(true)
+  const next = await start(dataDir)
+  if (process.platform === 'linux')
+    expect(next.lines.join()).toContain(`earlier run left behind (process ${owner.pid})`)
+  expect(await query(next, 'select n from kept')).toEqual([42])
+})
+
+/** The shells that watch over a server. */
+function findWatchdogs(serverPid: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/cmdline`)) return []
+    const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
+    return words.includes('signalbox-watchdog') && words.includes(String(serverPid)) ? [Number(name)] : []
+  })
+}
+
+test('owner, watchdog and server all killed at once: the write-ahead log brings everything committed back', async () => {
+  const dataDir = makeDir()
+  const owner = await startOwner(dataDir)
+  await query(owner, 'create table kept as select generate_series(1, 1000) as n')
+  if (process.platform === 'linux') for (const pid of findWatchdogs(owner.pid)) process.kill(pid, 'SIGKILL')
+  process.kill(owner.pid, 'SIGKILL')
+  await killHard(owner.child)
+  expect(await query(await start(dataDir), 'select count(*)::int from kept')).toEqual([1000])
+})
+
+test('a stale postmaster.pid that names some other living process does not keep the server from starting', async () => {
+  const dataDir = makeDir()
+  const first = await start(dataDir)
+  await first.stop()
+  writeFileSync(join(dataDir, 'postgres/data/postmaster.pid'), `${process.pid}\n/x\n1\n1\n\n127.0.0.1\n 1 1\nready\n`)
+  expect(await query(await start(dataDir), 'select 1')).toEqual([1])
+})
+
+test('an initdb that was cut off leaves nothing that the next start would take for a cluster', async () => {
+  const dataDir = makeDir()
+  mkdirSync(join(dataDir, 'postgres.draft-abc/data'), { recursive: true })
+  writeFileSync(join(dataDir, 'postgres.draft-abc/data/PG_VERSION'), '18\n')
+  expect(await query(await start(dataDir), 'select 1')).toEqual([1])
+  expect(readdirSync(dataDir).filter((name) => name.includes('draft'))).toEqual([])
+})
+
+test('a crashed backend does not end the server', async () => {
+  const server = await start(makeDir())
+  await query(server, 'create table kept as select 7 as n')
+  const [backend] = (await query(server, `select pid from pg_stat_activity where backend_type = 'checkpointer'`)) as [
+    number,
+  ]
+  process.kill(backend, 'SIGKILL')
+  const isBack = await waitUntil(
+    () =>
+      query(server, 'select n from kept').then(
+        (rows) => rows[0] === 7,
+        () => false,
+      ),
+    10_000,
+  )
+  expect(isBack).toBe(true)
+})
+
+test('a server that dies by itself is noticed and gives the data directory back', async () => {
+  const dataDir = makeDir()
+  const server = await start(dataDir)
+  process.kill(server.pid, 'SIGKILL')
+  expect(await server.exited).toEqual({ code: null })
+  expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log'])
+  expect(await query(await start(dataDir), 'select 1')).toEqual([1])
+})
+
+test('a data directory that cannot be made is refused plainly', async () => {
+  const dir = makeDir()
+  writeFileSync(join(dir, 'file'), '')
+  await expect(start(join(dir, 'file/data'))).rejects.toEqual(refusal('data_dir_unreadable'))
+})
+
+test('a data directory the user may not write is refused plainly', async () => {
+  const dataDir = makeDir()
+  if (isRoot) {
+    // Mode bits do not stop root; a child without root meets a directory that is not its own.
+    chmodSync(dataDir, 0o700)
+    const user = { uid: 65534, gid: 65534 }
+    const program = `
+      import { startEmbeddedPostgres } from ${JSON.stringify(fileURLToPath(new URL('./embedded.ts', import.meta.url)))}
+      const random = { bytes: (length) => Buffer.alloc(length) }
+      await startEmbeddedPostgres({ dataDir: process.argv[1], log() {}, random }).catch((error) => console.log(error.code))
+    `
+    const args = ['--input-type=module', '-e', program, dataDir]
+    expect(execFileSync(process.execPath, args, { cwd: '/', ...user, encoding: 'utf8' }).trim()).toBe(
+      'data_dir_unreadable',
+    )
+  } else {
+    chmodSync(dataDir, 0o500)
+    await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_unreadable'))
+  }
+})
+
+test('a cluster of another major version, or no cluster at all, is refused and left as it is', async () => {
+  const dataDir = makeDir()
+  mkdirSync(join(dataDir, 'postgres/data'), { recursive: true })
+  writeFileSync(join(dataDir, 'postgres/data/notes'), 'mine')
+  await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_unreadable'))
+  writeFileSync(join(dataDir, 'postgres/data/PG_VERSION'), '15\n')
+  await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_version'))
+  await expect(start(dataDir)).rejects.toThrow('made by PostgreSQL 15')
+  expect(readFileSync(join(dataDir, 'postgres/data/notes'), 'utf8')).toBe('mine')
+  expect(readdirSync(dataDir)).toEqual(['postgres'])
+})
+
+test('a platform without programs is told to use DATABASE_URL', async () => {
+  const started = start(makeDir(), { platform: { arch: 'riscv64' } })
+  await expect(started).rejects.toEqual(refusal('platform_unsupported'))
+  await expect(started).rejects.toThrow('set DATABASE_URL')
+})
+
+test('a server that does not start shows what it said, and the data directory is free again', async () => {
+  const dataDir = makeDir()
+  const started = start(dataDir, { settings: { shared_buffers: 'many' } })
+  await expect(started).rejects.toEqual(refusal('postgres_failed_to_start'))
+  await expect(started).rejects.toThrow('invalid value for parameter "shared_buffers"')
+  expect(await query(await start(dataDir, { settings: { fsync: 'off' } }), 'show fsync')).toEqual(['off'])
+})
+
+test('a log that has grown past its limit starts anew', async () => {
+  const dataDir = makeDir()
+  const logFile = join(dataDir, 'postgres.log')
+  writeFileSync(logFile, 'x'.repeat(5 * 1024 * 1024 + 1))
+  await start(dataDir)
+  expect(statSync(logFile).size).toBeLessThan(100_000)
+  expect(readFileSync(logFile, 'utf8')).toContain('ready to accept connections')
+})
+
+test('programs and data below a directory that only its owner may enter work, and its permissions stay', async () => {
+  const closed = join(makeDir(), 'x y')
+  const nativeDir = join(closed, 'project/native')
+  const { nativeDir: installedDir, version } = await loadBinaries(process.platform, process.arch)
+  // Links are left out, as npm does when install scripts are off.
+  const filter = (path: string) => !lstatSync(path).isSymbolicLink()
+  cpSync(installedDir, nativeDir, { recursive: true, filter })
+  chmodSync(closed, 0o700)
+  const dataDir = join(closed, 'project/.signalbox')
+  const stagingDirs = [join(makeStagingDir(), 'staged')]
+  const platform = { binaries: { nativeDir, version }, stagingDirs }
+  const server = await start(dataDir, { platform })
+  await query(server, 'create table kept as select 1 as n')
+  await server.stop()
+  const next = await start(dataDir, { platform })
+  expect(await query(next, 'select n from kept')).toEqual([1])
+  expect(statSync(closed).mode & 0o777).toBe(0o700)
+  expect(await query(next, 'select pg_reload_conf()')).toEqual([true])
+  // Root needs a copy that the server's user can reach; anyone else runs the programs where they are.
+  expect(existsSync(join(stagingDirs[0] ?? '', `postgres-${version}`))).toBe(isRoot)
+  if (isRoot) expect(statSync(join(dataDir, 'postgres/data')).uid).not.toBe(0)
+})
+
+/** A directory that another user can reach. */
+function makeStagingDir(): string {
+  const dir = makeDir()
+  chmodSync(dir, 0o755)
+  return dir
+}
+
+test('root runs nothing from a staging directory that somebody else owns', async () => {
+  const dir = makeStagingDir()
+  const closed = join(dir, 'closed')
+  const trap = join(dir, 'trap')
+  const { nativeDir, version } = await loadBinaries(process.platform, process.arch)
+  mkdirSync(join(trap, `postgres-${version}/bin`), { recursive: true })
+  writeFileSync(join(trap, `postgres-${version}/bin/postgres`), '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+  cpSync(nativeDir, join(closed, 'native'), { recursive: true, verbatimSymlinks: true })
+  chmodSync(closed, 0o700)
+  if (isRoot) chownSync(trap, 65534, 65534)
+  const platform = { binaries: { nativeDir: join(closed, 'native'), version }, stagingDirs: [trap] }
+  const started = start(join(dir, 'data'), { platform })
+  if (isRoot) await expect(started).rejects.toThrow('No folder could take a copy')
+  else expect(await query(await started, 'select 1')).toEqual([1])
+})
+
+test('an ordinary user runs it as themselves, and root takes that cluster over as its owner', async () => {
+  const dataDir = makeDir()
+  const user = isRoot ? { uid: 65534, gid: 65534 } : undefined
+  if (user) chownSync(dataDir, user.uid, user.gid)
+  const owner = await startOwner(dataDir, user)
+  expect(owner.uid).toBe(user?.uid ?? process.getuid?.())
+  await query(owner, 'create table kept as select 3 as n')
+  owner.child.kill('SIGTERM')
+  expect(await once(owner.child, 'exit')).toEqual([0, null])
+  expect(statSync(join(dataDir, 'postgres/data')).uid).toBe(owner.uid)
+  expect(await query(await start(dataDir), 'select n from kept')).toEqual([3])
+})
