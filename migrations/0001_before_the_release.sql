@@ -95,6 +95,8 @@ create table session (
 );
 create index session_user_idx on session ("user") where revoked_at is null;
 create index session_expires_idx on session (expires_at);
+-- Ending a session ends those that were opened from it (D32).
+create index session_parent_idx on session (parent) where parent is not null;
 
 -- Only hashes: a copy of this table signs nobody in (D21).
 create table session_refresh (

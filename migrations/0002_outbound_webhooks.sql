@@ -21,8 +21,6 @@ alter table webhook
   add column disabled_reason text,
   -- AES-256-GCM under SECRET_KEY (D60, D100); the row's id is bound in.
   add column secret_encrypted text,
-  -- Set while the last attempt timed out: such webhooks are served in the slow lane (D73).
-  add column slow_since timestamptz(3),
   add constraint webhook_name_length check (char_length(name) <= 100),
   add constraint webhook_description_length check (char_length(description) <= 500),
   add constraint webhook_scope check (is_global or account is not null) not valid;
@@ -99,6 +97,11 @@ alter table webhook_dispatch
 -- The dispatcher's queue, one webhook after the other, each in the order of its due times.
 create index webhook_dispatch_due_idx on webhook_dispatch (webhook, next_attempt_at, document_id)
   where status in ('pending', 'retrying');
+-- Tests go out although their webhook is inactive, so they are looked for on their own.
+create index webhook_dispatch_test_idx on webhook_dispatch (next_attempt_at)
+  where is_test and status in ('pending', 'retrying');
+-- What is claimed right now: a few hundred rows at most, whatever the ledger holds.
+create index webhook_dispatch_lease_idx on webhook_dispatch (webhook, lease_until) where lease_until is not null;
 create index webhook_dispatch_created_idx on webhook_dispatch (created_at desc, document_id desc);
 create index webhook_dispatch_webhook_idx on webhook_dispatch (webhook, created_at desc, document_id desc);
 create index webhook_dispatch_event_id_idx on webhook_dispatch (event_id);
@@ -121,16 +124,16 @@ create table webhook_attempt (
   primary key (dispatch, attempt)
 );
 
--- Deliveries by status over all time (contract, Events 8; D77). One row a process and status, so that processes
--- never wait for each other; the sum is the metric, and pruning the ledger does not touch it.
+-- How often a delivery came into each status, over all time (contract, Events 8; D77). Each process counts on a shard,
+-- so that processes seldom wait for each other; the sum is the metric, and pruning the ledger does not touch it.
 create table webhook_delivery_total (
-  worker text not null,
   status text not null,
+  shard integer not null,
   deliveries bigint not null,
-  primary key (worker, status)
+  primary key (status, shard)
 );
-insert into webhook_delivery_total (worker, status, deliveries)
-  select 'before-the-release', status, count(*) from webhook_dispatch group by status;
+insert into webhook_delivery_total (status, shard, deliveries)
+  select status, 0, count(*) from webhook_dispatch group by status;
 
 -- The shell -----------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ export interface Changed {
   id: string | null
   /** Its owner. Ignored when the route's scope is `none`; null for a purge. */
   account: AccountId | null
+  /** The path that reads it, where that is not the `find-one` route of the route's own resource. */
+  url?: string | null
 }
 
 /** What an operation hands back to the shell. */

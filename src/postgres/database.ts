@@ -41,8 +41,12 @@ export function openDatabase(options: {
   return { db, pool, close: () => db.destroy() }
 }
 
-/** Runs `work` in one transaction: commits what it wrote when it returns, nothing when it throws. */
+/**
+ * Runs `work` in one transaction: commits what it wrote when it returns, nothing when it throws. Within a transaction
+ * it joins that one, which then commits or throws away the whole.
+ */
 export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) => Promise<Result>): Promise<Result> {
+  if (db.isTransaction) return work(db as Transaction<DB>)
   return db.transaction().execute(work)
 }
 

@@ -220,7 +220,6 @@ export interface Webhook {
   is_global: Generated<boolean>;
   name: string | null;
   secret_encrypted: string | null;
-  slow_since: Timestamp | null;
   updated_at: Timestamp;
   updated_by: string | null;
   url: string;
@@ -242,8 +241,8 @@ export interface WebhookAttempt {
 
 export interface WebhookDeliveryTotal {
   deliveries: number;
+  shard: number;
   status: string;
-  worker: string;
 }
 
 export interface WebhookDispatch {

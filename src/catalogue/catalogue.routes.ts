@@ -1,0 +1,162 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import type { IdMaker } from '../id.ts'
+import type { CatalogueEntry } from './catalogue.ts'
+import {
+  ActiveBody,
+  CatalogueStatusSchema,
+  CreateEventTypeBody,
+  EventTypeRow,
+  toEventTypeRow,
+} from './catalogue.schema.ts'
+import { toEventTypeRecord } from './catalogue.store.ts'
+import { loadEventType, registerExternalEventType, setEventTypeActive } from './event-type.ts'
+import { readCatalogueStatus, syncCatalogue } from './sync.ts'
+
+/** What the catalogue's routes use. */
+export interface CatalogueDeps {
+  ids: IdMaker
+  /** The catalogue as the running code declares it. */
+  catalogue: readonly CatalogueEntry[]
+}
+
+const EVENT_TYPE_FIELDS = {
+  document_id: { type: 'uuid' },
+  internal: { type: 'text', sortable: true },
+  account_scope: { type: 'text' },
+  method: { type: 'text' },
+  route: { type: 'text' },
+  source: { type: 'text' },
+  is_actived: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const eventTypeRowOf = (row: Parameters<typeof toEventTypeRecord>[0]) => toEventTypeRow(toEventTypeRecord(row))
+
+export const catalogueRoutes: Routes<CatalogueDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event',
+      resource: 'event',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List event types',
+      data: EventTypeRow,
+      list: EVENT_TYPE_FIELDS,
+    },
+    {
+      handle: async (_deps: CatalogueDeps, { db, listing }) => ({
+        ...(await readPage(db.selectFrom('event'), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
+        message: 'Event types.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/event',
+      resource: 'event',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Register an event type that another service owns',
+      body: CreateEventTypeBody,
+      data: EventTypeRow,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db, body, now }) => {
+        const { internal, account_scope: accountScope = 'account', description = null } = body
+        const created = await registerExternalEventType(deps, db, { internal, accountScope, description, now })
+        return {
+          data: toEventTypeRow(created),
+          message: 'Event type registered.',
+          changed: [{ id: created.id, account: null }],
+          location: `/api/v3/webhook/event/${created.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event/{id}',
+      resource: 'event',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read one event type',
+      params: IdParams,
+      data: EventTypeRow,
+    },
+    {
+      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toEventTypeRow(target),
+        message: 'Event type.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/event/{id}/active',
+      resource: 'event',
+      action: 'active',
+      accountScope: 'none',
+      summary: 'Activate or deactivate a stale or external event type',
+      params: IdParams,
+      body: ActiveBody,
+      data: EventTypeRow,
+    },
+    {
+      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (deps, { db, target, body, now }) => {
+        const isGenerated = deps.catalogue.some((entry) => entry.internal === target.internal)
+        const updated = await setEventTypeActive(db, target, { isActived: body.is_actived, isGenerated, now })
+        return {
+          data: toEventTypeRow(updated),
+          message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
+          changed: [{ id: updated.id, account: null }],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/catalogue/status',
+      resource: 'webhook',
+      action: 'catalogue-status',
+      accountScope: 'none',
+      summary: 'How the event table stands against the code',
+      data: CatalogueStatusSchema,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db }) => ({
+        data: await readCatalogueStatus(db, deps.catalogue),
+        message: 'Catalogue status.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/catalogue/sync',
+      resource: 'webhook',
+      action: 'catalogue-sync',
+      accountScope: 'none',
+      summary: 'Write the generated catalogue into the event table',
+      data: CatalogueStatusSchema,
+    },
+    {
+      handle: async (deps: CatalogueDeps, { db, now }) => ({
+        data: await syncCatalogue(deps, db, now),
+        message: 'Catalogue synced.',
+        changed: [{ id: null, account: null }],
+      }),
+    },
+  ),
+]

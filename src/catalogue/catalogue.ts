@@ -1,0 +1,52 @@
+import { type AccountScope, eventNameOf, type RouteDeclaration } from '../http/route.ts'
+
+/** One event type as the code declares it (contract, Event). */
+export interface CatalogueEntry {
+  /** `<resource>.<action>` */
+  internal: string
+  account_scope: AccountScope
+  /** Null for what no route produces. */
+  method: string | null
+  route: string | null
+  source: 'route' | 'synthetic'
+  description: string
+}
+
+/** Event types that no route produces: the service itself does. */
+const SYNTHETIC_ENTRIES: CatalogueEntry[] = [
+  synthetic('webhook.failing', 'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.'),
+  synthetic('webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
+  synthetic('webhook.recovered', 'A webhook that was failing has taken a delivery again.'),
+  synthetic('webhook-dispatch.exhausted', 'A delivery has used up its five POSTs.'),
+]
+
+function synthetic(internal: string, description: string): CatalogueEntry {
+  return { internal, account_scope: 'none', method: null, route: null, source: 'synthetic', description }
+}
+
+/**
+ * The catalogue of event types that the route tree produces (contract, Events 1; D70): one for each route, and the
+ * synthetic ones, in the order of their names. Throws when two routes claim one name: that is a programmer's error.
+ */
+export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEntry[] {
+  const entries = new Map<string, CatalogueEntry>()
+  const add = (entry: CatalogueEntry) => {
+    const other = entries.get(entry.internal)
+    if (other) throw new Error(`two sources of the event ${entry.internal}: ${other.route} and ${entry.route}`)
+    entries.set(entry.internal, entry)
+  }
+  for (const entry of SYNTHETIC_ENTRIES) add(entry)
+  for (const route of routes) if (route.event !== 'none') add(toEntry(route))
+  return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
+}
+
+function toEntry(route: RouteDeclaration): CatalogueEntry {
+  return {
+    internal: eventNameOf(route),
+    account_scope: route.accountScope,
+    method: route.method,
+    route: route.path,
+    source: route.event === 'operation' ? 'synthetic' : 'route',
+    description: route.summary,
+  }
+}

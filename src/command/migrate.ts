@@ -1,0 +1,15 @@
+import type { Command } from 'commander'
+import { print, withGround } from './ground.ts'
+
+/** Adds `signalbox migrate`. */
+export function addMigrateCommand(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database up to date: migrations, catalogue, permissions, system roles')
+    .action(() =>
+      withGround({ prepare: true }, async (_ground, { migrations }) => {
+        for (const name of migrations) print(`ran ${name}`)
+        print(migrations.length > 0 ? 'The database is up to date.' : 'The database was up to date already.')
+      }),
+    )
+}

@@ -1,0 +1,139 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import {
+  type ContractDeps,
+  changeContract,
+  createContract,
+  deleteContract,
+  listReachableAccounts,
+  loadContract,
+} from './contract.ts'
+import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
+import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
+
+const CONTRACT_FIELDS = {
+  document_id: { type: 'uuid' },
+  account: { type: 'uuid' },
+  name: { type: 'text', sortable: true },
+  status: { type: 'text', sortable: true },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const contractRowOf = (row: Parameters<typeof toContractRecord>[0]) => toContractRow(toContractRecord(row))
+const changedOf = (contract: ContractRecord) => [{ id: contract.id, account: contract.account }]
+
+/** The worked example of a platform's own resource (D12). CONTRIBUTING shows how to add another one. */
+export const contractRoutes: Routes<ContractDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/contract/contract',
+      resource: 'contract',
+      action: 'create',
+      accountScope: 'account',
+      ownAccounts: true,
+      status: 201,
+      summary: 'Create a contract',
+      body: CreateContractBody,
+      data: ContractRow,
+    },
+    {
+      handle: async (deps: ContractDeps, { db, body, caller, now }) => {
+        const contract = await createContract(deps, db, { ...body, status: body.status ?? 'draft', caller, now })
+        return {
+          data: toContractRow(contract),
+          message: 'Contract created.',
+          changed: changedOf(contract),
+          location: `/api/v3/contract/contract/${contract.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/contract/contract',
+      resource: 'contract',
+      action: 'find-all',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List contracts',
+      data: ContractRow,
+      list: CONTRACT_FIELDS,
+    },
+    {
+      handle: async (_deps: ContractDeps, { db, caller, listing }) => {
+        const query = selectContracts(db, listReachableAccounts(caller, 'contract:find-all'))
+        const page = await readPage(query, { listing, fields: CONTRACT_FIELDS, toRow: contractRowOf })
+        return { ...page, message: 'Contracts.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/contract/contract/{id}',
+      resource: 'contract',
+      action: 'find-one',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Read one contract',
+      params: IdParams,
+      data: ContractRow,
+    },
+    {
+      load: (_deps: ContractDeps, { db, params, caller }) =>
+        loadContract(db, { id: params.id, caller, permission: 'contract:find-one' }),
+      handle: async (_deps, { target }) => ({
+        data: toContractRow(target),
+        message: 'Contract.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/contract/contract/{id}',
+      resource: 'contract',
+      action: 'update',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Change a contract',
+      params: IdParams,
+      body: UpdateContractBody,
+      data: ContractRow,
+    },
+    {
+      load: (_deps: ContractDeps, { db, params, caller }) =>
+        loadContract(db, { id: params.id, caller, permission: 'contract:update' }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const contract = await changeContract(db, target, { ...body, caller, now })
+        return { data: toContractRow(contract), message: 'Contract updated.', changed: changedOf(contract) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/contract/contract/{id}',
+      resource: 'contract',
+      action: 'delete',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Delete a contract (soft)',
+      params: IdParams,
+      data: ContractRow,
+    },
+    {
+      load: (_deps: ContractDeps, { db, params, caller }) =>
+        loadContract(db, { id: params.id, caller, permission: 'contract:delete' }),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const contract = await deleteContract(db, target, { caller, now })
+        return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }
+      },
+    },
+  ),
+]

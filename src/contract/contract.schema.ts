@@ -1,0 +1,50 @@
+import { type Static, Type } from 'typebox'
+import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { ContractRecord } from './contract.store.ts'
+
+/** Where a contract stands. */
+export const ContractStatusSchema = Type.Union([
+  Type.Literal('draft'),
+  Type.Literal('active'),
+  Type.Literal('ended'),
+])
+
+/** A contract as the API shows it. */
+export const ContractRow = Type.Object({
+  document_id: UuidSchema,
+  account: UuidSchema,
+  name: Type.String(),
+  status: ContractStatusSchema,
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
+
+const NameSchema = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', description: 'Not blank.' })
+
+export const CreateContractBody = Type.Object(
+  { account: UuidSchema, name: NameSchema, status: Type.Optional(ContractStatusSchema) },
+  { additionalProperties: false },
+)
+
+export const UpdateContractBody = Type.Object(
+  { name: Type.Optional(NameSchema), status: Type.Optional(ContractStatusSchema) },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+/** Maps a row for the wire. */
+export function toContractRow(record: ContractRecord): Static<typeof ContractRow> {
+  return {
+    document_id: record.id,
+    account: record.account,
+    name: record.name,
+    status: record.status,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}

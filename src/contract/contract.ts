@@ -1,0 +1,64 @@
+import { type Caller, canReachAccount, findReach } from '../http/caller.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import type { AccountId, IdMaker } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { type ContractRecord, type ContractStatus, findContract, insertContract, updateContract } from './contract.store.ts'
+
+/** What the operations on contracts use. */
+export interface ContractDeps {
+  ids: IdMaker
+  /** Throws a 422 on `account` when there is no such account. */
+  checkAccountExists: (db: Database, account: string) => Promise<AccountId>
+}
+
+/** Whose contracts `caller` may see with `permission`: everybody's, or those of its own accounts (D11). */
+export function listReachableAccounts(caller: Caller, permission: string): readonly AccountId[] | 'all' {
+  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
+}
+
+/** The contract with this id, or a 404: also for a caller who may not see it, so that ids of others stay unknown. */
+export async function loadContract(
+  db: Database,
+  input: { id: string; caller: Caller; permission: string },
+): Promise<ContractRecord> {
+  const contract = await findContract(db, input.id)
+  if (!contract || !canReachAccount(input.caller, input.permission, contract.account)) throw notFound('contract')
+  return contract
+}
+
+/** Creates a contract for an account that the caller may act for. */
+export async function createContract(
+  deps: ContractDeps,
+  db: Database,
+  input: { account: string; name: string; status: ContractStatus; caller: Caller; now: Date },
+): Promise<ContractRecord> {
+  const { caller, name, status, now } = input
+  if (!canReachAccount(caller, 'contract:create', input.account as AccountId))
+    throw new Problem('permission_denied', 'This needs the permission contract:create for this account.')
+  const account = await deps.checkAccountExists(db, input.account)
+  return insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
+}
+
+/** Changes name or status. */
+export function changeContract(
+  db: Database,
+  contract: ContractRecord,
+  input: { name?: string; status?: ContractStatus; caller: Caller; now: Date },
+): Promise<ContractRecord> {
+  const { name, status, caller, now } = input
+  return updateContract(db, contract.id, {
+    ...(name !== undefined && { name }),
+    ...(status !== undefined && { status }),
+    by: caller.userId,
+    now,
+  })
+}
+
+/** Soft-deletes a contract. */
+export function deleteContract(
+  db: Database,
+  contract: ContractRecord,
+  input: { caller: Caller; now: Date },
+): Promise<ContractRecord> {
+  return updateContract(db, contract.id, { deletedAt: input.now, by: input.caller.userId, now: input.now })
+}

@@ -1,0 +1,65 @@
+import { Type } from 'typebox'
+import type { CatalogueEntry } from '../catalogue/catalogue.ts'
+import { readCatalogueStatus } from '../catalogue/sync.ts'
+import { DispatchRow, toDispatchRow } from '../delivery/dispatch.schema.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { TimestampSchema } from '../http/schema.ts'
+import { countByHour, countDeliveries, countWebhooks, listRecentFailures } from './dashboard.store.ts'
+
+/** Failures the summary shows (contract, Limits). */
+const RECENT_FAILURES = 10
+
+/** What the dashboard uses. */
+export interface DashboardDeps {
+  catalogue: readonly CatalogueEntry[]
+}
+
+const Count = Type.Integer()
+
+export const dashboardRoutes: Routes<DashboardDeps> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/summary',
+      resource: 'webhook',
+      action: 'dashboard',
+      accountScope: 'none',
+      summary: 'Deliveries, webhooks and catalogue at a glance',
+      data: Type.Object({
+        deliveries_24h: Type.Object({
+          pending: Count,
+          retrying: Count,
+          success: Count,
+          exhausted: Count,
+          failed: Count,
+          cancelled: Count,
+        }),
+        webhooks: Type.Object({ active: Count, inactive: Count, auto_disabled: Count }),
+        catalogue: Type.Object({ generated_count: Count, synced_count: Count, in_sync: Type.Boolean() }),
+        recent_failures: Type.Array(DispatchRow),
+        series_24h: Type.Array(Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
+      }),
+    },
+    {
+      handle: async (deps: DashboardDeps, { db, now }) => {
+        const status = await readCatalogueStatus(db, deps.catalogue)
+        const { generated_count, synced_count, in_sync } = status
+        const series = await countByHour(db, now)
+        const deliveries = (await countDeliveries(db, now)) as Record<
+          'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled',
+          number
+        >
+        return {
+          data: {
+            deliveries_24h: deliveries,
+            webhooks: await countWebhooks(db),
+            catalogue: { generated_count, synced_count, in_sync },
+            recent_failures: (await listRecentFailures(db, now, RECENT_FAILURES)).map(toDispatchRow),
+            series_24h: series.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+          },
+          message: 'Summary of the last 24 hours.',
+        }
+      },
+    },
+  ),
+]

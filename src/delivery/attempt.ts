@@ -1,0 +1,100 @@
+import type { Clock } from '../clock.ts'
+import type { SecretBox } from '../secret-box.ts'
+import { secretContextOf } from '../webhook/webhook.ts'
+import type { ClaimedDispatch } from './claim.store.ts'
+import { buildDeliveryHeaders, buildEnvelope } from './envelope.ts'
+import type { ErrorClass } from './outcome.ts'
+import type { Poster } from './post.ts'
+import type { PostResult } from './post-result.ts'
+import type { EndedAttempt } from './record.ts'
+
+/** What one attempt uses. */
+export interface AttemptDeps {
+  clock: Clock
+  secretBox: SecretBox
+  poster: Poster
+  workerId: string
+  /** The service's version, for the `user-agent`. */
+  version: string
+  /** Runs right before and right after the POST: crash tests end the process there. */
+  onPoint?: (point: 'before-post' | 'after-post') => void
+}
+
+/**
+ * Makes one attempt of a claimed dispatch: builds the envelope, signs it afresh, posts it, and says what came of it.
+ * Never throws; a webhook without a usable secret is a failed attempt like any other. `signal` interrupts the POST.
+ */
+export async function makeAttempt(
+  deps: AttemptDeps,
+  claimed: ClaimedDispatch,
+  signal: AbortSignal,
+): Promise<EndedAttempt> {
+  const startedAtMs = deps.clock.now()
+  const outcome = await postSigned(deps, claimed, { startedAtMs, signal })
+  return {
+    id: claimed.id,
+    fence: claimed.fence,
+    attempt: claimed.attempt,
+    trigger: claimed.trigger,
+    isTest: claimed.isTest,
+    webhook: claimed.webhook.id,
+    event: claimed.event.type,
+    workerId: deps.workerId,
+    startedAt: new Date(startedAtMs),
+    endedAt: new Date(deps.clock.now()),
+    ...outcome,
+  }
+}
+
+type AttemptOutcome = Pick<EndedAttempt, 'durationMs' | 'result' | 'responseExcerpt' | 'responseHeaders' | 'timings'>
+
+async function postSigned(
+  deps: AttemptDeps,
+  claimed: ClaimedDispatch,
+  context: { startedAtMs: number; signal: AbortSignal },
+): Promise<AttemptOutcome> {
+  const secret = openSecret(deps.secretBox, claimed)
+  if ('errorClass' in secret) return withoutPost(secret.errorClass)
+  const body = buildEnvelope({ event: claimed.event, attempt: claimed.attempt })
+  const headers = buildDeliveryHeaders({
+    version: deps.version,
+    secret: secret.text,
+    eventId: claimed.event.id,
+    eventType: claimed.event.type,
+    dispatchId: claimed.id,
+    attempt: claimed.attempt,
+    timestampSeconds: Math.floor(context.startedAtMs / 1000),
+    body,
+  })
+  deps.onPoint?.('before-post')
+  const result = await deps.poster.post({
+    url: claimed.webhook.url,
+    headers,
+    body,
+    signal: context.signal,
+    poolKey: claimed.webhook.id,
+  })
+  deps.onPoint?.('after-post')
+  return toOutcome(result)
+}
+
+function openSecret(box: SecretBox, claimed: ClaimedDispatch): { text: string } | { errorClass: ErrorClass } {
+  const sealed = claimed.webhook.secretEncrypted
+  if (sealed === null) return { errorClass: 'secret_missing' }
+  try {
+    return { text: box.open(sealed, secretContextOf(claimed.webhook.id)) }
+  } catch {
+    return { errorClass: 'secret_unreadable' }
+  }
+}
+
+function withoutPost(errorClass: ErrorClass): AttemptOutcome {
+  return { durationMs: 0, result: { errorClass }, responseExcerpt: null, responseHeaders: null, timings: null }
+}
+
+function toOutcome(result: PostResult): AttemptOutcome {
+  const { durationMs, timings } = result
+  if (result.outcome === 'error') return { ...withoutPost(result.errorClass), durationMs, timings }
+  const { statusCode, responseExcerpt, responseHeaders } = result
+  return { durationMs, timings, result: { statusCode }, responseExcerpt, responseHeaders }
+}

@@ -1,0 +1,67 @@
+import { Type } from 'typebox'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { UuidSchema, nullable, TimestampSchema } from '../http/schema.ts'
+import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
+
+const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
+
+/** A D62 body. Members it does not name are refused, as everywhere. */
+const EnvelopeBody = Type.Object(
+  {
+    id: UuidSchema,
+    type: Type.String(),
+    api_version: Type.String(),
+    created_at: TimestampSchema,
+    attempt: Type.Integer({ minimum: 1 }),
+    data: Type.Object(
+      {
+        account: nullable(UuidSchema),
+        resource: Type.String(),
+        action: Type.String(),
+        id: nullable(Type.String()),
+        url: nullable(Type.String()),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/**
+ * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
+ * whatever the variable says (contract, Errors). It emits no event: a global webhook on the sink would feed itself.
+ */
+export const sinkRoutes: Routes<SinkDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: SINK_PATH,
+      resource: 'webhook-sink',
+      action: 'accept',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      transaction: false,
+      summary: 'Take a signed delivery (development and certification)',
+      body: EnvelopeBody,
+      data: Type.Object({ accepted: Type.Literal(true) }),
+    },
+    {
+      // The signature is judged before the body: who cannot sign learns nothing of the rules.
+      load: (deps: SinkDeps, { headers, rawBody, now }) => {
+        const signature = headers['x-service-signature']
+        const named = SINK_LOG_HEADERS.flatMap((name) => {
+          const value = headers[name]
+          return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
+        })
+        return acceptDelivery(deps, {
+          header: typeof signature === 'string' ? signature : undefined,
+          body: rawBody,
+          envelopeHeaders: Object.fromEntries(named),
+          now,
+        })
+      },
+      handle: async (_deps, { target }) => ({ data: target, message: 'Delivery accepted.' }),
+    },
+  ),
+]

@@ -1,0 +1,173 @@
+import { writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { SINK_PATH } from '../delivery/sink.ts'
+import { FatalError } from '../fatal.ts'
+import { buildDemoClient, type DemoClient } from './demo-client.ts'
+
+/** What the demonstration uses. */
+export interface DemoOptions {
+  baseUrl: string
+  /** A session JWT of an administrator. */
+  jwt: string
+  dataDir: string
+  clock: Clock
+  /** Prints one line. */
+  print: (line: string) => void
+}
+
+/** How long the demonstration waits for its delivery. The first attempt is made at once; more than this is a fault. */
+const DELIVERY_LIMIT_MS = 15_000
+
+const KEY_NAME = 'npm start'
+const WEBHOOK_NAME = 'Demo webhook'
+const DEMO_NAME = 'Demo'
+const DEMO_EVENTS = ['contract.create', 'contract.update']
+
+type Row = { document_id: string } & Record<string, unknown>
+
+/** The demonstration's own rows; found again at the next start. */
+interface DemoRows {
+  contract: Row
+  webhook: Row
+}
+
+/**
+ * Shows the main job working on real input: makes sure that one account, one contract and one webhook on the service's
+ * own sink exist, changes the contract through the API, and prints what happens until the ledger row says `success`.
+ */
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const { baseUrl, print } = options
+  const client = buildDemoClient(baseUrl, options.jwt)
+  const rows = await ensureDemoRows(client, baseUrl)
+  print('')
+  print('A change through the API becomes a signed webhook:')
+  print('')
+  const status = rows.contract.status === 'active' ? 'draft' : 'active'
+  await client.call('PATCH', `/api/v3/contract/contract/${rows.contract.document_id}`, { status })
+  print(`  change    PATCH /api/v3/contract/contract/${rows.contract.document_id}  status = ${status}`)
+  const dispatch = await showDelivery(client, rows, options)
+  const tokenFile = await writeToken(client, options)
+  printNextSteps({ print, baseUrl, rows, dispatch, tokenFile })
+}
+
+async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<DemoRows> {
+  const account = await findOrCreate(client, '/api/v3/identity/account', { name: `${DEMO_NAME} account` })
+  const webhook = await ensureDemoWebhook(client, `${baseUrl}${SINK_PATH}`)
+  const contract = await findOrCreate(client, '/api/v3/contract/contract', {
+    name: `${DEMO_NAME} contract`,
+    account: account.document_id,
+  })
+  return { contract, webhook }
+}
+
+function encodeFilter(field: string, value: string): string {
+  return `filters=${encodeURIComponent(`${field}|eq|${value}`)}`
+}
+
+async function findOrCreate(client: DemoClient, path: string, body: Record<string, string>): Promise<Row> {
+  const [found] = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', body.name ?? '')}&sort=created_at&page_size=1`)
+  return found ?? client.call<Row>('POST', path, body)
+}
+
+/** The webhook on the sink. Its URL follows the port, which may be another one than at the last start. */
+async function ensureDemoWebhook(client: DemoClient, url: string): Promise<Row> {
+  const path = '/api/v3/webhook/webhook'
+  const [found] = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', WEBHOOK_NAME)}&sort=created_at&page_size=1`)
+  const webhook =
+    found ??
+    (await client.call<Row>('POST', path, {
+      url,
+      is_global: true,
+      name: WEBHOOK_NAME,
+      description: "Made by npm start; delivers to the service's own sink.",
+    }))
+  if (webhook.url !== url) await client.call('PATCH', `${path}/${webhook.document_id}`, { url })
+  if (webhook.is_actived === false) await client.call('PATCH', `${path}/${webhook.document_id}/active`, { is_actived: true })
+  const set = await client.call<{ events: Row[] }>('GET', `${path}/${webhook.document_id}/events`)
+  const names = new Set(set.events.map((event) => event.internal))
+  if (!DEMO_EVENTS.every((name) => names.has(name))) {
+    const filter = encodeURIComponent(`internal|in|${DEMO_EVENTS.join(',')}`)
+    const added = await client.call<Row[]>('GET', `/api/v3/webhook/event?filters=${filter}`)
+    const events = [...set.events, ...added].map((event) => event.document_id)
+    await client.call('PUT', `${path}/${webhook.document_id}/events`, { events: [...new Set(events)] })
+  }
+  return webhook
+}
+
+interface DispatchDetail extends Row {
+  event: string
+  event_id: string
+  status: string
+  attempts: number
+  attempts_log: {
+    attempt: number
+    status_code: number | null
+    duration_ms: number
+    error_class: string | null
+    response_excerpt: string | null
+  }[]
+}
+
+/** Follows the newest delivery to the demo webhook until it has ended, printing each step when it is there. */
+async function showDelivery(client: DemoClient, rows: DemoRows, options: DemoOptions): Promise<DispatchDetail> {
+  const { clock, print } = options
+  const list = `/api/v3/webhook/dispatch?${encodeFilter('webhook', rows.webhook.document_id)}&${encodeFilter('event', 'contract.update')}&page_size=1`
+  const deadline = clock.now() + DELIVERY_LIMIT_MS
+  let isEventPrinted = false
+  let printedAttempts = 0
+  while (clock.now() < deadline) {
+    const [newest] = await client.call<Row[]>('GET', list)
+    if (newest) {
+      const dispatch = await client.call<DispatchDetail>('GET', `/api/v3/webhook/dispatch/${newest.document_id}`)
+      if (!isEventPrinted) print(`  event     ${dispatch.event}  ${dispatch.event_id}`)
+      isEventPrinted = true
+      for (const attempt of dispatch.attempts_log.slice(printedAttempts)) {
+        const outcome = attempt.status_code ?? attempt.error_class
+        print(`  attempt   ${attempt.attempt}  ${outcome}  ${attempt.duration_ms} ms`)
+        if (attempt.status_code === 200) print(`  sink      ${attempt.response_excerpt?.trim()}`)
+      }
+      printedAttempts = dispatch.attempts_log.length
+      if (dispatch.status === 'success') {
+        print(`  ledger    ${dispatch.document_id}  ${dispatch.status}  attempts = ${dispatch.attempts}`)
+        return dispatch
+      }
+      if (printedAttempts > 0)
+        throw new FatalError('The demonstration delivery was not accepted by the sink; the attempt above says why.')
+    }
+    await clock.sleep(25)
+  }
+  throw new FatalError('The demonstration delivery was not made within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher, and is ENABLE_API_EVENT_QUEUE true?')
+}
+
+/** An API key for the commands to try: a fresh one at each start, in a file only its owner reads. Older ones are revoked. */
+async function writeToken(client: DemoClient, options: DemoOptions): Promise<string> {
+  const path = '/api/v3/identity/api-key'
+  const older = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', KEY_NAME)}`)
+  for (const key of older) await client.call('DELETE', `${path}/${key.document_id}`)
+  const expires_at = new Date(options.clock.now() + 7 * 24 * 3_600_000).toISOString()
+  const { key } = await client.call<{ key: string }>('POST', path, { name: KEY_NAME, permissions: ['*:*'], expires_at })
+  const file = join(options.dataDir, 'demo-token')
+  await writeFile(file, `${key}\n`, { mode: 0o600 })
+  return file
+}
+
+function printNextSteps(input: {
+  print: (line: string) => void
+  baseUrl: string
+  rows: DemoRows
+  dispatch: DispatchDetail
+  tokenFile: string
+}): void {
+  const { print, baseUrl, rows, dispatch, tokenFile } = input
+  const shown = relative(process.cwd(), tokenFile)
+  const file = shown.startsWith('..') ? tokenFile : shown
+  const auth = `-H "Authorization: Bearer $(cat '${file}')"`
+  print('')
+  print('Three commands to try, from this directory:')
+  print('')
+  print(`  curl -s -X PATCH ${baseUrl}/api/v3/contract/contract/${rows.contract.document_id} ${auth} -H 'Content-Type: application/json' -d '{"name":"Changed by hand"}'`)
+  print(`  curl -s -X POST ${baseUrl}/api/v3/webhook/webhook/${rows.webhook.document_id}/test ${auth}`)
+  print(`  curl -s ${baseUrl}/api/v3/webhook/dispatch/${dispatch.document_id} ${auth}`)
+  print('')
+}

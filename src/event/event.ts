@@ -1,0 +1,101 @@
+import type { AccountScope } from '../http/route.ts'
+import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { insertEvents, insertEventsWithSubscriber } from './event.store.ts'
+
+/** One thing that happened, before it has an id. */
+export interface EventDraft {
+  /** The event type: `<resource>.<action>`. */
+  event: string
+  /** Of the event type; what has the scope `none` never carries an account. */
+  accountScope: AccountScope
+  /** The owner, resolved now. A purge carries none (contract, routing rules). */
+  account: AccountId | null
+  resource: string
+  action: string
+  /** The resource's `document_id`, or the outside service's own id. */
+  resourceId: string | null
+  /** The path of the call that reads the resource; null where none exists (D62). */
+  url: string | null
+  /** Never delivered to this webhook, because the event is about it. */
+  excludedWebhook?: WebhookId
+}
+
+/** An event as it is stored. */
+export interface EventRecord {
+  id: EventId
+  event: string
+  account: AccountId | null
+  resource: string
+  action: string
+  resourceId: string | null
+  url: string | null
+  isPurge: boolean
+  excludedWebhook: WebhookId | null
+  createdAt: Date
+}
+
+/** What the recording of events needs. */
+export interface EventDeps {
+  ids: IdMaker
+  /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (contract, Events 2). */
+  enableApiEventQueue: boolean
+}
+
+function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date): EventRecord {
+  const isPurge = draft.action === 'purge'
+  return {
+    id: deps.ids.next<'event'>(),
+    event: draft.event,
+    account: draft.accountScope === 'none' || isPurge ? null : draft.account,
+    resource: draft.resource,
+    action: draft.action,
+    resourceId: draft.resourceId,
+    url: draft.url,
+    isPurge,
+    excludedWebhook: draft.excludedWebhook ?? null,
+    createdAt: now,
+  }
+}
+
+/**
+ * Records what happened, in the caller's transaction: with the change, or not at all (D72).
+ * Returns the events in the order of the drafts; none when the event queue is off.
+ */
+export async function recordEvents(
+  deps: EventDeps,
+  db: Database,
+  drafts: readonly EventDraft[],
+  now: Date,
+): Promise<EventRecord[]> {
+  if (!deps.enableApiEventQueue || drafts.length === 0) return []
+  const events = drafts.map((draft) => buildEvent(deps, draft, now))
+  await insertEvents(db, events)
+  return events
+}
+
+/** Records the event of a read, only while some active webhook subscribes to its type (D70). One statement, no lock. */
+export async function recordSubscribedEvents(
+  deps: EventDeps,
+  db: Database,
+  drafts: readonly EventDraft[],
+  now: Date,
+): Promise<void> {
+  if (!deps.enableApiEventQueue || drafts.length === 0) return
+  await insertEventsWithSubscriber(
+    db,
+    drafts.map((draft) => buildEvent(deps, draft, now)),
+  )
+}
+
+/** Records an event that its caller routes itself: the router does not see it (a test goes to one webhook only). */
+export async function recordRoutedEvent(
+  deps: Pick<EventDeps, 'ids'>,
+  db: Database,
+  draft: EventDraft,
+  now: Date,
+): Promise<EventRecord> {
+  const event = buildEvent(deps, draft, now)
+  await insertEvents(db, [event], { routedAt: now })
+  return event
+}

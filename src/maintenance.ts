@@ -1,0 +1,91 @@
+import type { Logger } from 'pino'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { cancelOrphanedDispatches, deleteOldDispatches } from './delivery/dispatch.store.ts'
+import { deleteOldEvents } from './event/event.store.ts'
+import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from './http/idempotency.ts'
+import { deleteOldRateWindows } from './http/rate-limit.ts'
+import type { Database } from './postgres/database.ts'
+import type { SecretBox } from './secret-box.ts'
+import { deleteEndedSessions } from './session/session.store.ts'
+import { resealSecrets } from './webhook/reseal.ts'
+
+/** How often the house is swept. */
+const PERIOD_MS = 60_000
+
+/** Rows deleted by one statement: short locks, so that no delivery waits for a sweep (D78). */
+const BATCH_SIZE = 1_000
+
+const DAY_MS = 24 * 3_600_000
+
+/** Windows of the rate limits are of no use after this. */
+const RATE_WINDOW_KEPT_MS = 600_000
+
+/** Sessions that ended are kept this long, for the audit. */
+const SESSION_KEPT_MS = 30 * DAY_MS
+
+export interface MaintenanceDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  config: Pick<Config, 'webhookLedgerRetentionDays'>
+  secretBox: SecretBox
+  workerId: string
+}
+
+/** What one sweep removed or mended. */
+export type SweepReport = Record<
+  'dispatches' | 'events' | 'cancelled' | 'idempotencyKeys' | 'rateWindows' | 'sessions' | 'resealed',
+  number
+>
+
+/** Sweeps: retention, expired keys, orphans, secrets under an old key. One for each process with the role `maintenance`. */
+export interface Maintenance {
+  sweep(): Promise<SweepReport>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the maintenance. Every step may run in several processes at once: each statement takes what it can lock. */
+export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
+  const { db, clock, logger, config, secretBox, workerId } = deps
+  const stopping = new AbortController()
+
+  async function inBatches(deleteBatch: () => Promise<number>): Promise<number> {
+    let total = 0
+    for (;;) {
+      const count = await deleteBatch()
+      total += count
+      if (count < BATCH_SIZE || stopping.signal.aborted) return total
+    }
+  }
+
+  async function sweep(): Promise<SweepReport> {
+    const now = clock.now()
+    const before = (ms: number) => new Date(now - ms)
+    const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
+    return {
+      dispatches: await inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
+      events: await inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      cancelled: await cancelOrphanedDispatches(db, { workerId, now: new Date(now) }),
+      idempotencyKeys: await inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
+      rateWindows: await deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
+      sessions: await inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
+      resealed: await resealSecrets({ secretBox }, db),
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        const report = await sweep()
+        if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
+      } catch (error) {
+        logger.error({ err: error }, 'maintenance failed: see docs/operations.md, maintenance')
+      }
+      await clock.sleep(PERIOD_MS, stopping.signal)
+    }
+  }
+
+  return { sweep, run, stop: () => stopping.abort() }
+}

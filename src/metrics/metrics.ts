@@ -1,0 +1,110 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { RecordedAttempt, WebhookNotice } from '../delivery/record.ts'
+import { readTotals } from '../delivery/total.store.ts'
+import { readWebhookOutFacts } from '../health/health.store.ts'
+import type { Clock } from '../clock.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** Every status is in the metric from the start, so that a rate over it never begins with a gap. */
+const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
+
+/** The metrics of one process. */
+export interface Metrics {
+  /** The Prometheus text of `GET /metrics`. */
+  render(): Promise<string>
+  contentType: string
+  /** Counts recorded attempts and notices. */
+  countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
+  /** Counts an answered request. */
+  countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
+}
+
+/**
+ * Builds the metrics (D77). `webhook_out_deliveries_total` is read from the database at each scrape: it counts over all
+ * time and all processes. The rest is of this process.
+ */
+export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () => number }): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  new Gauge({
+    name: 'webhook_out_deliveries_total',
+    help: 'Deliveries that came into each status, over all time and all processes.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      const totals = await readTotals(deps.db)
+      for (const status of STATUSES) this.set({ status }, totals.get(status) ?? 0)
+    },
+  })
+  registerBacklog(registers, deps)
+  new Gauge({
+    name: 'webhook_out_in_flight',
+    help: 'POSTs under way in this process.',
+    registers,
+    collect() {
+      this.set(deps.underWay())
+    },
+  })
+  const attempts = new Counter({
+    name: 'webhook_out_attempts_total',
+    help: 'Attempts of this process, by the class of their failure; "none" for a success.',
+    labelNames: ['error', 'trigger'],
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'webhook_out_attempt_duration_seconds',
+    help: 'How long a POST took.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    registers,
+  })
+  const notices = new Counter({
+    name: 'webhook_out_notices_total',
+    help: 'Webhooks that were failing, were disabled, or recovered.',
+    labelNames: ['event'],
+    registers,
+  })
+  const requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'How long a request took, by route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers,
+  })
+  return {
+    contentType: registry.contentType,
+    render: async () => toCounter(await registry.metrics()),
+    countAttempts: (recorded, seen) => {
+      for (const { attempt, decision } of recorded) {
+        attempts.inc({ error: decision.lastError ?? 'none', trigger: attempt.trigger })
+        duration.observe(attempt.durationMs / 1000)
+      }
+      for (const notice of seen) notices.inc({ event: notice.event })
+    },
+    countRequest: ({ route, method, status, durationMs }) =>
+      requests.observe({ route, method, status: String(status) }, durationMs / 1000),
+  }
+}
+
+function registerBacklog(registers: Registry[], deps: { db: Database; clock: Clock }): void {
+  const oldest = new Gauge({
+    name: 'webhook_out_oldest_due_seconds',
+    help: 'How long the longest due dispatch has waited; 0 when none waits.',
+    registers,
+  })
+  new Gauge({
+    name: 'webhook_out_backlog',
+    help: 'Due dispatches that wait.',
+    registers,
+    async collect() {
+      const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
+      this.set(facts.backlog)
+      oldest.set(facts.oldest_pending_s)
+    },
+  })
+}
+
+/** A total that is set from the database cannot be a Counter in prom-client; for whoever reads it, it is one. */
+function toCounter(text: string): string {
+  return text.replace('# TYPE webhook_out_deliveries_total gauge', '# TYPE webhook_out_deliveries_total counter')
+}

@@ -1,0 +1,75 @@
+import pg from 'pg'
+import type { Clock } from '../clock.ts'
+
+/** The channel on which processes tell each other that there is work. */
+const CHANNEL = 'signalbox_work'
+
+/** Announcements within this time become one. A NOTIFY takes a lock of the whole database at its commit, so it is kept out of the transactions of changes and is sent seldom. */
+const COALESCE_MS = 20
+
+/** How long to wait before listening again after the connection broke. */
+const RECONNECT_MS = 1_000
+
+/** Tells every process of the database that there is work, and is told. Only a hint: whoever works also polls. */
+export interface Wake {
+  /** Wakes the workers of this process now and those of others within milliseconds. Never throws. */
+  announce(): void
+  /** Listens until stopped; reconnects by itself. */
+  run(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Builds a `Wake`. `onWork` runs when this or another process announced work, and after each reconnect. */
+export function buildWake(options: {
+  connectionString: string
+  pool: pg.Pool
+  clock: Clock
+  /** Whether this process works on events, and so wants to hear of them. */
+  isListening: boolean
+  onWork: () => void
+  onError: (error: unknown) => void
+}): Wake {
+  const { pool, clock, onWork, onError } = options
+  const stopping = new AbortController()
+  let announcing: Promise<void> | undefined
+  let client: pg.Client | undefined
+
+  async function send(): Promise<void> {
+    await clock.sleep(COALESCE_MS, stopping.signal)
+    announcing = undefined
+    if (stopping.signal.aborted) return
+    await pool.query(`notify ${CHANNEL}`).catch(onError)
+  }
+
+  async function listen(): Promise<void> {
+    const broken = Promise.withResolvers<void>()
+    client = new pg.Client({ connectionString: options.connectionString, application_name: 'signalbox wake', keepAlive: true })
+    client.on('notification', onWork)
+    client.on('error', () => broken.resolve())
+    client.on('end', () => broken.resolve())
+    await client.connect()
+    await client.query(`listen ${CHANNEL}`)
+    onWork()
+    await broken.promise
+  }
+
+  return {
+    announce: () => {
+      onWork()
+      announcing ??= send()
+    },
+    run: async () => {
+      while (options.isListening && !stopping.signal.aborted) {
+        await listen().catch((error: unknown) => {
+          if (!stopping.signal.aborted) onError(error)
+        })
+        if (!stopping.signal.aborted) await clock.sleep(RECONNECT_MS, stopping.signal)
+      }
+    },
+    stop: async () => {
+      stopping.abort()
+      await client?.end().catch(() => {})
+      await announcing
+    },
+  }
+}

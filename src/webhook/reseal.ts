@@ -1,0 +1,38 @@
+import type { WebhookId } from '../id.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import type { SecretBox } from '../secret-box.ts'
+import { secretContextOf } from './webhook.ts'
+import { listStaleSecrets, replaceSecret } from './webhook.store.ts'
+
+const BATCH_SIZE = 200
+
+/**
+ * Seals anew, under the first key of SECRET_KEY, every webhook secret that an older key made, so that the older key can
+ * be taken out afterwards (docs/operations.md, rotation of SECRET_KEY). Returns how many were sealed anew. A secret that
+ * no key opens is left as it is: its webhook's deliveries say `secret_unreadable`.
+ */
+export async function resealSecrets(deps: { secretBox: SecretBox }, db: Database): Promise<number> {
+  let after: WebhookId | null = null
+  let resealed = 0
+  for (;;) {
+    const batch = await inTransaction(db, async (tx) => {
+      const rows = await listStaleSecrets(tx, { prefix: deps.secretBox.currentPrefix, after, limit: BATCH_SIZE })
+      for (const row of rows) if (await reseal(deps.secretBox, tx, row)) resealed += 1
+      return rows
+    })
+    const last = batch.at(-1)
+    if (!last || batch.length < BATCH_SIZE) return resealed
+    after = last.id
+  }
+}
+
+async function reseal(box: SecretBox, tx: Database, row: { id: WebhookId; secretEncrypted: string }): Promise<boolean> {
+  const context = secretContextOf(row.id)
+  try {
+    const secret = box.open(row.secretEncrypted, context)
+    await replaceSecret(tx, row.id, box.seal(secret, context))
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,218 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  loadWebhook,
+  purgeWebhook,
+  rotateSecret,
+  setWebhookActive,
+  type WebhookDeps,
+} from './webhook.ts'
+import {
+  ActiveBody,
+  CreateWebhookBody,
+  toWebhookRow,
+  UpdateWebhookBody,
+  WebhookRow,
+  WebhookWithSecret,
+} from './webhook.schema.ts'
+import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
+
+export const WEBHOOK_FIELDS = {
+  document_id: { type: 'uuid' },
+  url: { type: 'text', sortable: true },
+  name: { type: 'text' },
+  description: { type: 'text' },
+  is_global: { type: 'boolean' },
+  account: { type: 'uuid' },
+  is_actived: { type: 'boolean' },
+  consecutive_failures: { type: 'integer', sortable: true },
+  disabled_at: { type: 'timestamp' },
+  disabled_reason: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const webhookRowOf = (row: Parameters<typeof toWebhookRecord>[0]) => toWebhookRow(toWebhookRecord(row))
+const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
+
+export const webhookRoutes: Routes<WebhookDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/webhook',
+      resource: 'webhook',
+      action: 'create',
+      accountScope: 'account',
+      status: 201,
+      summary: 'Create a webhook',
+      description: 'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test`.',
+      body: CreateWebhookBody,
+      data: WebhookWithSecret,
+      shownOnce: 'secret',
+    },
+    {
+      handle: async (deps: WebhookDeps, { db, body, caller, now }) => {
+        const { url, name = null, description = null, is_global: isGlobal = false, account = null } = body
+        const input = { url, name, description, isGlobal, account, caller, now }
+        const { webhook, secret } = await createWebhook(deps, db, input)
+        return {
+          data: { ...toWebhookRow(webhook), secret },
+          message: 'Webhook created. Store the secret now; it is not shown again.',
+          changed: changedOf(webhook),
+          location: `/api/v3/webhook/webhook/${webhook.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/webhook',
+      resource: 'webhook',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List webhooks',
+      data: WebhookRow,
+      list: WEBHOOK_FIELDS,
+    },
+    {
+      handle: async (_deps: WebhookDeps, { db, listing }) => ({
+        ...(await readPage(selectWebhooks(db), { listing, fields: WEBHOOK_FIELDS, toRow: webhookRowOf })),
+        message: 'Webhooks.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'find-one',
+      accountScope: 'account',
+      summary: 'Read one webhook',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toWebhookRow(target),
+        message: 'Webhook.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'update',
+      accountScope: 'account',
+      summary: 'Change a webhook',
+      description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
+      params: IdParams,
+      body: UpdateWebhookBody,
+      data: WebhookRow,
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const { is_global: isGlobal, ...rest } = body
+        const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
+        const webhook = await changeWebhook(deps, db, target, input)
+        return { data: toWebhookRow(webhook), message: 'Webhook updated.', changed: changedOf(webhook) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/webhook/webhook/{id}',
+      resource: 'webhook',
+      action: 'delete',
+      accountScope: 'account',
+      summary: 'Delete a webhook (soft)',
+      description: 'Its ledger is kept; deliveries that wait are cancelled.',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, caller, now }) => {
+        const webhook = await deleteWebhook(deps, db, target, { caller, now })
+        return { data: toWebhookRow(webhook), message: 'Webhook deleted.', changed: changedOf(webhook) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/webhook/webhook/{id}/purge',
+      resource: 'webhook',
+      action: 'purge',
+      accountScope: 'account',
+      summary: 'Delete a webhook and its ledger for good',
+      params: IdParams,
+      data: WebhookRow,
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true, lock: true }),
+      handle: async (_deps, { db, target }) => {
+        await purgeWebhook(db, target)
+        return { data: toWebhookRow(target), message: 'Webhook and ledger deleted for good.', changed: changedOf(target) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/webhook/{id}/active',
+      resource: 'webhook',
+      action: 'active',
+      accountScope: 'account',
+      summary: 'Activate or deactivate a webhook',
+      description: 'Activating clears the failure count and the reason it was disabled for.',
+      params: IdParams,
+      body: ActiveBody,
+      data: WebhookRow,
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const webhook = await setWebhookActive(db, target, { isActived: body.is_actived, caller, now })
+        const message = webhook.isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
+        return { data: toWebhookRow(webhook), message, changed: changedOf(webhook) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/rotate-secret',
+      resource: 'webhook',
+      action: 'rotate-secret',
+      accountScope: 'account',
+      summary: 'Replace the secret',
+      description: 'The old secret is invalid at once. The new one is in this answer only.',
+      params: IdParams,
+      data: WebhookWithSecret,
+      shownOnce: 'secret',
+    },
+    {
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, caller, now }) => {
+        const { webhook, secret } = await rotateSecret(deps, db, target, { caller, now })
+        return {
+          data: { ...toWebhookRow(webhook), secret },
+          message: 'Secret rotated. Store it now; it is not shown again, and the old one is invalid.',
+          changed: changedOf(webhook),
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,131 @@
+import { type Static, Type } from 'typebox'
+import { EventTypeRow } from '../catalogue/catalogue.schema.ts'
+import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { SubscriptionRecord } from './subscription.store.ts'
+import type { WebhookRecord } from './webhook.store.ts'
+
+const UrlSchema = Type.String({
+  minLength: 1,
+  description: 'The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development.',
+})
+const NameSchema = nullable(Type.String({ maxLength: 100 }))
+const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
+const AccountSchema = nullable(UuidSchema)
+
+/** The public row of a webhook (contract, Webhook). Never with its secret. */
+const webhookMembers = {
+  document_id: UuidSchema,
+  url: Type.String(),
+  name: nullable(Type.String()),
+  description: nullable(Type.String()),
+  is_global: Type.Boolean({ description: 'Receives every subscribed event, whoever owns it.' }),
+  account: AccountSchema,
+  is_actived: Type.Boolean(),
+  consecutive_failures: Type.Integer(),
+  disabled_at: nullable(TimestampSchema),
+  disabled_reason: nullable(Type.String({ description: '`consecutive-failures` or `legacy-secret-rotation-required`.' })),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+}
+export const WebhookRow = Type.Object(webhookMembers)
+
+/** The answer to create and to rotate-secret: the only two that show the secret. */
+export const WebhookWithSecret = Type.Object({
+  ...webhookMembers,
+  secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
+})
+
+export const CreateWebhookBody = Type.Object(
+  {
+    url: UrlSchema,
+    name: Type.Optional(NameSchema),
+    description: Type.Optional(DescriptionSchema),
+    is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
+    account: Type.Optional(AccountSchema),
+  },
+  { additionalProperties: false },
+)
+
+export const UpdateWebhookBody = Type.Object(
+  {
+    url: Type.Optional(UrlSchema),
+    name: Type.Optional(NameSchema),
+    description: Type.Optional(DescriptionSchema),
+    is_global: Type.Optional(Type.Boolean()),
+    account: Type.Optional(AccountSchema),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+export const ActiveBody = Type.Object({ is_actived: Type.Boolean() }, { additionalProperties: false })
+
+/** The full desired event set; `webhook.test` is added when it is missing. */
+export const EventSetBody = Type.Object(
+  { events: Type.Array(UuidSchema, { minItems: 1, maxItems: 1000 }) },
+  { additionalProperties: false },
+)
+
+/** A link between a webhook and an event type. */
+export const SubscriptionRow = Type.Object({
+  document_id: UuidSchema,
+  webhook: UuidSchema,
+  event: UuidSchema,
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
+
+/** A subscription that will never fire, and why. */
+const WarningSchema = Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() })
+
+/** A webhook's event set. */
+export const EventSet = Type.Object({
+  webhook: UuidSchema,
+  events: Type.Array(EventTypeRow),
+  warnings: Type.Array(WarningSchema),
+})
+
+export const SubscriptionWithWarnings = Type.Object({
+  ...SubscriptionRow.properties,
+  warnings: Type.Array(WarningSchema),
+})
+
+export const CreateSubscriptionBody = Type.Object({ webhook: UuidSchema, event: UuidSchema }, { additionalProperties: false })
+export const UpdateSubscriptionBody = Type.Object({ event: UuidSchema }, { additionalProperties: false })
+
+/** Maps a row for the wire. */
+export function toWebhookRow(record: WebhookRecord): Static<typeof WebhookRow> {
+  return {
+    document_id: record.id,
+    url: record.url,
+    name: record.name,
+    description: record.description,
+    is_global: record.isGlobal,
+    account: record.account,
+    is_actived: record.isActived,
+    consecutive_failures: record.consecutiveFailures,
+    disabled_at: record.disabledAt?.toISOString() ?? null,
+    disabled_reason: record.disabledReason,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}
+
+/** Maps a link for the wire. */
+export function toSubscriptionRow(record: SubscriptionRecord): Static<typeof SubscriptionRow> {
+  return {
+    document_id: record.id,
+    webhook: record.webhook,
+    event: record.event,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}
+

@@ -1,0 +1,233 @@
+import { sql } from 'kysely'
+import type { AccountId, UserId, WebhookId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** A row of the `webhook` table, without its secret. */
+export interface WebhookRecord {
+  id: WebhookId
+  url: string
+  name: string | null
+  description: string | null
+  isGlobal: boolean
+  account: AccountId | null
+  isActived: boolean
+  consecutiveFailures: number
+  disabledAt: Date | null
+  disabledReason: string | null
+  createdBy: UserId | null
+  updatedBy: UserId | null
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
+/** The columns of the public row: everything but the secret, so that no read can leak it. */
+const PUBLIC_COLUMNS = [
+  'document_id',
+  'url',
+  'name',
+  'description',
+  'is_global',
+  'account',
+  'is_actived',
+  'consecutive_failures',
+  'disabled_at',
+  'disabled_reason',
+  'created_by',
+  'updated_by',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+] as const
+
+interface WebhookColumns {
+  document_id: string
+  url: string
+  name: string | null
+  description: string | null
+  is_global: boolean
+  account: string | null
+  is_actived: boolean
+  consecutive_failures: number
+  disabled_at: Date | null
+  disabled_reason: string | null
+  created_by: string | null
+  updated_by: string | null
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+/** Maps a row of the `webhook` table. */
+export function toWebhookRecord(row: WebhookColumns): WebhookRecord {
+  return {
+    id: row.document_id as WebhookId,
+    url: row.url,
+    name: row.name,
+    description: row.description,
+    isGlobal: row.is_global,
+    account: row.account as AccountId | null,
+    isActived: row.is_actived,
+    consecutiveFailures: row.consecutive_failures,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason,
+    createdBy: row.created_by as UserId | null,
+    updatedBy: row.updated_by as UserId | null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+  }
+}
+
+/** The living webhooks, as the base of a list. */
+export function selectWebhooks(db: Database) {
+  return db.selectFrom('webhook').where('deleted_at', 'is', null)
+}
+
+/** The webhook with this id; `lock` keeps it from changing until the transaction ends. */
+export async function findWebhook(
+  db: Database,
+  id: string,
+  options: { withDeleted?: boolean; lock?: boolean } = {},
+): Promise<WebhookRecord | undefined> {
+  let query = db.selectFrom('webhook').select(PUBLIC_COLUMNS).where('document_id', '=', id)
+  if (!options.withDeleted) query = query.where('deleted_at', 'is', null)
+  if (options.lock) query = query.forUpdate()
+  const row = await query.executeTakeFirst()
+  return row && toWebhookRecord(row)
+}
+
+/** Inserts a webhook, active, without failures. */
+export async function insertWebhook(
+  db: Database,
+  row: {
+    id: WebhookId
+    url: string
+    name: string | null
+    description: string | null
+    isGlobal: boolean
+    account: AccountId | null
+    secretEncrypted: string
+    by: UserId | null
+    now: Date
+  },
+): Promise<WebhookRecord> {
+  const inserted = await db
+    .insertInto('webhook')
+    .values({
+      document_id: row.id,
+      url: row.url,
+      name: row.name,
+      description: row.description,
+      is_global: row.isGlobal,
+      account: row.account,
+      secret_encrypted: row.secretEncrypted,
+      is_actived: true,
+      created_by: row.by,
+      updated_by: row.by,
+      created_at: row.now,
+      updated_at: row.now,
+    })
+    .returning(PUBLIC_COLUMNS)
+    .executeTakeFirstOrThrow()
+  return toWebhookRecord(inserted)
+}
+
+/** What may change in a webhook. Members left out stay. */
+export interface WebhookChange {
+  url?: string
+  name?: string | null
+  description?: string | null
+  isGlobal?: boolean
+  account?: AccountId | null
+  isActived?: boolean
+  consecutiveFailures?: number
+  disabledAt?: Date | null
+  disabledReason?: string | null
+  secretEncrypted?: string
+  deletedAt?: Date
+  by?: UserId
+}
+
+/** Changes a webhook. */
+export async function updateWebhook(
+  db: Database,
+  id: WebhookId,
+  change: WebhookChange,
+  now: Date,
+): Promise<WebhookRecord> {
+  const updated = await db
+    .updateTable('webhook')
+    .set({
+      ...(change.url !== undefined && { url: change.url }),
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.description !== undefined && { description: change.description }),
+      ...(change.isGlobal !== undefined && { is_global: change.isGlobal }),
+      ...(change.account !== undefined && { account: change.account }),
+      ...(change.isActived !== undefined && { is_actived: change.isActived }),
+      ...(change.consecutiveFailures !== undefined && { consecutive_failures: change.consecutiveFailures }),
+      ...(change.disabledAt !== undefined && { disabled_at: change.disabledAt }),
+      ...(change.disabledReason !== undefined && { disabled_reason: change.disabledReason }),
+      ...(change.secretEncrypted !== undefined && { secret_encrypted: change.secretEncrypted }),
+      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
+      ...(change.by !== undefined && { updated_by: change.by }),
+      updated_at: now,
+    })
+    .where('document_id', '=', id)
+    .returning(PUBLIC_COLUMNS)
+    .executeTakeFirstOrThrow()
+  return toWebhookRecord(updated)
+}
+
+/** Deletes a webhook with its subscriptions, ledger and attempts. */
+export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
+  await db.deleteFrom('webhook').where('document_id', '=', id).execute()
+}
+
+/**
+ * Locks webhooks until the transaction ends, in the order of their ids so that two transactions never wait for each
+ * other: those of `always`, and those of `withFailures` that have failed before.
+ */
+export async function lockWebhooks(
+  db: Database,
+  ids: { always: readonly WebhookId[]; withFailures: readonly WebhookId[] },
+): Promise<WebhookRecord[]> {
+  const { rows } = await sql<WebhookColumns>`
+    select ${sql.join(PUBLIC_COLUMNS.map((column) => sql.ref(column)))} from webhook
+    where document_id = any(${ids.always}::uuid[])
+      or (document_id = any(${ids.withFailures}::uuid[]) and consecutive_failures > 0)
+    order by document_id for update`.execute(db)
+  return rows.map(toWebhookRecord)
+}
+
+/** The encrypted secret of a living webhook with this URL, the oldest first: for the development sink. */
+export async function findSecretsByUrl(db: Database, url: string): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
+  const rows = await db
+    .selectFrom('webhook')
+    .select(['document_id', 'secret_encrypted'])
+    .where('url', '=', url)
+    .where('deleted_at', 'is', null)
+    .where('secret_encrypted', 'is not', null)
+    .orderBy('created_at')
+    .limit(20)
+    .execute()
+  return rows.map((row) => ({ id: row.document_id as WebhookId, secretEncrypted: row.secret_encrypted as string }))
+}
+
+/** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
+export async function listStaleSecrets(
+  db: Database,
+  input: { prefix: string; after: WebhookId | null; limit: number },
+): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
+  const { rows } = await sql<{ id: WebhookId; secretEncrypted: string }>`
+    select document_id as id, secret_encrypted as "secretEncrypted" from webhook
+    where secret_encrypted is not null and not starts_with(secret_encrypted, ${input.prefix})
+      and (${input.after}::uuid is null or document_id > ${input.after}::uuid)
+    order by document_id limit ${input.limit} for update`.execute(db)
+  return rows
+}
+
+/** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
+export async function replaceSecret(db: Database, id: WebhookId, secretEncrypted: string): Promise<void> {
+  await db.updateTable('webhook').set({ secret_encrypted: secretEncrypted }).where('document_id', '=', id).execute()
+}

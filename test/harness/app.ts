@@ -1,0 +1,171 @@
+import type { InjectOptions } from 'fastify'
+import pino, { type Logger } from 'pino'
+import { type App, type AppOptions, buildApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Lookup } from '../../src/delivery/dns.ts'
+import { type AccountId, buildIdMaker, type UserId } from '../../src/id.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { prepareDatabase } from '../../src/prepare.ts'
+import { systemRandom } from '../../src/random.ts'
+import { issueSession } from '../../src/session/session.ts'
+import { createAdministrator } from '../../src/user/administrator.ts'
+import { registerUser } from '../../src/user/user.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { buildManualClock, type ManualClock } from './manual-clock.ts'
+
+/** The secrets every test app runs with. */
+export const TEST_SECRETS = {
+  secretKey: ['test-secret-key-of-at-least-32-bytes'],
+  sessionJwt: ['test-session-secret-of-at-least-32-bytes'],
+  ssoHandshake: ['test-handshake-secret-of-at-least-32-bytes'],
+  oauthHook: ['test-hook-secret-of-at-least-32-bytes'],
+}
+
+/** An answer of the API. */
+export interface TestAnswer {
+  status: number
+  headers: Record<string, string | string[] | number | undefined>
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what each test asserts
+  body: any
+}
+
+/** Calls the API as one caller. */
+export type TestCall = (
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<TestAnswer>
+
+/** The whole service on a database of its own and a manual clock, without a port. */
+export interface TestApp extends AsyncDisposable {
+  app: App
+  database: TestDatabase
+  clock: ManualClock
+  /** Calls without a token. */
+  anonymous: TestCall
+  /** Calls as an administrator. */
+  admin: TestCall
+  adminToken: string
+  adminId: UserId
+  /** Makes a user with the role `member`, in these accounts, and gives its calls. */
+  signInMember(accounts?: AccountId[]): Promise<{ call: TestCall; userId: UserId; token: string }>
+  /** Calls with any token. */
+  callAs(token: string): TestCall
+  /** Routes what was recorded, posts what is due, and records it; until nothing is left to do now. */
+  settle(): Promise<void>
+}
+
+/** What a test may choose. */
+export interface TestAppOptions {
+  /** Variables over the defaults of the test environment, as in the process environment. */
+  env?: Record<string, string>
+  lookup?: Lookup
+  logger?: Logger
+  ca?: string
+  clock?: ManualClock
+  /** A database to share between two apps; else each app has its own. */
+  database?: TestDatabase
+  onCrashPoint?: AppOptions['onCrashPoint']
+}
+
+/** Builds the service for a test. Names resolve to nothing unless `lookup` says otherwise. */
+export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const database = options.database ?? (await createTestDatabase())
+  const clock = options.clock ?? buildManualClock()
+  const env = { APP_ENV: 'test', PORT: '0', LOG_LEVEL: 'silent', RATE_LIMIT_PER_MINUTE: '1000000', ...buildSecretEnv(), ...options.env }
+  const config = readConfig(env, '/nowhere')
+  const logger = options.logger ?? pino({ level: 'silent' })
+  const world = { config, clock, random: systemRandom, logger }
+  const ground = {
+    config,
+    connectionString: database.connectionString,
+    database,
+    secrets: TEST_SECRETS,
+    postgres: undefined,
+    close: async () => {},
+  }
+  await prepareDatabase(ground, world)
+  const app = await buildApp({
+    ...world,
+    secrets: TEST_SECRETS,
+    database,
+    connectionString: database.connectionString,
+    lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
+    ...(options.ca && { ca: options.ca }),
+    ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
+  })
+  const ids = buildIdMaker(clock, systemRandom)
+  const deps = { ids, random: systemRandom, keys: { secrets: TEST_SECRETS.sessionJwt, issuer: () => app.baseUrl() } }
+  const now = () => new Date(clock.now())
+  const signIn = async (userId: UserId) => {
+    const session = await inTransaction(database.db, (tx) =>
+      issueSession(deps, tx, { userId, origin: { address: null, userAgent: 'test' }, now: now() }),
+    )
+    if (!session) throw new Error('the user of a test cannot sign in')
+    return session.jwt
+  }
+  const email = `admin-${systemRandom.bytes(4).toString('hex')}@example.com`
+  const admin = await createAdministrator(deps, database.db, { email, password: 'correct horse battery', now: now() })
+  if (!admin.ok) throw new Error(admin.error)
+  const adminToken = await signIn(admin.user.id)
+  const callAs = (token: string | undefined): TestCall => buildCall(app, token)
+  return {
+    app,
+    database,
+    clock,
+    anonymous: callAs(undefined),
+    admin: callAs(adminToken),
+    adminToken,
+    adminId: admin.user.id,
+    callAs,
+    signInMember: async (accounts = []) => {
+      const address = `member-${systemRandom.bytes(4).toString('hex')}@example.com`
+      const user = await inTransaction(database.db, (tx) =>
+        registerUser(deps, tx, { email: address, emailVerifiedAt: now(), now: now() }),
+      )
+      for (const account of accounts)
+        await callAs(adminToken)('POST', `/api/v3/identity/account/${account}/member`, { user: user.id })
+      const token = await signIn(user.id)
+      return { call: callAs(token), userId: user.id, token }
+    },
+    settle: async () => {
+      for (;;) {
+        const { events } = await app.router.drain()
+        const attempts = await app.dispatcher.drain()
+        if (events === 0 && attempts === 0) return
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await app.stop()
+      if (!options.database) await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function buildSecretEnv(): Record<string, string> {
+  return {
+    SECRET_KEY: TEST_SECRETS.secretKey.join(','),
+    SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(','),
+    SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(','),
+    OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(','),
+  }
+}
+
+function buildCall(app: App, token: string | undefined): TestCall {
+  return async (method, path, body, headers = {}) => {
+    const options: InjectOptions = {
+      method,
+      url: path,
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+    }
+    const response = await app.server.inject(options)
+    const isJson = String(response.headers['content-type'] ?? '').includes('json')
+    return { status: response.statusCode, headers: response.headers, body: isJson ? response.json() : response.body }
+  }
+}

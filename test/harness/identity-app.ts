@@ -1,0 +1,178 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import { apiKeyRoutes } from '../../src/access/api-key.routes.ts'
+import { buildAuthenticate } from '../../src/access/authenticate.ts'
+import { syncPermissions } from '../../src/access/permission.store.ts'
+import { roleRoutes } from '../../src/access/role.routes.ts'
+import { findRoleByName } from '../../src/access/role.store.ts'
+import { ensureSystemRoles } from '../../src/access/system-roles.ts'
+import { accountRoutes } from '../../src/account/account.routes.ts'
+import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
+import { auditRoutes } from '../../src/audit/audit.routes.ts'
+import { mountRoutes } from '../../src/http/mount.ts'
+import { permissionOf } from '../../src/http/route.ts'
+import { buildServer } from '../../src/http/server.ts'
+import type { Shell } from '../../src/http/shell.ts'
+import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import { buildRecorders } from '../../src/record-success.ts'
+import { sessionRoutes } from '../../src/session/session.routes.ts'
+import { type IssuedSession, issueSession } from '../../src/session/session.ts'
+import type { SessionKeys } from '../../src/session/session-token.ts'
+import { loginRoutes } from '../../src/user/login.routes.ts'
+import { userRoutes } from '../../src/user/user.routes.ts'
+import { registerUser, type UserWithRoles } from '../../src/user/user.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { buildManualClock, type ManualClock } from './manual-clock.ts'
+
+const ROUTES = [
+  ...loginRoutes,
+  ...sessionRoutes,
+  ...userRoutes,
+  ...accountRoutes,
+  ...accountMemberRoutes,
+  ...roleRoutes,
+  ...apiKeyRoutes,
+  ...auditRoutes,
+]
+
+export const BASE_URL = 'http://service.test'
+
+/** An answer, read. `code` is a problem's. */
+export interface Reply {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape, and a wrong one fails them
+  body: any
+  headers: Record<string, unknown>
+}
+
+/** Someone to act as. */
+export interface Person {
+  user: UserWithRoles
+  session: IssuedSession
+  token: string
+}
+
+/** The identity features on a database of their own, without the rest of the app. */
+export interface IdentityApp extends AsyncDisposable {
+  server: FastifyInstance
+  database: TestDatabase
+  db: Database
+  clock: ManualClock
+  ids: IdMaker
+  keys: SessionKeys
+  call(method: string, path: string, options?: { token?: string; body?: unknown; address?: string }): Promise<Reply>
+  /** A user with these roles besides `member`, signed in. */
+  person(name: string, roles?: readonly string[], password?: string): Promise<Person>
+  administrator(name?: string): Promise<Person>
+  /** A user who holds exactly these patterns everywhere. */
+  holder(name: string, patterns: readonly string[]): Promise<Person>
+  /** The events recorded so far: `<event> <resource id>`. */
+  events(): Promise<string[]>
+}
+
+/** Builds the app on a fresh clone of the template, with a manual clock. */
+export async function buildIdentityApp(): Promise<IdentityApp> {
+  const database = await createTestDatabase()
+  const { db } = database
+  const clock = buildManualClock()
+  const ids = buildIdMaker(clock, systemRandom)
+  const keys: SessionKeys = { secrets: ['the secret that signs sessions in tests'], issuer: () => BASE_URL }
+  const now = () => new Date(clock.now())
+  const permissions = ROUTES.filter((route) => route.access === undefined).map(permissionOf)
+  const known = [
+    ...permissions,
+    'webhook:create',
+    'webhook:find-all',
+    'contract:create',
+    'realtime:auth',
+    'api-key:create',
+  ]
+  await ensureSystemRoles(db, { ids, now: now() })
+  await syncPermissions(db, { permissions: known.map((name) => ({ name, description: null })), now: now() })
+  const server = await buildServer({
+    logger: pino({ level: 'silent' }),
+    clock,
+    ids,
+    trustProxy: false,
+    baseUrl: () => BASE_URL,
+  })
+  const shell: Shell = {
+    db,
+    clock,
+    authenticate: buildAuthenticate({ db, clock, sessionSecrets: keys.secrets, issuer: keys.issuer }),
+    ...buildRecorders({ ids, enableApiEventQueue: true }, ROUTES as never),
+    afterCommit: () => {},
+    limitAddress: async () => {},
+    limitCaller: async () => {},
+  }
+  const deps = { ids, random: systemRandom, keys, listPermissions: () => known }
+  mountRoutes(server, shell, ROUTES as never, deps)
+
+  const call: IdentityApp['call'] = async (method, path, { token, body, address } = {}) => {
+    const request: InjectOptions = {
+      method: method as 'GET',
+      url: path,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      ...(body !== undefined && { payload: body as object }),
+      ...(address !== undefined && { remoteAddress: address }),
+    }
+    const reply = await server.inject(request)
+    return { status: reply.statusCode, body: reply.body === '' ? undefined : reply.json(), headers: reply.headers }
+  }
+  const signIn = async (user: UserWithRoles): Promise<Person> => {
+    const session = await issueSession({ ids, random: systemRandom, keys }, db, {
+      userId: user.id,
+      origin: { address: '127.0.0.1', userAgent: 'test' },
+      now: now(),
+    })
+    if (!session) throw new Error('the user cannot sign in')
+    return { user, session, token: session.jwt }
+  }
+  const person: IdentityApp['person'] = async (name, roles = [], password) => {
+    const email = `${name}@example.test`
+    const user = await registerUser(deps, db, {
+      email,
+      name,
+      roles: roles as never,
+      now: now(),
+      ...(password !== undefined && { password }),
+    })
+    return signIn(user)
+  }
+  const roleOf = async (name: string) => (await findRoleByName(db, name))!.id
+  return {
+    server,
+    database,
+    db,
+    clock,
+    ids,
+    keys,
+    call,
+    person,
+    administrator: async (name = 'root') => person(name, [await roleOf('administrator')]),
+    holder: async (name, patterns) => {
+      const role = ids.next<'role'>()
+      const row = { document_id: role, name: `holder ${name}`, created_at: now(), updated_at: now() }
+      await db.insertInto('role').values(row).execute()
+      if (patterns.length > 0)
+        await db
+          .insertInto('role_permission')
+          .values(patterns.map((pattern) => ({ role, pattern })))
+          .execute()
+      return person(name, [role])
+    },
+    events: async () => {
+      const rows = await db.selectFrom('event_occurrence').selectAll().orderBy('document_id').execute()
+      return rows.map((row) => `${row.event} ${row.resource_id}`)
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** An id that names nothing. */
+export const NO_ID = '00000000-0000-7000-8000-000000000000' as UserId

@@ -1,0 +1,38 @@
+import pino from 'pino'
+import { buildApp } from '../src/app.ts'
+import { systemClock } from '../src/clock.ts'
+import { readConfig } from '../src/config.ts'
+import { openDatabase } from '../src/postgres/database.ts'
+import { buildOpenApiDocument } from '../src/http/openapi.ts'
+import { systemRandom } from '../src/random.ts'
+
+/** The OpenAPI document of the whole v3 tree, as it is committed. Without the sink, which production never has. */
+export async function renderOpenApi(connectionString: string): Promise<string> {
+  const secret = 'x'.repeat(32)
+  const config = readConfig(
+    {
+      APP_ENV: 'test',
+      SECRET_KEY: secret,
+      SESSION_JWT_SECRET: secret,
+      SSO_HANDSHAKE_SECRET: 'y'.repeat(32),
+      OAUTH_HOOK_SECRET: secret,
+      BASE_URL: 'http://localhost:3000',
+    },
+    '/',
+  )
+  const database = openDatabase({ connectionString, size: 2, applicationName: 'generate', onError: () => {} })
+  const app = await buildApp({
+    config,
+    secrets: { secretKey: [secret], sessionJwt: [secret], ssoHandshake: [secret], oauthHook: [secret] },
+    database,
+    connectionString,
+    clock: systemClock,
+    random: systemRandom,
+    lookup: async () => [],
+    logger: pino({ level: 'silent' }),
+  })
+  const document = buildOpenApiDocument(app.server)
+  await app.server.close()
+  await database.close()
+  return `${JSON.stringify(document, null, 2)}\n`
+}
