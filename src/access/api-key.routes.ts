@@ -1,0 +1,121 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
+import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
+import { type ApiKeyDeps, createApiKey, findKeyOwners, loadApiKey, revokeApiKey } from './api-key.ts'
+
+const API_KEY_FIELDS = {
+  document_id: { type: 'uuid' },
+  user: { type: 'uuid' },
+  name: { type: 'text', sortable: true },
+  expires_at: { type: 'timestamp' },
+  last_used_at: { type: 'timestamp' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Keys for programs (D14). Everybody deals with their own; the permission of a route opens it for everybody's. */
+export const apiKeyRoutes: Routes<ApiKeyDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/api-key',
+      resource: 'api-key',
+      action: 'create',
+      accountScope: 'none',
+      access: 'caller',
+      status: 201,
+      summary: 'Create an API key for oneself',
+      description: 'The key holds a subset of what its owner holds, at each use. It is shown in this answer only.',
+      body: CreateApiKeyBody,
+      data: ApiKeyWithKey,
+      shownOnce: 'key',
+    },
+    {
+      handle: async (deps: ApiKeyDeps, { db, body, caller, now }) => {
+        const { record, key } = await createApiKey(deps, db, {
+          name: body.name,
+          patterns: body.permissions,
+          expiresAt: body.expires_at ? new Date(body.expires_at) : null,
+          caller,
+          now,
+        })
+        return {
+          data: { ...toApiKeyRow(record), key },
+          message: 'API key created. Keep the key: it is not shown again.',
+          changed: [{ id: record.id, account: null }],
+          location: `/api/v3/identity/api-key/${record.id}`,
+          audit: { permissions: record.patterns },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/api-key',
+      resource: 'api-key',
+      action: 'find-all',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'List API keys',
+      description: 'The own ones; with the permission `api-key:find-all` those of everybody.',
+      data: ApiKeyRow,
+      list: API_KEY_FIELDS,
+    },
+    {
+      handle: async (_deps: ApiKeyDeps, { db, caller, listing }) => {
+        const page = await readPage(selectApiKeys(db, findKeyOwners(caller, 'api-key:find-all')), {
+          listing,
+          fields: API_KEY_FIELDS,
+          toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),
+        })
+        return { ...page, message: 'API keys.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/api-key/{id}',
+      resource: 'api-key',
+      action: 'find-one',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'Read one API key',
+      params: IdParams,
+      data: ApiKeyRow,
+    },
+    {
+      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
+        loadApiKey(db, { id: params.id, caller, permission: 'api-key:find-one' }),
+      handle: async (_deps, { target }) => ({
+        data: toApiKeyRow(target),
+        message: 'API key.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/api-key/{id}',
+      resource: 'api-key',
+      action: 'delete',
+      accountScope: 'none',
+      access: 'caller',
+      summary: 'Revoke an API key, at once',
+      params: IdParams,
+      data: ApiKeyRow,
+    },
+    {
+      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
+        loadApiKey(db, { id: params.id, caller, permission: 'api-key:delete' }),
+      handle: async (_deps, { db, target, now }) => {
+        const key = await revokeApiKey(db, target, now)
+        return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }
+      },
+    },
+  ),
+]

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { AccountId, SessionId, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** What the database says of whoever holds a token, read in one statement. */
+export interface HolderRecord {
+  userId: UserId
+  patterns: string[]
+  accountPatterns: string[]
+  accounts: AccountId[]
+}
+
+/** What each statement below reads of the user `u`: what its roles hold, and the living accounts it belongs to. */
+const HOLDER_COLUMNS = sql`
+  u.document_id as user_id,
+  array(select distinct p.pattern from user_role ur
+    join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
+    where ur."user" = u.document_id and not r.is_account_scoped) as patterns,
+  array(select distinct p.pattern from user_role ur
+    join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
+    where ur."user" = u.document_id and r.is_account_scoped) as account_patterns,
+  array(select m.account from account_member m join account a on a.document_id = m.account
+    where m."user" = u.document_id and a.deleted_at is null) as accounts`
+
+interface HolderColumns {
+  user_id: string
+  patterns: string[]
+  account_patterns: string[]
+  accounts: string[]
+}
+
+function toHolderRecord(row: HolderColumns): HolderRecord {
+  return {
+    userId: row.user_id as UserId,
+    patterns: row.patterns,
+    accountPatterns: row.account_patterns,
+    accounts: row.accounts as AccountId[],
+  }
+}
+
+/** The holder of a session that serves: unrevoked, unexpired, of this user, who is active. */
+export async function findSessionHolder(
+  db: Database,
+  input: { sessionId: SessionId; userId: UserId; now: Date },
+): Promise<(HolderRecord & { accountId: AccountId | null }) | undefined> {
+  const { rows } = await sql<HolderColumns & { account: string | null }>`
+    select ${HOLDER_COLUMNS}, s.account from session s join "user" u on u.document_id = s."user"
+    where s.document_id = ${input.sessionId} and s."user" = ${input.userId}
+      and s.revoked_at is null and s.expires_at > ${input.now} and u.is_actived and u.deleted_at is null`.execute(db)
+  const [row] = rows
+  return row && { ...toHolderRecord(row), accountId: row.account as AccountId | null }
+}
+
+/** The owner of an API key that serves: unrevoked, unexpired, of an active user. */
+export async function findKeyHolder(
+  db: Database,
+  tokenHash: Buffer,
+  now: Date,
+): Promise<(HolderRecord & { apiKeyId: string; keyPatterns: string[]; lastUsedAt: Date | null }) | undefined> {
+  const { rows } = await sql<HolderColumns & { key_id: string; permissions: string[]; last_used_at: Date | null }>`
+    select ${HOLDER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at
+    from api_key k join "user" u on u.document_id = k."user"
+    where k.token_hash = ${tokenHash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
+      and u.is_actived and u.deleted_at is null`.execute(db)
+  const [row] = rows
+  return (
+    row && {
+      ...toHolderRecord(row),
+      apiKeyId: row.key_id,
+      keyPatterns: row.permissions,
+      lastUsedAt: row.last_used_at,
+    }
+  )
+}
+
+/** Writes down that a key was used, unless that was written after `before`: once a minute is enough. */
+export async function touchApiKey(db: Database, input: { id: string; before: Date; now: Date }): Promise<void> {
+  await db
+    .updateTable('api_key')
+    .set({ last_used_at: input.now })
+    .where('document_id', '=', input.id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', input.before)]))
+    .execute()
+}

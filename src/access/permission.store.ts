@@ -1,0 +1,58 @@
+import type { Static } from 'typebox'
+import { applyListing, buildPage, countRows, type Listing } from '../http/listing.ts'
+import type { Database } from '../postgres/database.ts'
+import type { PermissionRow } from './role.schema.ts'
+
+/** The fields of the list of permissions. */
+export const PERMISSION_FIELDS = {
+  name: { type: 'text', sortable: true },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** A permission has a name and no id, so its name ends every order. */
+const SOURCE = { idColumn: 'name' }
+
+/** One page of the permissions. */
+export async function readPermissionPage(db: Database, listing: Listing) {
+  const query = db.selectFrom('permission')
+  const rows = await applyListing(query.selectAll(), listing, PERMISSION_FIELDS, SOURCE).execute()
+  const page = buildPage(
+    rows,
+    listing,
+    (row): Static<typeof PermissionRow> => ({
+      name: row.name,
+      description: row.description,
+      created_at: row.created_at.toISOString(),
+      updated_at: row.updated_at.toISOString(),
+    }),
+  )
+  const total = listing.count ? { total: await countRows(query, listing, PERMISSION_FIELDS, SOURCE) } : {}
+  return { data: page.rows, pagination: { ...page.pagination, ...total } }
+}
+
+/** Makes the table `permission` say what the routes of this program need. Safe at every start, in several processes. */
+export async function syncPermissions(
+  db: Database,
+  input: { permissions: readonly { name: string; description: string | null }[]; now: Date },
+): Promise<void> {
+  const { permissions, now } = input
+  if (permissions.length === 0) return
+  await db
+    .insertInto('permission')
+    .values(permissions.map((permission) => ({ ...permission, created_at: now, updated_at: now })))
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet((eb) => ({ description: eb.ref('excluded.description'), updated_at: now }))
+        .whereRef('permission.description', 'is distinct from', 'excluded.description'),
+    )
+    .execute()
+  await db
+    .deleteFrom('permission')
+    .where(
+      'name',
+      'not in',
+      permissions.map(({ name }) => name),
+    )
+    .execute()
+}

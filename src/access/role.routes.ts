@@ -1,0 +1,158 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
+import { CreateRoleBody, PermissionRow, RoleRow, toRoleRow, UpdateRoleBody } from './role.schema.ts'
+import { selectRoles, toRoleRecord, withPatterns } from './role.store.ts'
+import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
+
+const ROLE_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true },
+  is_system: { type: 'boolean' },
+  is_account_scoped: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** Roles, and the permissions they may hold (D10, D11). */
+export const roleRoutes: Routes<RoleDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/role',
+      resource: 'role',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Create a role',
+      description: 'A role may hold no more than its maker does.',
+      body: CreateRoleBody,
+      data: RoleRow,
+    },
+    {
+      handle: async (deps: RoleDeps, { db, body, caller, now }) => {
+        const role = await createRole(deps, db, {
+          name: body.name,
+          description: body.description ?? null,
+          patterns: body.permissions,
+          isAccountScoped: body.is_account_scoped ?? false,
+          caller,
+          now,
+        })
+        return {
+          data: toRoleRow(role),
+          message: 'Role created.',
+          changed: [{ id: role.id, account: null }],
+          location: `/api/v3/identity/role/${role.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/role',
+      resource: 'role',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List roles',
+      data: RoleRow,
+      list: ROLE_FIELDS,
+    },
+    {
+      handle: async (_deps: RoleDeps, { db, listing }) => {
+        const page = await readPage(selectRoles(db), { listing, fields: ROLE_FIELDS, toRow: toRoleRecord })
+        const roles = await withPatterns(db, page.data)
+        return { ...page, data: roles.map(toRoleRow), message: 'Roles.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read one role',
+      params: IdParams,
+      data: RoleRow,
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toRoleRow(target),
+        message: 'Role.',
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'update',
+      accountScope: 'none',
+      summary: 'Change a role',
+      description: 'What it holds takes effect with the next request of everybody who has it.',
+      params: IdParams,
+      body: UpdateRoleBody,
+      data: RoleRow,
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const role = await changeRole(deps, db, {
+          role: target,
+          ...(body.name !== undefined && { name: body.name }),
+          ...(body.description !== undefined && { description: body.description }),
+          ...(body.permissions !== undefined && { patterns: body.permissions }),
+          ...(body.is_account_scoped !== undefined && { isAccountScoped: body.is_account_scoped }),
+          caller,
+          now,
+        })
+        return { data: toRoleRow(role), message: 'Role updated.', changed: [{ id: role.id, account: null }] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/role/{id}',
+      resource: 'role',
+      action: 'delete',
+      accountScope: 'none',
+      summary: 'Delete a role',
+      params: IdParams,
+      data: RoleRow,
+    },
+    {
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      handle: async (_deps, { db, target }) => {
+        await deleteRole(db, target)
+        return { data: toRoleRow(target), message: 'Role deleted.', changed: [{ id: target.id, account: null }] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/permission',
+      resource: 'permission',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List permissions',
+      description: 'One for each route. Roles and keys may also hold `resource:*` and `*:*`.',
+      data: PermissionRow,
+      list: PERMISSION_FIELDS,
+    },
+    {
+      handle: async (_deps: RoleDeps, { db, listing }) => {
+        const page = await readPermissionPage(db, listing)
+        return { ...page, message: 'Permissions.' }
+      },
+    },
+  ),
+]

@@ -1,0 +1,112 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
+import { type AccountDeps, addMember, loadAccount, removeMember } from './account.ts'
+import {
+  type NamedAccountMember,
+  selectAccountMembers,
+  toAccountMemberRecord,
+  withUserNames,
+} from './account-member.store.ts'
+
+const MEMBER_FIELDS = {
+  document_id: { type: 'uuid' },
+  user: { type: 'uuid' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const changedOf = (member: NamedAccountMember) => [{ id: member.id, account: member.account }]
+
+/** Who belongs to an account (D10). */
+export const accountMemberRoutes: Routes<AccountDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/account/{id}/member',
+      resource: 'account-member',
+      action: 'create',
+      accountScope: 'account',
+      ownAccounts: true,
+      status: 201,
+      summary: 'Make a user a member of an account',
+      params: IdParams,
+      body: AccountMemberBody,
+      data: AccountMemberRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account-member:create' }),
+      handle: async (deps, { db, target, body, now }) => {
+        const member = await addMember(deps, db, { account: target, userId: body.user, now })
+        return {
+          data: toAccountMemberRow(member),
+          message: 'Member added.',
+          changed: changedOf(member),
+          location: `/api/v3/identity/account/${target.id}/member`,
+          audit: { user: member.userId },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account/{id}/member',
+      resource: 'account-member',
+      action: 'find-all',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'List the members of an account',
+      params: IdParams,
+      data: AccountMemberRow,
+      list: MEMBER_FIELDS,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account-member:find-all' }),
+      handle: async (_deps, { db, target, listing }) => {
+        const page = await readPage(selectAccountMembers(db, target.id), {
+          listing,
+          fields: MEMBER_FIELDS,
+          toRow: toAccountMemberRecord,
+        })
+        const members = await withUserNames(db, page.data)
+        return {
+          ...page,
+          data: members.map(toAccountMemberRow),
+          message: 'Members.',
+          changed: [{ id: null, account: target.id }],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/account/{id}/member',
+      resource: 'account-member',
+      action: 'delete',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Remove a user from an account',
+      params: IdParams,
+      body: AccountMemberBody,
+      data: AccountMemberRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account-member:delete' }),
+      handle: async (_deps, { db, target, body }) => {
+        const member = await removeMember(db, { account: target, userId: body.user })
+        return {
+          data: toAccountMemberRow(member),
+          message: 'Member removed.',
+          changed: changedOf(member),
+          audit: { user: member.userId },
+        }
+      },
+    },
+  ),
+]

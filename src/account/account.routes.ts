@@ -1,0 +1,133 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { AccountBody, AccountRow, toAccountRow } from './account.schema.ts'
+import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
+import { type AccountDeps, createAccount, deleteAccount, listReachable, loadAccount, renameAccount } from './account.ts'
+
+const ACCOUNT_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+/** An account owns itself: its events reach the webhooks of that account. */
+const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
+
+/** Accounts (D10). */
+export const accountRoutes: Routes<AccountDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/account',
+      resource: 'account',
+      action: 'create',
+      accountScope: 'account',
+      status: 201,
+      summary: 'Create an account',
+      description: 'It begins without members.',
+      body: AccountBody,
+      data: AccountRow,
+    },
+    {
+      handle: async (deps: AccountDeps, { db, body, caller, now }) => {
+        const account = await createAccount(deps, db, { name: body.name, by: caller.userId, now })
+        return {
+          data: toAccountRow(account),
+          message: 'Account created.',
+          changed: changedOf(account),
+          location: `/api/v3/identity/account/${account.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account',
+      resource: 'account',
+      action: 'find-all',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List accounts',
+      data: AccountRow,
+      list: ACCOUNT_FIELDS,
+    },
+    {
+      handle: async (_deps: AccountDeps, { db, caller, listing }) => {
+        const page = await readPage(selectAccounts(db, listReachable(caller, 'account:find-all')), {
+          listing,
+          fields: ACCOUNT_FIELDS,
+          toRow: (row) => toAccountRow(toAccountRecord(row)),
+        })
+        return { ...page, message: 'Accounts.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'find-one',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Read one account',
+      params: IdParams,
+      data: AccountRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account:find-one' }),
+      handle: async (_deps, { target }) => ({
+        data: toAccountRow(target),
+        message: 'Account.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'update',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Rename an account',
+      params: IdParams,
+      body: AccountBody,
+      data: AccountRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account:update' }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const account = await renameAccount(db, target, { name: body.name, by: caller.userId, now })
+        return { data: toAccountRow(account), message: 'Account updated.', changed: changedOf(account) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/account/{id}',
+      resource: 'account',
+      action: 'delete',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Delete an account (soft)',
+      params: IdParams,
+      data: AccountRow,
+    },
+    {
+      load: (_deps: AccountDeps, { db, params, caller }) =>
+        loadAccount(db, { id: params.id, caller, permission: 'account:delete' }),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const account = await deleteAccount(db, target, { by: caller.userId, now })
+        return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }
+      },
+    },
+  ),
+]

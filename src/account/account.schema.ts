@@ -1,0 +1,57 @@
+import { type Static, Type } from 'typebox'
+import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { AccountRecord } from './account.store.ts'
+import type { NamedAccountMember } from './account-member.store.ts'
+
+/** An account as the API shows it. */
+export const AccountRow = Type.Object({
+  document_id: UuidSchema,
+  name: Type.String(),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
+
+/** The body of create and update. */
+export const AccountBody = Type.Object({ name: lineSchema(200) }, { additionalProperties: false })
+
+/** A member as the API shows it. */
+export const AccountMemberRow = Type.Object({
+  document_id: UuidSchema,
+  account: UuidSchema,
+  user: UuidSchema,
+  email: Type.String(),
+  name: nullable(Type.String()),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
+
+export const AccountMemberBody = Type.Object({ user: UuidSchema }, { additionalProperties: false })
+
+/** Maps an account for the wire. */
+export function toAccountRow(record: AccountRecord): Static<typeof AccountRow> {
+  return {
+    document_id: record.id,
+    name: record.name,
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    deleted_at: record.deletedAt?.toISOString() ?? null,
+  }
+}
+
+/** Maps a member for the wire. */
+export function toAccountMemberRow(member: NamedAccountMember): Static<typeof AccountMemberRow> {
+  return {
+    document_id: member.id,
+    account: member.account,
+    user: member.userId,
+    email: member.email,
+    name: member.name,
+    created_at: member.createdAt.toISOString(),
+    updated_at: member.updatedAt.toISOString(),
+  }
+}

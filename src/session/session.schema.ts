@@ -1,0 +1,111 @@
+import { type Static, Type } from 'typebox'
+import type { Caller } from '../http/caller.ts'
+import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { AccountName, SessionUser } from './session.store.ts'
+import type { Refreshed, SessionDescription } from './session.ts'
+
+const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
+
+export const RefreshBody = Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false })
+
+export const RevokeBody = nullable(
+  Type.Object(
+    {
+      all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
+      refresh_token: Type.Optional(RefreshTokenSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** What a client holds after a refresh. The members that a sign-in answers too have the same names (D26). */
+export const RefreshedTokens = Type.Object({
+  jwt: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds that the JWT lives from now.' }),
+  refresh_token: Type.String({ description: 'The next one; the one that was sent is spent.' }),
+})
+
+/** How many sessions ended. */
+export const SessionsRevoked = Type.Object({ revoked: Type.Integer() })
+
+/** The user as a sign-in and a session show it (D26). */
+export const SessionUserRow = Type.Object({
+  document_id: UuidSchema,
+  email: Type.String(),
+  name: nullable(Type.String()),
+  avatar_url: nullable(Type.String()),
+})
+
+/** An account as a sign-in and a session show it (D26). */
+export const AccountNameRow = Type.Object({ document_id: UuidSchema, name: Type.String() })
+
+/** Whom a token stands for, and what it may do. */
+export const SessionRow = Type.Object({
+  session: nullable(
+    Type.Object({
+      document_id: UuidSchema,
+      parent: nullable(UuidSchema),
+      address: nullable(Type.String()),
+      user_agent: nullable(Type.String()),
+      expires_at: TimestampSchema,
+      created_at: TimestampSchema,
+      updated_at: TimestampSchema,
+    }),
+  ),
+  api_key: nullable(UuidSchema),
+  user: SessionUserRow,
+  account: nullable(AccountNameRow),
+  accounts: Type.Array(AccountNameRow),
+  permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
+  account_permissions: Type.Array(Type.String(), { description: 'Patterns that hold for the own accounts.' }),
+  key_permissions: nullable(Type.Array(Type.String(), { description: 'What an API key narrows both to.' })),
+})
+
+/** Maps a user for the wire. */
+export function toSessionUserRow(user: SessionUser): Static<typeof SessionUserRow> {
+  return { document_id: user.id, email: user.email, name: user.name, avatar_url: user.avatarUrl }
+}
+
+/** Maps an account for the wire. */
+export function toAccountNameRow(account: AccountName): Static<typeof AccountNameRow> {
+  return { document_id: account.id, name: account.name }
+}
+
+/** Maps what a refresh gave. */
+export function toRefreshedTokens({ issued }: Refreshed): Static<typeof RefreshedTokens> {
+  return {
+    jwt: issued.jwt,
+    token_type: 'Bearer',
+    expires_in: issued.expiresInSeconds,
+    refresh_token: issued.refreshToken,
+  }
+}
+
+/** Maps a description of the caller. */
+export function toSessionRow(
+  { session, user, accounts }: SessionDescription,
+  caller: Caller,
+): Static<typeof SessionRow> {
+  const current = accounts.find(({ id }) => id === caller.accountId)
+  return {
+    session: session
+      ? {
+          document_id: session.id,
+          parent: session.parentId,
+          address: session.address,
+          user_agent: session.userAgent,
+          expires_at: session.expiresAt.toISOString(),
+          created_at: session.createdAt.toISOString(),
+          updated_at: session.updatedAt.toISOString(),
+        }
+      : null,
+    api_key: caller.apiKeyId,
+    user: toSessionUserRow(user),
+    account: current ? toAccountNameRow(current) : null,
+    accounts: accounts.map(toAccountNameRow),
+    permissions: [...caller.patterns],
+    account_permissions: [...caller.accountPatterns],
+    key_permissions: caller.keyPatterns ? [...caller.keyPatterns] : null,
+  }
+}

@@ -1,0 +1,43 @@
+import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
+import { Problem } from '../http/problem.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import { registerUser, type UserDeps, type UserWithRoles } from './user.ts'
+
+export { hasAdministrator }
+
+/** Visible ASCII around one `@`. The API's own rule is finer; this one catches a slip on the command line. */
+const EMAIL_PATTERN = /^[!-?A-~]+@[!-?A-~]+$/
+
+/** An administrator, or a sentence that says why none was made and what to do. */
+export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
+
+/**
+ * Makes an administrator (D13), for `signalbox admin create` and the first start in development. The address counts as
+ * verified: whoever runs the command vouches for it. An address that is in use is never promoted silently.
+ * The roles of D11 must exist.
+ */
+export async function createAdministrator(
+  deps: UserDeps,
+  db: Database,
+  input: { email: string; password: string; now: Date },
+): Promise<AdministratorResult> {
+  const { email, password, now } = input
+  if (!EMAIL_PATTERN.test(email) || email.length > 254)
+    return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
+  if (password.length < PASSWORD_LENGTH_MIN || password.length > PASSWORD_LENGTH_LIMIT) {
+    const error = `The password must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters.`
+    return { ok: false, error }
+  }
+  try {
+    const user = await inTransaction(db, async (tx) => {
+      const roles = [await loadAdministratorRoleId(tx)]
+      return registerUser(deps, tx, { email, emailVerifiedAt: now, password, roles, now })
+    })
+    return { ok: true, user }
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'conflict') throw error
+    const text = `A user with the e-mail address ${email} exists already. Give that user the role administrator, or take another address.`
+    return { ok: false, error: text }
+  }
+}

@@ -1,0 +1,37 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../http/schema.ts'
+import {
+  AccountNameRow,
+  RefreshedTokens,
+  SessionUserRow,
+  toAccountNameRow,
+  toSessionUserRow,
+} from '../session/session.schema.ts'
+import type { SignIn } from './sign-in.ts'
+
+/** What every sign-in answers (D26). */
+export const LoginPayload = Type.Object({
+  ...RefreshedTokens.properties,
+  user: SessionUserRow,
+  account: nullable(
+    Type.Object(AccountNameRow.properties, {
+      description: 'The current account; null for a user who belongs to none.',
+    }),
+  ),
+  is_new_user: Type.Boolean(),
+  redirect_url: nullable(Type.String()),
+})
+
+/** Maps a sign-in for the wire. */
+export function toLoginPayload({ user, issued, isNewUser, redirectUrl }: SignIn): Static<typeof LoginPayload> {
+  return {
+    jwt: issued.jwt,
+    token_type: 'Bearer',
+    expires_in: issued.expiresInSeconds,
+    refresh_token: issued.refreshToken,
+    user: toSessionUserRow(user),
+    account: issued.account && toAccountNameRow(issued.account),
+    is_new_user: isNewUser,
+    redirect_url: redirectUrl,
+  }
+}

@@ -1,0 +1,48 @@
+import { Type } from 'typebox'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import type { SessionDeps } from '../session/session.ts'
+import { logInLocally } from './local-login.ts'
+import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
+
+const LocalLoginBody = Type.Object(
+  {
+    // No format: what is no address is simply nobody's.
+    email: Type.String({ minLength: 1, maxLength: 320 }),
+    password: Type.String({ minLength: 1, maxLength: 1024 }),
+  },
+  { additionalProperties: false },
+)
+
+/** Sign-in with e-mail and password (D29). */
+export const loginRoutes: Routes<SessionDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/login/local',
+      resource: 'login',
+      action: 'local',
+      accountScope: 'none',
+      access: 'public',
+      transaction: false,
+      strictRateLimit: true,
+      summary: 'Sign in with e-mail and password',
+      description:
+        'After 5 failures with one e-mail address (20 from one network address) each further one makes the next attempt wait, 1 s, 2 s, 4 s and so on; after 10 (50) it is locked for 15 minutes. Failures are forgotten after an hour without one.',
+      body: LocalLoginBody,
+      data: LoginPayload,
+    },
+    {
+      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now }) => {
+        const userAgent = readHeader(headers, 'user-agent')
+        const signedIn = await logInLocally(deps, db, { ...body, address, userAgent, requestId, now })
+        return {
+          data: toLoginPayload(signedIn),
+          message: 'Signed in.',
+          changed: [{ id: signedIn.issued.sessionId, account: null }],
+          headers: NO_STORE,
+        }
+      },
+    },
+  ),
+]

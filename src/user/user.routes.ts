@@ -1,0 +1,200 @@
+import { readPage } from '../http/page.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { SessionsRevoked } from '../session/session.schema.ts'
+import { CreateUserBody, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
+import { selectUsers, toUserRecord } from './user.store.ts'
+import {
+  changeUser,
+  createUser,
+  deleteUser,
+  disableUser,
+  enableUser,
+  endUserSessions,
+  loadUser,
+  type UserDeps,
+  type UserWithRoles,
+  withRoles,
+} from './user.ts'
+
+const USER_FIELDS = {
+  document_id: { type: 'uuid' },
+  email: { type: 'text', sortable: true },
+  name: { type: 'text' },
+  is_actived: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const changedOf = (user: UserWithRoles) => [{ id: user.id, account: null }]
+
+/** Users (D10). */
+export const userRoutes: Routes<UserDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user',
+      resource: 'user',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Create a user',
+      description: 'Every user has the role `member`, and `roles` besides: none that holds more than the caller.',
+      body: CreateUserBody,
+      data: UserRow,
+    },
+    {
+      handle: async (deps: UserDeps, { db, body, caller, now }) => {
+        const { name, roles, ...rest } = body
+        const user = await createUser(deps, db, { ...rest, name: name ?? null, roles: roles ?? [], caller, now })
+        return {
+          data: toUserRow(user),
+          message: 'User created.',
+          changed: changedOf(user),
+          location: `/api/v3/identity/user/${user.id}`,
+          audit: { roles: user.roles },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/user',
+      resource: 'user',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List users',
+      data: UserRow,
+      list: USER_FIELDS,
+    },
+    {
+      handle: async (_deps: UserDeps, { db, listing }) => {
+        const page = await readPage(selectUsers(db), { listing, fields: USER_FIELDS, toRow: toUserRecord })
+        const users = await withRoles(db, page.data)
+        return { ...page, data: users.map(toUserRow), message: 'Users.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read one user',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { target }) => ({ data: toUserRow(target), message: 'User.', changed: changedOf(target) }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'update',
+      accountScope: 'none',
+      summary: 'Change a user',
+      description:
+        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. Only who holds what the user holds may change it.',
+      params: IdParams,
+      body: UpdateUserBody,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const user = await changeUser(deps, db, { user: target, ...body, caller, now })
+        return {
+          data: toUserRow(user),
+          message: 'User updated.',
+          changed: changedOf(user),
+          audit: { members: Object.keys(body), ...(body.roles && { roles: user.roles }) },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: '/api/v3/identity/user/{id}',
+      resource: 'user',
+      action: 'delete',
+      accountScope: 'none',
+      summary: 'Delete a user (soft)',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const user = await deleteUser(db, { user: target, caller, now })
+        return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/disable',
+      resource: 'user',
+      action: 'disable',
+      accountScope: 'none',
+      summary: 'Disable a user, at once',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const user = await disableUser(db, { user: target, caller, now })
+        const message = user ? 'User disabled.' : 'The user was disabled already.'
+        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/enable',
+      resource: 'user',
+      action: 'enable',
+      accountScope: 'none',
+      summary: 'Enable a user',
+      params: IdParams,
+      data: UserRow,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const user = await enableUser(db, { user: target, caller, now })
+        const message = user ? 'User enabled.' : 'The user was enabled already.'
+        return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/revoke-sessions',
+      resource: 'user',
+      action: 'revoke-sessions',
+      accountScope: 'none',
+      summary: 'Sign a user out everywhere, at once',
+      params: IdParams,
+      data: SessionsRevoked,
+    },
+    {
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        const ended = await endUserSessions(db, { userId: target.id, caller, now })
+        return { data: { revoked: ended.length }, message: 'Sessions revoked.', changed: changedOf(target) }
+      },
+    },
+  ),
+]

@@ -1,0 +1,67 @@
+import { type Static, Type } from 'typebox'
+import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import type { UserWithRoles } from './user.ts'
+
+/** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
+export const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
+
+export const NewPasswordSchema = Type.String({
+  minLength: PASSWORD_LENGTH_MIN,
+  maxLength: PASSWORD_LENGTH_LIMIT,
+  description: 'Kept as an Argon2id hash.',
+})
+
+const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
+
+/** A user as the API shows it. */
+export const UserRow = Type.Object({
+  document_id: UuidSchema,
+  email: Type.String(),
+  email_verified_at: nullable(TimestampSchema),
+  name: nullable(Type.String()),
+  avatar_url: nullable(Type.String()),
+  has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
+  is_actived: Type.Boolean(),
+  roles: Type.Array(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
+
+export const CreateUserBody = Type.Object(
+  {
+    email: EmailSchema,
+    name: Type.Optional(nullable(lineSchema(200))),
+    password: Type.Optional(NewPasswordSchema),
+    roles: Type.Optional(RolesSchema),
+  },
+  { additionalProperties: false },
+)
+
+export const UpdateUserBody = Type.Object(
+  {
+    email: Type.Optional(EmailSchema),
+    name: Type.Optional(nullable(lineSchema(200))),
+    password: Type.Optional(NewPasswordSchema),
+    roles: Type.Optional(RolesSchema),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+/** Maps a user for the wire. */
+export function toUserRow(user: UserWithRoles): Static<typeof UserRow> {
+  return {
+    document_id: user.id,
+    email: user.email,
+    email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
+    name: user.name,
+    avatar_url: user.avatarUrl,
+    has_password: user.hasPassword,
+    is_actived: user.isActived,
+    roles: user.roles,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+    deleted_at: user.deletedAt?.toISOString() ?? null,
+  }
+}
