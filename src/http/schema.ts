@@ -16,6 +16,16 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()])
 }
 
+/** What a person names something with: one line, not blank, no control characters. */
+export function lineSchema(maxLength: number) {
+  return Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '^[^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
+    description: 'Not blank; no control characters.',
+  })
+}
+
 /** The path parameter of routes on one row. */
 export const IdParams = Type.Object({ id: UuidSchema })
 
