@@ -1,6 +1,7 @@
 import { apiKeyRoutes } from './access/api-key.routes.ts'
 import { roleRoutes } from './access/role.routes.ts'
 import { accountRoutes } from './account/account.routes.ts'
+import { accountMemberRoutes } from './account/account-member.routes.ts'
 import { auditRoutes } from './audit/audit.routes.ts'
 import { catalogueRoutes } from './catalogue/catalogue.routes.ts'
 import { contractRoutes } from './contract/contract.routes.ts'
@@ -9,6 +10,7 @@ import { dispatchRoutes } from './delivery/dispatch.routes.ts'
 import { healthRoutes } from './health/health.routes.ts'
 import { permissionOf, type RouteDeclaration } from './http/route.ts'
 import { sessionRoutes } from './session/session.routes.ts'
+import { loginRoutes } from './user/login.routes.ts'
 import { userRoutes } from './user/user.routes.ts'
 import { subscriptionRoutes } from './webhook/subscription.routes.ts'
 import { webhookRoutes } from './webhook/webhook.routes.ts'
@@ -19,9 +21,11 @@ import { webhookRoutes } from './webhook/webhook.routes.ts'
  * since only some environments have it.
  */
 export const ROUTE_TREE = [
+  ...loginRoutes,
   ...sessionRoutes,
   ...userRoutes,
   ...accountRoutes,
+  ...accountMemberRoutes,
   ...roleRoutes,
   ...apiKeyRoutes,
   ...auditRoutes,
