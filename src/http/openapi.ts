@@ -58,7 +58,7 @@ export interface JsonSchema {
   [keyword: string]: unknown
 }
 
-/** The parts of the v3 tree: the third segment of a path. */
+/** The parts of the v3 tree (the third segment of a path), in words. A module that a platform adds needs none. */
 const TAGS: Readonly<Record<string, string>> = {
   auth: 'Signing in with a social provider or a password, sessions, and the handshake between apps of different domains.',
   contract: 'The worked example of a resource that a platform adds: owned by an account, with events and permissions.',
@@ -118,7 +118,6 @@ export async function registerOpenApi(
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
-      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token (JWT) or an API key (`sbx_...`).' },
@@ -202,7 +201,7 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   const events = { name: 'events', description: 'What webhooks receive: one signed POST for each event.' }
   return {
     ...found,
-    tags: [...found.tags.filter(({ name }) => used.has(name)), events],
+    tags: [...[...used].sort().map((name) => ({ name, ...(TAGS[name] && { description: TAGS[name] }) })), events],
     paths: sortMembers(
       Object.fromEntries(Object.entries(found.paths).map(([path, item]) => [path, sortMembers(item)])),
     ),

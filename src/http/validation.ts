@@ -53,15 +53,48 @@ export function checkNoBody({ body }: FastifyRequest): void {
   throw new Problem('validation_failed', 'This request takes no body; remove it.', { errors })
 }
 
-/** One entry for each broken rule; of alternatives (`anyOf`) only the summary, not every branch. */
+/**
+ * One entry for each broken rule, at most 50. Of alternatives (`anyOf`): the rules of the one whose type fits, or, where
+ * none fits, one entry that names them all.
+ */
 export function buildFieldErrors(found: ErrorObject[]): FieldError[] {
-  const unions = found.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath)
-  const kept = found.filter((error) => error.keyword === 'anyOf' || !unions.includes(error.instancePath))
-  return kept.slice(0, ERRORS_LIMIT).map(describe)
+  const unions = found.filter((error) => error.keyword === 'anyOf')
+  const isInUnion = (error: ErrorObject) => unions.some((union) => union.instancePath === error.instancePath)
+  const plain = found.filter((error) => !isInUnion(error)).map(describe)
+  const ofUnions = unions.flatMap((union) => {
+    const branches = found.filter((error) => error.keyword !== 'anyOf' && error.instancePath === union.instancePath)
+    const fitting = branches.filter(({ keyword }) => keyword !== 'type' && keyword !== 'const')
+    return fitting.length > 0 ? fitting.map(describe) : [describeAlternatives(union, branches)]
+  })
+  return [...plain, ...ofUnions].slice(0, ERRORS_LIMIT)
+}
+
+function describeAlternatives(union: ErrorObject, branches: ErrorObject[]): FieldError {
+  // A literal breaks both its type and its value; the value says more.
+  const consts = branches.filter(({ keyword }) => keyword === 'const')
+  const allowed = consts.map(({ params }) => JSON.stringify(params.allowedValue))
+  const types = branches
+    .filter((error) => error.keyword === 'type' && !consts.some((one) => isSameBranch(one, error)))
+    .map(({ params }) => String(params.type))
+  const words = [...new Set([...allowed, ...types])].join(' or ')
+  return {
+    path: toDotted(union.instancePath),
+    code: 'type',
+    message: words ? `must be ${words}` : 'has the wrong type',
+  }
+}
+
+function isSameBranch(one: ErrorObject, other: ErrorObject): boolean {
+  const branch = ({ schemaPath }: ErrorObject) => schemaPath.slice(0, schemaPath.lastIndexOf('/'))
+  return branch(one) === branch(other)
+}
+
+function toDotted(pointer: string): string {
+  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function describe(error: ErrorObject): FieldError {
-  const base = error.instancePath.slice(1).replaceAll('/', '.')
+  const base = toDotted(error.instancePath)
   const inside = (member: string) => (base ? `${base}.${member}` : member)
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
@@ -77,11 +110,6 @@ function describe(error: ErrorObject): FieldError {
       return { path: base, code: 'enum', message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` }
     case 'pattern':
       return { path: base, code: 'pattern', message: `must match ${String(params.pattern)}` }
-    case 'anyOf': {
-      const parts = (error.parentSchema as { anyOf?: { type?: string; const?: unknown }[] } | undefined)?.anyOf
-      const words = parts?.map((part) => part.type ?? JSON.stringify(part.const)).join(' or ')
-      return { path: base, code: 'type', message: words ? `must be ${words}` : 'has the wrong type' }
-    }
     default:
       return { path: base, code: error.keyword, message: error.message ?? 'breaks a rule' }
   }

@@ -1,0 +1,91 @@
+import { escapeHtml, renderText } from './docs-page.ts'
+import type { JsonSchema, OpenApiDocument } from './openapi.ts'
+
+/** One member of a schema as the reference lists it: `data.pagination.page_size`. */
+export interface MemberLine {
+  path: string
+  type: string
+  isRequired: boolean
+  notes: string[]
+}
+
+/** The deepest members that are listed: what nests further is told by its type. */
+const DEPTH_LIMIT = 6
+
+/** Lists the members of a schema, those of nested objects and lists under their dotted path. */
+export function listMembers(document: OpenApiDocument, schema: JsonSchema, prefix = '', depth = 0): MemberLine[] {
+  const resolved = resolveSchema(document, schema)
+  if (depth > DEPTH_LIMIT) return []
+  const branches = [...(resolved.allOf ?? []), ...(resolved.anyOf ?? [])]
+  const inBranches = branches.flatMap((branch) => listMembers(document, branch, prefix, depth + 1))
+  const inItems = resolved.items ? listMembers(document, resolved.items, `${prefix}[]`, depth + 1) : []
+  const own = Object.entries(resolved.properties ?? {}).flatMap(([name, member]) => {
+    const path = prefix ? `${prefix}.${name}` : name
+    const isRequired = resolved.required?.includes(name) ?? false
+    const line = { path, type: describeType(document, member), isRequired, notes: describeRules(document, member) }
+    return [line, ...listMembers(document, member, path, depth + 1)]
+  })
+  return mergeLines([...own, ...inBranches, ...inItems])
+}
+
+/** Of a member that several branches describe, the last one says more: the envelope's `type`, then its one value. */
+function mergeLines(lines: MemberLine[]): MemberLine[] {
+  const byPath = new Map<string, MemberLine>()
+  for (const line of lines) {
+    const before = byPath.get(line.path)
+    const notes = [...new Set([...(before?.notes ?? []), ...line.notes])]
+    byPath.set(line.path, { ...line, isRequired: line.isRequired || (before?.isRequired ?? false), notes })
+  }
+  return [...byPath.values()]
+}
+
+function resolveSchema(document: OpenApiDocument, schema: JsonSchema): JsonSchema {
+  const name = /^#\/components\/schemas\/(.+)$/.exec(schema.$ref ?? '')?.[1]
+  return name ? ((document.components.schemas?.[name] as JsonSchema | undefined) ?? {}) : schema
+}
+
+/** `text`, `integer or null`, `list of object`. */
+export function describeType(document: OpenApiDocument, schema: JsonSchema): string {
+  const { type, format, items, anyOf, allOf, enum: values, ...rest } = resolveSchema(document, schema)
+  if ('const' in rest) return JSON.stringify(rest.const)
+  if (values) return values.map((value) => JSON.stringify(value)).join(' or ')
+  if (anyOf) return [...new Set(anyOf.map((branch) => describeType(document, branch)))].join(' or ')
+  if (allOf) return 'object'
+  if (type === 'array') return `list of ${items ? describeType(document, items) : 'anything'}`
+  const named = [type].flat().filter((one) => one !== undefined)
+  if (named.length === 0) return 'anything'
+  return named.map((one) => (one === 'string' ? (format ?? 'text') : one)).join(' or ')
+}
+
+const RULES: Readonly<Record<string, (value: unknown) => string>> = {
+  minLength: (value) => `At least ${value} characters.`,
+  maxLength: (value) => `At most ${value} characters.`,
+  minimum: (value) => `At least ${value}.`,
+  maximum: (value) => `At most ${value}.`,
+  minItems: (value) => `At least ${value} entries.`,
+  maxItems: (value) => `At most ${value} entries.`,
+  pattern: (value) => `Matches \`${value}\`.`,
+  default: (value) => `Default \`${JSON.stringify(value)}\`.`,
+}
+
+/** What a schema says of itself in words: its description, then its limits. */
+export function describeRules(document: OpenApiDocument, schema: JsonSchema): string[] {
+  const resolved = resolveSchema(document, schema)
+  const rules = Object.entries(RULES).flatMap(([name, say]) => (name in resolved ? [say(resolved[name])] : []))
+  const descriptions = [
+    schema.description ?? resolved.description,
+    ...(resolved.anyOf ?? []).map((one) => one.description),
+  ]
+  return [...descriptions.filter((one) => one !== undefined), ...(rules.length > 0 ? [rules.join(' ')] : [])]
+}
+
+/** Member lines as a definition list; a sentence when there is none. */
+export function renderMembers(lines: readonly MemberLine[]): string {
+  if (lines.length === 0) return '<p class="quiet">No members.</p>'
+  const entries = lines.map(({ path, type, isRequired, notes }) => {
+    const required = isRequired ? '<span>required</span>' : ''
+    const term = `<dt><code>${escapeHtml(path)}</code><span>${escapeHtml(type)}</span>${required}</dt>`
+    return `<div>${term}<dd>${notes.map(renderText).join('')}</dd></div>`
+  })
+  return `<dl>${entries.join('\n')}</dl>`
+}

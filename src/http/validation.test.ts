@@ -1,0 +1,86 @@
+import { type TSchema, Type } from 'typebox'
+import { describe, expect, test } from 'vitest'
+import { closeObjects, nullable, UuidSchema } from './schema.ts'
+import { buildFieldErrors, compileValidator } from './validation.ts'
+
+function findErrors(schema: TSchema, value: unknown, httpPart: 'body' | 'querystring' = 'body') {
+  const validate = compileValidator({ schema, httpPart, method: 'POST', url: '/' }) as ((value: unknown) => boolean) & {
+    errors?: Parameters<typeof buildFieldErrors>[0]
+  }
+  return validate(value) ? [] : buildFieldErrors(validate.errors ?? [])
+}
+
+const body = closeObjects(
+  Type.Object({
+    url: Type.String({ maxLength: 10 }),
+    account: Type.Optional(nullable(UuidSchema)),
+    status: Type.Optional(Type.Union([Type.Literal('open'), Type.Literal('closed')])),
+    events: Type.Optional(Type.Array(Type.Object({ id: UuidSchema }), { minItems: 1 })),
+    more: Type.Optional(Type.Object({ any: Type.String() }, { additionalProperties: true })),
+  }),
+)
+const ID = '01890000-0000-7000-8000-000000000001'
+
+describe('bodies (D4)', () => {
+  test.each([
+    { url: 'a' },
+    { url: 'a', account: null },
+    { url: 'a', account: ID, status: 'open', events: [{ id: ID }] },
+    { url: 'a', more: { any: 'b', other: 1 } },
+  ])('%j is taken', (value) => {
+    expect(findErrors(body, value)).toEqual([])
+  })
+
+  test.each([
+    [{}, 'url', 'required'],
+    [{ url: 'a', more: {} }, 'more.any', 'required'],
+    [{ url: 'a', extra: 1 }, 'extra', 'unknown_member'],
+    [{ url: 'a', events: [{ id: ID, x: 1 }] }, 'events.0.x', 'unknown_member'],
+    [{ url: 'a', events: [{ id: ID }, { id: 'no' }] }, 'events.1.id', 'pattern'],
+    [{ url: 'a', events: [] }, 'events', 'minItems'],
+    [{ url: 'a'.repeat(11) }, 'url', 'maxLength'],
+    [{ url: true }, 'url', 'type'],
+    [{ url: 'a', account: 5 }, 'account', 'type'],
+    [{ url: 'a', account: 'no' }, 'account', 'pattern'],
+    [{ url: 'a', status: 'ajar' }, 'status', 'type'],
+  ])('%j is told once, at %s as %s', (value, path, code) => {
+    expect(findErrors(body, value)).toMatchObject([{ path, code }])
+  })
+
+  test('the values that are allowed are part of the message', () => {
+    expect(findErrors(body, { url: 'a', status: 'ajar' })[0]?.message).toBe('must be "open" or "closed"')
+    expect(findErrors(body, { url: 'a', status: 5 })[0]?.message).toBe('must be "open" or "closed"')
+    expect(findErrors(body, { url: 'a', account: 5 })[0]?.message).toBe('must be string or null')
+  })
+
+  test('nothing is coerced, filled in or removed', () => {
+    const schema = closeObjects(Type.Object({ count: Type.Integer(), flag: Type.Boolean() }))
+    expect(findErrors(schema, { count: '5', flag: 'true' }).map((error) => error.path)).toEqual(['count', 'flag'])
+  })
+})
+
+describe('query strings', () => {
+  test('are text and are read as what the schema says', () => {
+    const schema = closeObjects(
+      Type.Object({ size: Type.Integer(), all: Type.Boolean(), names: Type.Array(Type.String()) }),
+    )
+    const query = { size: '5', all: 'true', names: 'one' }
+    expect(findErrors(schema, query, 'querystring')).toEqual([])
+    expect(query).toEqual({ size: 5, all: true, names: ['one'] })
+    expect(findErrors(schema, { size: '5x', all: 'yes', names: 'one' }, 'querystring')).toHaveLength(2)
+  })
+})
+
+describe('closing the objects of a request (D4)', () => {
+  test('reaches lists, alternatives and nested objects, and leaves the given schema as it was', () => {
+    const given = Type.Object({ one: Type.Union([Type.Object({ a: Type.String() }), Type.Null()]) })
+    const closed = closeObjects(given)
+    expect(findErrors(closed, { one: { a: 'x', b: 1 } })).not.toEqual([])
+    expect(findErrors(given, { one: { a: 'x', b: 1 } })).toEqual([])
+  })
+
+  test('keeps a map of names open to its names', () => {
+    const schema = closeObjects(Type.Object({ labels: Type.Record(Type.String(), Type.String()) }))
+    expect(findErrors(schema, { labels: { any: 'name' } })).toEqual([])
+  })
+})

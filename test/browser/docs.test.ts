@@ -1,0 +1,125 @@
+import axe from 'axe-core'
+import type { Browser, Page } from 'playwright-core'
+import { Type } from 'typebox'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { registerDocs } from '../../src/http/docs.ts'
+import { registerOpenApi } from '../../src/http/openapi.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { buildShellServer } from '../harness/shell-server.ts'
+import { launchChromium } from './chromium.ts'
+
+let database: TestDatabase
+let server: Awaited<ReturnType<typeof buildShellServer>>['server']
+let browser: Browser
+let origin: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const envelope = Type.Object({ id: Type.String({ description: 'The event.' }), attempt: Type.Integer() })
+  const eventTypes = ['thing.create', 'thing.update'].map((name) => {
+    return { name, accountScope: 'account' as const, description: 'A thing changed.' }
+  })
+  const sample = await buildShellServer({
+    db: database.db,
+    before: async (fresh) => {
+      await registerOpenApi(fresh, { version: '1.2.3', eventTypes, envelope })
+      registerDocs(fresh)
+    },
+  })
+  server = sample.server
+  origin = await server.listen({ port: 0, host: '127.0.0.1' })
+  browser = await launchChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+  await database?.[Symbol.asyncDispose]()
+})
+
+/** Opens a page and notes everything it asks for and everything it complains about. */
+async function openPage(path: string, options: { colorScheme?: 'light' | 'dark'; width?: number } = {}) {
+  const { colorScheme = 'light', width = 1280 } = options
+  const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } })
+  const requested: string[] = []
+  const complaints: string[] = []
+  page.on('request', (request) => requested.push(request.url()))
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  const response = await page.goto(origin + path)
+  return { page, requested, complaints, status: response?.status() }
+}
+
+async function findViolations(page: Page) {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+}
+
+const PAGES = ['/docs', '/docs/sample', '/docs/events', '/docs/errors', '/docs/errors/validation_failed', '/docs/nope']
+
+describe('the API reference in a browser', () => {
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test.each(PAGES)('%s has no accessibility fault that axe finds', async (path) => {
+      const { page } = await openPage(path, { colorScheme })
+      expect(await findViolations(page)).toEqual([])
+      await page.close()
+    })
+
+    test('is as light or dark as the system', async () => {
+      const { page } = await openPage('/docs', { colorScheme })
+      const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+      expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 23, 28)')
+      await page.close()
+    })
+  })
+
+  test('axe is at work: it finds a fault that is there', async () => {
+    const { page } = await openPage('/docs')
+    await page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<input>')")
+    expect(await findViolations(page)).toEqual([expect.stringContaining('label')])
+    await page.close()
+  })
+
+  test.each(PAGES)('%s asks for nothing outside and breaks no policy', async (path) => {
+    const { page, requested, complaints } = await openPage(path)
+    expect(requested.filter((url) => !url.startsWith(origin))).toEqual([])
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+    expect(await page.evaluate('document.styleSheets.length')).toBe(1)
+    await page.close()
+  })
+
+  test.each(PAGES)('%s fits a narrow screen without sideways scrolling', async (path) => {
+    const { page } = await openPage(path, { width: 320 })
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+    expect(overflow).toBe(0)
+    await page.close()
+  })
+
+  test('every link inside the reference leads to a page, and every anchor to its place', async () => {
+    const { page } = await openPage('/docs')
+    const seen = new Set<string>()
+    const waiting = ['/docs']
+    while (waiting.length > 0) {
+      const path = waiting.pop()!
+      if (seen.has(path)) continue
+      seen.add(path)
+      const response = await page.goto(origin + path)
+      expect([path, response?.status()]).toEqual([path, 200])
+      if (path === '/openapi.json') continue
+      const links = (await page.evaluate('[...document.links].map((link) => link.getAttribute("href"))')) as string[]
+      for (const link of links.filter((one) => one.startsWith('#')))
+        expect(await page.locator(`[id="${link.slice(1)}"]`).count()).toBe(1)
+      waiting.push(...links.filter((one) => one.startsWith('/')))
+    }
+    expect(seen.size).toBeGreaterThan(20)
+    await page.close()
+  })
+
+  test('the first key press reaches the content past the navigation', async () => {
+    const { page } = await openPage('/docs/sample')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.id')).toBe('main')
+    await page.close()
+  })
+})
