@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import chromiumBinary, { inflate } from '@sparticuz/chromium'
+import packaged, { inflate } from '@sparticuz/chromium'
 import { type Browser, chromium } from 'playwright-core'
 
 /** No sandbox, since it needs rights that containers and root lack; nothing that calls home. */
@@ -18,24 +19,50 @@ const ARGUMENTS = [
 
 /**
  * Starts a browser for tests: the one that CHROMIUM_PATH names, else on Linux x64 the one that the package
- * `@sparticuz/chromium` carries, with the libraries that bare systems lack.
+ * `@sparticuz/chromium` carries, with the libraries and fonts that bare systems lack.
  */
 export async function launchChromium(): Promise<Browser> {
   const given = process.env.CHROMIUM_PATH
   if (given) return chromium.launch({ executablePath: given, args: ARGUMENTS })
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error('Set CHROMIUM_PATH to an installed Chromium or Chrome: none is bundled for this system.')
-  const executablePath = await chromiumBinary.executablePath()
-  const libraries = await unpackLibraries()
-  const paths = [process.env.LD_LIBRARY_PATH, libraries].filter(Boolean).join(':')
-  return chromium.launch({ executablePath, args: ARGUMENTS, env: { ...process.env, LD_LIBRARY_PATH: paths } })
+  const directory = await unpackBrowser()
+  const env: NodeJS.ProcessEnv = { ...process.env }
+  // The system's own libraries and fonts come first; those of the package only fill gaps.
+  env.LD_LIBRARY_PATH = [process.env.LD_LIBRARY_PATH, join(directory, 'al2023', 'lib')].filter(Boolean).join(':')
+  if (!existsSync('/etc/fonts/fonts.conf')) env.FONTCONFIG_FILE = join(directory, 'fonts.conf')
+  return chromium.launch({ executablePath: join(directory, 'chromium'), args: ARGUMENTS, env: env as never })
 }
 
-/** The system's own libraries come first; those of the package only fill gaps. */
-async function unpackLibraries(): Promise<string> {
-  const packed = join(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))), '../bin/al2023.tar.br')
-  await inflate(packed)
-  const unpacked = join(tmpdir(), 'al2023', 'lib')
-  if (!existsSync(unpacked)) throw new Error('the libraries of @sparticuz/chromium could not be unpacked')
-  return unpacked
+/**
+ * Unpacks the packaged browser once for this version. The package unpacks into the directory for temporary files and takes
+ * what lies there for whole; two test files at once could so start half a browser. Hence a directory of our own, which
+ * appears under its name only when it is complete.
+ */
+async function unpackBrowser(): Promise<string> {
+  const root = join(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))), '..')
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const complete = join(tmpdir(), `signalbox-chromium-${version}-${process.getuid?.() ?? 0}`)
+  if (existsSync(complete)) return complete
+  const staging = await mkdtemp(`${complete}-`)
+  const before = process.env.TMPDIR
+  process.env.TMPDIR = staging
+  try {
+    await packaged.executablePath()
+    await inflate(join(root, 'bin', 'al2023.tar.br'))
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  }
+  const fonts = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${complete}/fonts</dir><cachedir>${complete}/fonts-cache</cachedir></fontconfig>\n`
+  await writeFile(join(staging, 'fonts.conf'), fonts)
+  try {
+    await rename(staging, complete)
+  } catch (error) {
+    // Another process was first; its browser is as good.
+    if (!existsSync(complete)) throw error
+    await rm(staging, { recursive: true, force: true })
+  }
+  return complete
 }
