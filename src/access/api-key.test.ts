@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../test/harness/identity-app.ts'
+
+const KEYS = '/api/v3/identity/api-key'
+const USERS = '/api/v3/identity/user'
+
+let app: IdentityApp
+let root: Person
+let reader: Person
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+  root = await app.administrator()
+  reader = await app.holder('reader', ['user:find-all', 'user:find-one'])
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const createKey = async (owner: Person, permissions: string[], more: Record<string, unknown> = {}) => {
+  const reply = await app.call('POST', KEYS, { token: owner.token, body: { name: 'a key', permissions, ...more } })
+  expect(reply.status).toBe(201)
+  return reply.body.data
+}
+const statusWith = async (token: string, path = USERS) => (await app.call('GET', path, { token })).status
+
+describe('a new key', () => {
+  test('is shown once, kept as a hash, and works as a bearer token', async () => {
+    const created = await createKey(reader, ['user:find-all'])
+    expect(created.key).toMatch(/^sbx_[A-Za-z0-9_-]{43}$/)
+    expect(created).toMatchObject({
+      user: reader.user.id,
+      permissions: ['user:find-all'],
+      expires_at: null,
+      last_used_at: null,
+    })
+    expect(created.key.startsWith(created.hint.slice(0, -1))).toBe(true)
+    expect(await statusWith(created.key)).toBe(200)
+    const read = await app.call('GET', `${KEYS}/${created.document_id}`, { token: reader.token })
+    expect(read.body.data).toEqual({
+      ...created,
+      key: undefined,
+      last_used_at: new Date(app.clock.now()).toISOString(),
+    })
+    const dump = JSON.stringify(await app.db.selectFrom('api_key').selectAll().execute())
+    expect(dump).not.toContain(created.key)
+    expect(await app.events()).toContain(`api-key.create ${created.document_id}`)
+  })
+
+  test('is hidden when an Idempotency-Key repeats its making', async () => {
+    const make = () =>
+      app.server.inject({
+        method: 'POST',
+        url: KEYS,
+        headers: { authorization: `Bearer ${reader.token}`, 'idempotency-key': 'the-same' },
+        payload: { name: 'once', permissions: ['user:find-all'] },
+      })
+    const [first, second] = [await make(), await make()]
+    expect(first.json().data.key).toMatch(/^sbx_/)
+    expect(second.json().data).toEqual({ ...first.json().data, key: null })
+  })
+
+  test.each([
+    ['no permission', { name: 'x', permissions: [] }],
+    ['no name', { permissions: ['user:find-all'] }],
+    ['an unknown permission', { name: 'x', permissions: ['user:fly'] }],
+    ['an end in the past', { name: 'x', permissions: ['user:find-all'], expires_at: '2020-01-01T00:00:00.000Z' }],
+    ['an end that is no time', { name: 'x', permissions: ['user:find-all'], expires_at: 'tomorrow' }],
+    ['an unknown member', { name: 'x', permissions: ['user:find-all'], user: NO_ID }],
+  ])('with %s is refused with 422', async (_name, body) => {
+    expect(await app.call('POST', KEYS, { token: reader.token, body })).toMatchObject({
+      status: 422,
+      body: { code: 'validation_failed' },
+    })
+  })
+
+  test.each([['user:*'], ['user:delete'], ['*:*'], ['webhook:create']])(
+    'never holds %s, which its owner does not',
+    async (pattern) => {
+      const body = { name: 'x', permissions: ['user:find-all', pattern] }
+      expect(await app.call('POST', KEYS, { token: reader.token, body })).toMatchObject({
+        status: 403,
+        body: { code: 'permission_denied', detail: expect.stringContaining(pattern) },
+      })
+    },
+  )
+
+  test('may hold what its owner holds for own accounts, and reaches no further', async () => {
+    const member = await app.person('member-with-key')
+    const account = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Mine' } })
+    const foreign = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Theirs' } })
+    const path = `/api/v3/identity/account/${account.body.data.document_id}`
+    await app.call('POST', `${path}/member`, { token: root.token, body: { user: member.user.id } })
+    const { key } = await createKey(member, ['account:find-one'])
+    expect(await statusWith(key, path)).toBe(200)
+    expect(await statusWith(key, `/api/v3/identity/account/${foreign.body.data.document_id}`)).toBe(404)
+  })
+})
+
+describe('a key in use', () => {
+  test('holds no more than it says, and no more than its owner holds now', async () => {
+    const keeper = await app.holder('keeper', ['user:*'])
+    const { key } = await createKey(keeper, ['user:find-all', 'user:find-one'])
+    expect(await statusWith(key)).toBe(200)
+    expect((await app.call('POST', USERS, { token: key, body: { email: 'k@example.test' } })).status).toBe(403)
+    await app.call('PATCH', `${USERS}/${keeper.user.id}`, { token: root.token, body: { roles: [] } })
+    expect(await statusWith(key)).toBe(403)
+  })
+
+  test('ends at its time, not before', async () => {
+    const endsAtMs = app.clock.now() + 60_000
+    const { key } = await createKey(reader, ['user:find-all'], { expires_at: new Date(endsAtMs).toISOString() })
+    app.clock.set(endsAtMs - 1)
+    expect(await statusWith(key)).toBe(200)
+    app.clock.set(endsAtMs)
+    expect(await statusWith(key)).toBe(401)
+  })
+
+  test('writes down its last use, once a minute at most', async () => {
+    const created = await createKey(reader, ['user:find-all'])
+    const lastUse = async () => {
+      await statusWith(created.key)
+      const row = await app.db
+        .selectFrom('api_key')
+        .select('last_used_at')
+        .where('document_id', '=', created.document_id)
+        .executeTakeFirstOrThrow()
+      return row.last_used_at?.getTime()
+    }
+    const firstMs = app.clock.now()
+    expect(await lastUse()).toBe(firstMs)
+    app.clock.advance(59_999)
+    expect(await lastUse()).toBe(firstMs)
+    app.clock.advance(1)
+    expect(await lastUse()).toBe(firstMs + 60_000)
+  })
+
+  test('is void at once when it is revoked, and gone from every read', async () => {
+    const created = await createKey(reader, ['user:find-all'])
+    const path = `${KEYS}/${created.document_id}`
+    const revoked = await app.call('DELETE', path, { token: reader.token })
+    expect(revoked).toMatchObject({
+      status: 200,
+      body: { data: { revoked_at: new Date(app.clock.now()).toISOString() } },
+    })
+    expect(await statusWith(created.key)).toBe(401)
+    expect((await app.call('GET', path, { token: reader.token })).status).toBe(404)
+    expect((await app.call('DELETE', path, { token: reader.token })).status).toBe(404)
+  })
+
+  test('makes and reads no keys unless it says so: a leaked one has no successor', async () => {
+    const narrow = await createKey(root, ['user:*'])
+    const body = { name: 'successor', permissions: ['user:find-all'] }
+    expect((await app.call('POST', KEYS, { token: narrow.key, body })).status).toBe(403)
+    expect(await statusWith(narrow.key, KEYS)).toBe(403)
+    expect((await app.call('DELETE', `${KEYS}/${narrow.document_id}`, { token: narrow.key })).status).toBe(403)
+    const maker = await createKey(root, ['api-key:create', 'user:find-all'])
+    expect((await app.call('POST', KEYS, { token: maker.key, body })).status).toBe(201)
+    const wider = { name: 'wider', permissions: ['user:create'] }
+    expect((await app.call('POST', KEYS, { token: maker.key, body: wider })).status).toBe(403)
+  })
+
+  test.each([
+    ['a letter less', (key: string) => key.slice(0, -1)],
+    ['a letter more', (key: string) => `${key}A`],
+    ['another letter', (key: string) => `${key.slice(0, 10)}${key[10] === 'A' ? 'B' : 'A'}${key.slice(11)}`],
+    ['another prefix', (key: string) => key.replace('sbx_', 'sbr_')],
+  ])('with %s is nobody', async (_name, spoil) => {
+    const { key } = await createKey(reader, ['user:find-all'])
+    expect(await statusWith(spoil(key))).toBe(401)
+  })
+})
+
+describe('whose keys', () => {
+  test('a caller sees and ends the own ones, an administrator all; nobody without a token', async () => {
+    const [mine, theirs] = [await createKey(reader, ['user:find-all']), await createKey(root, ['user:find-all'])]
+    const list = async (person: Person) =>
+      (await app.call('GET', `${KEYS}?page_size=200`, { token: person.token })).body.data.map(
+        (key: { document_id: string }) => key.document_id,
+      )
+    expect(await list(reader)).toContain(mine.document_id)
+    expect(await list(reader)).not.toContain(theirs.document_id)
+    expect(await list(root)).toEqual(expect.arrayContaining([mine.document_id, theirs.document_id]))
+    expect(await statusWith(reader.token, `${KEYS}/${theirs.document_id}`)).toBe(404)
+    expect((await app.call('DELETE', `${KEYS}/${theirs.document_id}`, { token: reader.token })).status).toBe(404)
+    expect((await app.call('DELETE', `${KEYS}/${mine.document_id}`, { token: root.token })).status).toBe(200)
+    for (const [method, path] of [
+      ['GET', KEYS],
+      ['POST', KEYS],
+      ['GET', `${KEYS}/${NO_ID}`],
+      ['DELETE', `${KEYS}/${NO_ID}`],
+    ] as const)
+      expect((await app.call(method, path)).status).toBe(401)
+  })
+})

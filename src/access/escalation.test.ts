@@ -1,0 +1,140 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
+import type { Caller } from '../http/caller.ts'
+import type { Problem } from '../http/problem.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { disableUser } from '../user/user.ts'
+import { findRoleByName } from './role.store.ts'
+import { hasAdministrator } from './system-roles.ts'
+
+const USERS = '/api/v3/identity/user'
+const ROLES = '/api/v3/identity/role'
+
+let app: IdentityApp
+let root: Person
+let clerk: Person
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+  root = await app.administrator()
+  clerk = await app.holder('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const asClerk = (method: string, path: string, body?: unknown) => app.call(method, path, { token: clerk.token, body })
+const asRoot = (method: string, path: string, body?: unknown) => app.call(method, path, { token: root.token, body })
+const denied = { status: 403, body: { code: 'permission_denied' } }
+const roleId = async (name: string) => (await findRoleByName(app.db, name))!.id
+
+describe('nobody gives more than they hold', () => {
+  test('a role may be made of what its maker holds, and of nothing else', async () => {
+    const body = (permissions: string[]) => ({ name: `made of ${permissions.join(' and ')}`, permissions })
+    expect((await asClerk('POST', ROLES, body(['user:find-all', 'webhook:find-all']))).status).toBe(201)
+    for (const permissions of [['webhook:*'], ['webhook:create'], ['*:*'], ['user:find-one', 'account:create']])
+      expect(await asClerk('POST', ROLES, body(permissions))).toMatchObject(denied)
+  })
+
+  test('a role cannot be widened beyond its editor, nor from own accounts to all', async () => {
+    const made = await asRoot('POST', ROLES, { name: 'wide', permissions: ['contract:*'], is_account_scoped: true })
+    const path = `${ROLES}/${made.body.data.document_id}`
+    expect(await asClerk('PATCH', path, { permissions: ['webhook:create'] })).toMatchObject(denied)
+    expect(await asClerk('PATCH', path, { is_account_scoped: false })).toMatchObject(denied)
+    expect((await asClerk('PATCH', path, { description: 'words change nothing' })).status).toBe(200)
+    expect((await asClerk('PATCH', path, { permissions: ['user:find-all'] })).status).toBe(200)
+  })
+
+  test('a role may be given to a user only by who holds it: new user, other user, oneself', async () => {
+    const roles = [await roleId('administrator')]
+    expect(await asClerk('POST', USERS, { email: 'friend@example.test', roles })).toMatchObject(denied)
+    const friend = await asClerk('POST', USERS, { email: 'friend@example.test', roles: [await roleId('member')] })
+    expect(friend.status).toBe(201)
+    expect(await asClerk('PATCH', `${USERS}/${friend.body.data.document_id}`, { roles })).toMatchObject(denied)
+    expect(await asClerk('PATCH', `${USERS}/${clerk.user.id}`, { roles })).toMatchObject(denied)
+  })
+
+  test('what a user has already need not be held to be left', async () => {
+    const kept = await asRoot('POST', ROLES, { name: 'kept', permissions: ['contract:*'], is_account_scoped: true })
+    const role = kept.body.data.document_id
+    const user = await asRoot('POST', USERS, { email: 'keeper@example.test', roles: [role] })
+    const path = `${USERS}/${user.body.data.document_id}`
+    expect((await asClerk('PATCH', path, { roles: [role] })).body.data.roles).toEqual([role])
+    expect(await asRoot('PATCH', path, { roles: [] })).toMatchObject({ status: 200, body: { data: { roles: [] } } })
+    expect(await asClerk('PATCH', path, { roles: [role] })).toMatchObject(denied)
+  })
+
+  test('the right to edit users is no right to become a stronger one', async () => {
+    const path = `${USERS}/${root.user.id}`
+    expect(await asClerk('PATCH', path, { password: 'now it is mine' })).toMatchObject(denied)
+    expect(await asClerk('PATCH', path, { email: 'mine@example.test' })).toMatchObject(denied)
+    expect(await asClerk('PATCH', path, { roles: [] })).toMatchObject(denied)
+    expect(await asClerk('DELETE', path)).toMatchObject(denied)
+    for (const action of ['disable', 'enable', 'revoke-sessions'])
+      expect(await asClerk('POST', `${path}/${action}`)).toMatchObject(denied)
+    expect((await asClerk('PATCH', `${USERS}/${clerk.user.id}`, { name: 'Myself' })).status).toBe(200)
+  })
+
+  test('a narrow API key of an administrator gives no more than the key holds, also to its own owner', async () => {
+    const created = await asRoot('POST', '/api/v3/identity/api-key', {
+      name: 'narrow',
+      permissions: ['user:*', 'role:*'],
+    })
+    const { key } = created.body.data
+    const asKey = (method: string, path: string, body: unknown) => app.call(method, path, { token: key, body })
+    expect(await asKey('POST', ROLES, { name: 'by key', permissions: ['*:*'] })).toMatchObject(denied)
+    expect((await asKey('POST', ROLES, { name: 'by key', permissions: ['user:create'] })).status).toBe(201)
+    expect(await asKey('PATCH', `${USERS}/${root.user.id}`, { password: 'now it is mine' })).toMatchObject(denied)
+    const roles = [await roleId('administrator')]
+    expect(await asKey('POST', USERS, { email: 'backdoor@example.test', roles })).toMatchObject(denied)
+  })
+})
+
+describe('an administrator always remains', () => {
+  const conflict = { status: 409, body: { code: 'conflict' } }
+
+  test('the last one cannot be disabled, deleted or stripped, not even by itself; a second one sets it free', async () => {
+    const path = `${USERS}/${root.user.id}`
+    const member = [await roleId('member')]
+    expect(await asRoot('POST', `${path}/disable`)).toMatchObject(conflict)
+    expect(await asRoot('DELETE', path)).toMatchObject(conflict)
+    expect(await asRoot('PATCH', path, { roles: member })).toMatchObject(conflict)
+    expect((await asRoot('GET', path)).body.data.is_actived).toBe(true)
+
+    const second = await app.administrator('second')
+    const secondPath = `${USERS}/${second.user.id}`
+    expect((await asRoot('POST', `${secondPath}/disable`)).status).toBe(200)
+    expect(await asRoot('DELETE', path)).toMatchObject(conflict)
+    expect((await asRoot('POST', `${secondPath}/enable`)).status).toBe(200)
+    expect((await asRoot('PATCH', secondPath, { roles: member })).status).toBe(200)
+    expect(await asRoot('POST', `${path}/disable`)).toMatchObject(conflict)
+  })
+
+  test('of two who remove each other at once, the second waits for the first and is refused', async () => {
+    const other = await app.administrator('other')
+    const now = new Date(app.clock.now())
+    const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
+    const disable = (tx: Database, person: Person) =>
+      disableUser(tx, { user: { ...person.user, isActived: true }, caller, now })
+    const disabled = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const first = inTransaction(app.db, async (tx) => {
+      await disable(tx, other)
+      disabled.resolve()
+      await mayCommit.promise
+    })
+    await disabled.promise
+    const second = inTransaction(app.db, (tx) => disable(tx, root)).catch((error: Problem) => error.code)
+    await vi.waitFor(async () => expect(await countWaiting(app.db)).toBe(1), { timeout: 10_000 })
+    mayCommit.resolve()
+    await first
+    expect(await second).toBe('conflict')
+    expect(await hasAdministrator(app.db)).toBe(true)
+  })
+})
+
+/** How many connections of this test's database wait for a lock. */
+async function countWaiting(db: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+  return rows[0]?.count ?? 0
+}

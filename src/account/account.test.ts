@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../test/harness/identity-app.ts'
+import { checkAccountExists, openAccountFor } from './account.ts'
+
+const ACCOUNTS = '/api/v3/identity/account'
+
+let app: IdentityApp
+let root: Person
+let plain: Person
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+  root = await app.administrator()
+  plain = await app.person('plain')
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const asRoot = (method: string, path: string, body?: unknown) => app.call(method, path, { token: root.token, body })
+
+async function createAccount(name = 'An account') {
+  const reply = await asRoot('POST', ACCOUNTS, { name })
+  expect(reply.status).toBe(201)
+  return { ...reply.body.data, path: `${ACCOUNTS}/${reply.body.data.document_id}` }
+}
+
+const eventsOf = async (id: string) => {
+  const rows = await app.db
+    .selectFrom('event_occurrence')
+    .selectAll()
+    .where('account', '=', id)
+    .orderBy('document_id')
+    .execute()
+  return rows.map((row) => row.event)
+}
+
+describe('every route on accounts and members', () => {
+  test.each([
+    ['POST', ACCOUNTS],
+    ['GET', ACCOUNTS],
+    ['GET', `${ACCOUNTS}/{id}`],
+    ['PATCH', `${ACCOUNTS}/{id}`],
+    ['DELETE', `${ACCOUNTS}/{id}`],
+    ['POST', `${ACCOUNTS}/{id}/member`],
+    ['GET', `${ACCOUNTS}/{id}/member`],
+    ['DELETE', `${ACCOUNTS}/{id}/member`],
+  ])(
+    '%s %s refuses nobody with 401, who lacks the permission with 403, and an unknown id with 404',
+    async (method, template) => {
+      const path = template.replace('{id}', NO_ID)
+      const powerless = await app.holder(`powerless ${method} ${template}`.replace(/[^a-zA-Z]/g, ''), [])
+      await app.db.deleteFrom('user_role').where('user', '=', powerless.user.id).execute()
+      expect((await app.call(method, path)).status).toBe(401)
+      expect((await app.call(method, path, { token: powerless.token })).status).toBe(403)
+      if (template !== path) expect((await asRoot(method, path, { nonsense: 1 })).status).toBe(404)
+    },
+  )
+})
+
+describe('accounts', () => {
+  test('are created, read, listed, renamed and deleted; their events belong to them', async () => {
+    const { path, ...account } = await createAccount('Acme')
+    expect(account).toMatchObject({
+      name: 'Acme',
+      created_by: root.user.id,
+      updated_by: root.user.id,
+      deleted_at: null,
+    })
+    expect((await asRoot('GET', path)).body.data).toEqual(account)
+    expect((await asRoot('GET', `${ACCOUNTS}?filters=name|eq|Acme&count=true`)).body).toMatchObject({
+      data: [account],
+      pagination: { total: 1, next_cursor: null },
+    })
+    const renamed = await asRoot('PATCH', path, { name: 'Acme Ltd' })
+    expect(renamed.body.data).toMatchObject({ name: 'Acme Ltd' })
+    expect((await asRoot('DELETE', path)).body.data.deleted_at).not.toBeNull()
+    expect((await asRoot('GET', path)).status).toBe(404)
+    expect((await asRoot('DELETE', path)).status).toBe(404)
+    expect(await eventsOf(account.document_id)).toEqual(['account.create', 'account.update', 'account.delete'])
+  })
+
+  test.each([
+    ['no name', {}],
+    ['a blank name', { name: ' ' }],
+    ['a long name', { name: 'x'.repeat(201) }],
+    ['a name that is no text', { name: 7 }],
+    ['an unknown member', { name: 'x', owner: NO_ID }],
+  ])('with %s are refused with 422, at create and at update', async (_name, body) => {
+    const { path } = await createAccount()
+    for (const [method, url] of [
+      ['POST', ACCOUNTS],
+      ['PATCH', path],
+    ] as const)
+      expect(await asRoot(method, url, body)).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
+  })
+
+  test('are read by their members, and for anybody else do not exist', async () => {
+    const [mine, theirs] = [await createAccount('Mine'), await createAccount('Theirs')]
+    await asRoot('POST', `${mine.path}/member`, { user: plain.user.id })
+    expect((await app.call('GET', mine.path, { token: plain.token })).status).toBe(200)
+    const foreign = await app.call('GET', theirs.path, { token: plain.token })
+    const missing = await app.call('GET', `${ACCOUNTS}/${NO_ID}`, { token: plain.token })
+    expect([foreign.status, missing.status]).toEqual([404, 404])
+    expect(foreign.body.detail).toBe(missing.body.detail)
+    expect((await app.call('PATCH', mine.path, { token: plain.token, body: { name: 'x' } })).status).toBe(403)
+    await asRoot('DELETE', `${mine.path}/member`, { user: plain.user.id })
+    expect((await app.call('GET', mine.path, { token: plain.token })).status).toBe(404)
+  })
+
+  test('of a member end for it when they are deleted', async () => {
+    const { path } = await createAccount()
+    await asRoot('POST', `${path}/member`, { user: plain.user.id })
+    expect((await app.call('GET', path, { token: plain.token })).status).toBe(200)
+    await asRoot('DELETE', path)
+    expect((await app.call('GET', path, { token: plain.token })).status).toBe(404)
+  })
+
+  test('that hold for own accounts only list and change the own ones', async () => {
+    const role = await asRoot('POST', '/api/v3/identity/role', {
+      name: 'own accounts',
+      permissions: ['account:*', 'account-member:*'],
+      is_account_scoped: true,
+    })
+    const owner = await app.person('owner', [role.body.data.document_id])
+    const [mine, theirs] = [await createAccount('Own'), await createAccount('Other')]
+    await asRoot('POST', `${mine.path}/member`, { user: owner.user.id })
+    const asOwner = (method: string, path: string, body?: unknown) =>
+      app.call(method, path, { token: owner.token, body })
+    expect((await asOwner('GET', ACCOUNTS)).body.data).toMatchObject([{ document_id: mine.document_id }])
+    expect((await asOwner('PATCH', mine.path, { name: 'Renamed' })).status).toBe(200)
+    expect((await asOwner('POST', `${mine.path}/member`, { user: plain.user.id })).status).toBe(201)
+    for (const [method, path, body] of [
+      ['PATCH', theirs.path, { name: 'Renamed' }],
+      ['DELETE', theirs.path, undefined],
+      ['POST', `${theirs.path}/member`, { user: owner.user.id }],
+      ['GET', `${theirs.path}/member`, undefined],
+      ['DELETE', `${theirs.path}/member`, { user: plain.user.id }],
+    ] as const)
+      expect((await asOwner(method, path, body)).status).toBe(404)
+    expect((await asOwner('POST', ACCOUNTS, { name: 'One more' })).status).toBe(403)
+  })
+})
+
+describe('members', () => {
+  test('are added, listed and removed; the events belong to the account', async () => {
+    const { path, document_id } = await createAccount()
+    const added = await asRoot('POST', `${path}/member`, { user: plain.user.id })
+    expect(added).toMatchObject({
+      status: 201,
+      body: { data: { account: document_id, user: plain.user.id, email: 'plain@example.test', name: 'plain' } },
+    })
+    expect((await asRoot('GET', `${path}/member`)).body.data).toEqual([added.body.data])
+    const removed = await asRoot('DELETE', `${path}/member`, { user: plain.user.id })
+    expect(removed).toMatchObject({ status: 200, body: { data: added.body.data } })
+    expect((await asRoot('GET', `${path}/member`)).body.data).toEqual([])
+    expect(await eventsOf(document_id)).toEqual(['account.create', 'account-member.create', 'account-member.delete'])
+  })
+
+  test('are members once: a second time is a conflict, removing a stranger a 404', async () => {
+    const { path } = await createAccount()
+    await asRoot('POST', `${path}/member`, { user: plain.user.id })
+    expect((await asRoot('POST', `${path}/member`, { user: plain.user.id })).status).toBe(409)
+    expect((await asRoot('DELETE', `${path}/member`, { user: root.user.id })).status).toBe(404)
+  })
+
+  test.each([
+    ['nobody', {}],
+    ['an unknown user', { user: NO_ID }],
+    ['a user by e-mail', { user: 'plain@example.test' }],
+    ['an unknown member', { user: NO_ID, role: 'owner' }],
+  ])('with %s in the body are refused with 422', async (_name, body) => {
+    const { path } = await createAccount()
+    expect((await asRoot('POST', `${path}/member`, body)).status).toBe(422)
+  })
+
+  test('who were deleted are not listed', async () => {
+    const { path } = await createAccount()
+    const leaver = await app.person('leaver')
+    await asRoot('POST', `${path}/member`, { user: leaver.user.id })
+    await asRoot('DELETE', `/api/v3/identity/user/${leaver.user.id}`)
+    expect((await asRoot('GET', `${path}/member?count=true`)).body).toMatchObject({
+      data: [],
+      pagination: { total: 0 },
+    })
+    expect((await asRoot('POST', `${path}/member`, { user: leaver.user.id })).status).toBe(422)
+  })
+})
+
+describe('for other features', () => {
+  test('checkAccountExists takes a living account only', async () => {
+    const { path, document_id } = await createAccount()
+    expect(await checkAccountExists(app.db, document_id)).toBe(document_id)
+    await asRoot('DELETE', path)
+    await expect(checkAccountExists(app.db, document_id)).rejects.toMatchObject({ code: 'validation_failed' })
+    await expect(checkAccountExists(app.db, NO_ID)).rejects.toMatchObject({ errors: [{ path: 'account' }] })
+  })
+
+  test('openAccountFor makes the person its first member', async () => {
+    const person = await app.person('founder')
+    const now = new Date(app.clock.now())
+    const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'Founded', userId: person.user.id, now })
+    const read = await app.call('GET', `${ACCOUNTS}/${account.id}`, { token: person.token })
+    expect(read.body.data).toMatchObject({ name: 'Founded', created_by: person.user.id })
+  })
+})
