@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
+import { buildAuthenticate, readBearerToken } from '../access/authenticate.ts'
+import { systemRandom } from '../random.ts'
+import { findSession } from './session.store.ts'
+import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS } from './session.ts'
+import { verifySessionToken } from './session-token.ts'
+
+const SESSION = '/api/v3/auth/session'
+const REFRESH = '/api/v3/auth/session/refresh'
+const REVOKE = '/api/v3/auth/session/revoke'
+
+let app: IdentityApp
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+let count = 0
+const person = () => app.person(`person-${count++}`)
+const refresh = (token: string | null) => app.call('POST', REFRESH, { body: { refresh_token: token } })
+const refused = { status: 401, body: { code: 'refresh_failed' } }
+const statusOf = async (token: string) => (await app.call('GET', SESSION, { token })).status
+const deps = () => ({ ids: app.ids, random: systemRandom, keys: app.keys })
+const now = () => new Date(app.clock.now())
+
+/** A session opened from another one, as a handshake does (D32). */
+async function openChild(parent: Person) {
+  const record = (await findSession(app.db, parent.session.sessionId))!
+  const origin = { address: null, userAgent: null }
+  const child = await issueSession(deps(), app.db, {
+    userId: parent.user.id,
+    origin,
+    parent: record,
+    isRefreshable: false,
+    now: now(),
+  })
+  return child!
+}
+
+describe('a refresh', () => {
+  test('gives a new JWT of the same session and the next token, which no cache keeps', async () => {
+    const someone = await person()
+    app.clock.advance(1000)
+    const reply = await refresh(someone.session.refreshToken)
+    expect(reply.status).toBe(200)
+    expect(reply.headers['cache-control']).toBe('no-store')
+    const { data } = reply.body
+    expect(data).toEqual({
+      jwt: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 3600,
+      refresh_token: expect.stringMatching(/^sbr_[A-Za-z0-9_-]{43}$/),
+    })
+    expect(data.refresh_token).not.toBe(someone.session.refreshToken)
+    const verified = verifySessionToken(app.keys, data.jwt, now())
+    expect(verified).toMatchObject({ ok: true, claims: { sessionId: someone.session.sessionId } })
+    expect(await statusOf(data.jwt)).toBe(200)
+  })
+
+  test('with a spent token ends the whole session, its newest tokens and its children too, and that is kept', async () => {
+    const someone = await person()
+    const child = await openChild(someone)
+    const second = (await refresh(someone.session.refreshToken)).body.data
+    const third = (await refresh(second.refresh_token)).body.data
+    expect(await statusOf(third.jwt)).toBe(200)
+    expect(await refresh(someone.session.refreshToken)).toMatchObject(refused)
+    expect(await statusOf(third.jwt)).toBe(401)
+    expect(await statusOf(child.jwt)).toBe(401)
+    expect(await refresh(third.refresh_token)).toMatchObject(refused)
+  })
+
+  test('of a session leaves the other sessions of the user alone', async () => {
+    const someone = await person()
+    const other = await issueSession(deps(), app.db, {
+      userId: someone.user.id,
+      origin: { address: null, userAgent: null },
+      now: now(),
+    })
+    await refresh(someone.session.refreshToken)
+    await refresh(someone.session.refreshToken)
+    expect(await statusOf(someone.token)).toBe(401)
+    expect(await statusOf(other!.jwt)).toBe(200)
+  })
+
+  test('twice at once with one token: exactly one wins, on every run', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const someone = await person()
+      const replies = await Promise.all(Array.from({ length: 5 }, () => refresh(someone.session.refreshToken)))
+      expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401, 401])
+    }
+  })
+
+  test('is refused for a token unused for 30 days, not a moment earlier', async () => {
+    const [early, late] = [await person(), await person()]
+    app.clock.advance(REFRESH_LIFETIME_MS - 1)
+    expect((await refresh(early.session.refreshToken)).status).toBe(200)
+    app.clock.advance(1)
+    expect(await refresh(late.session.refreshToken)).toMatchObject(refused)
+  })
+
+  test('never carries a session past 90 days, and the last JWT ends with it', async () => {
+    const someone = await person()
+    const endsAtMs = app.clock.now() + SESSION_LIFETIME_MS
+    let token = someone.session.refreshToken
+    for (let step = 0; step < 3; step += 1) {
+      app.clock.advance(SESSION_LIFETIME_MS / 3 - 10_000)
+      token = (await refresh(token)).body.data.refresh_token
+    }
+    const last = (await refresh(token)).body.data
+    expect(last.expires_in).toBe(30)
+    app.clock.set(endsAtMs - 1)
+    expect(await statusOf(last.jwt)).toBe(200)
+    app.clock.set(endsAtMs)
+    expect(await statusOf(last.jwt)).toBe(401)
+    expect(await refresh(last.refresh_token)).toMatchObject(refused)
+  })
+
+  test('is refused for a disabled user and for a revoked session', async () => {
+    const [disabled, revoked] = [await person(), await person()]
+    await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', disabled.user.id).execute()
+    await app.call('POST', REVOKE, { token: revoked.token })
+    expect(await refresh(disabled.session.refreshToken)).toMatchObject(refused)
+    expect(await refresh(revoked.session.refreshToken)).toMatchObject(refused)
+  })
+
+  test('is refused for what is no token, and with 422 for what is no request', async () => {
+    expect(await refresh(`sbr_${'A'.repeat(43)}`)).toMatchObject(refused)
+    expect(await refresh('x')).toMatchObject(refused)
+    for (const body of [undefined, {}, { refresh_token: 7 }, { refresh_token: '' }, { refresh_token: 'x', scope: '*' }])
+      expect(await app.call('POST', REFRESH, { body })).toMatchObject({ status: 422 })
+  })
+
+  test('is audited whether it succeeds or not, and the table keeps no token', async () => {
+    const root = await app.administrator()
+    const someone = await person()
+    await refresh(someone.session.refreshToken)
+    await refresh(someone.session.refreshToken)
+    const path = `/api/v3/audit/log?filters=session|eq|${someone.session.sessionId}&sort=created_at`
+    const log = (await app.call('GET', path, { token: root.token })).body.data
+    expect(log).toMatchObject([
+      { action: 'session.refresh', outcome: 'success', user: someone.user.id, detail: {} },
+      { action: 'session.refresh', outcome: 'failure', user: someone.user.id, detail: { reason: 'reused' } },
+    ])
+    const rows = await app.db.selectFrom('session_refresh').selectAll().execute()
+    expect(rows.every((row) => row.token_hash.length === 32)).toBe(true)
+    expect(JSON.stringify(rows)).not.toContain('sbr_')
+  })
+})
+
+describe('signing out', () => {
+  test('ends the session of the token and those opened from it, in whatever depth, and no other', async () => {
+    const someone = await person()
+    const child = await openChild(someone)
+    const other = await person()
+    const reply = await app.call('POST', REVOKE, { token: someone.token })
+    expect(reply).toMatchObject({ status: 200, body: { data: { revoked: 2 } } })
+    expect([await statusOf(someone.token), await statusOf(child.jwt), await statusOf(other.token)]).toEqual([
+      401, 401, 200,
+    ])
+    expect((await app.call('POST', REVOKE, { token: someone.token })).status).toBe(401)
+    expect(await app.events()).toContain(`session.revoke ${someone.session.sessionId}`)
+  })
+
+  test('of a child leaves its parent', async () => {
+    const someone = await person()
+    const child = await openChild(someone)
+    await app.call('POST', REVOKE, { token: child.jwt })
+    expect([await statusOf(someone.token), await statusOf(child.jwt)]).toEqual([200, 401])
+  })
+
+  test('everywhere, or of one other own session by its refresh token; never of somebody else', async () => {
+    const [someone, stranger] = [await person(), await person()]
+    const open = () =>
+      issueSession(deps(), app.db, { userId: someone.user.id, origin: { address: null, userAgent: null }, now: now() })
+    const [second, third] = [(await open())!, (await open())!]
+    const revoke = (body: unknown) => app.call('POST', REVOKE, { token: someone.token, body })
+    expect((await revoke({ refresh_token: stranger.session.refreshToken })).body.data).toEqual({ revoked: 0 })
+    expect(await statusOf(stranger.token)).toBe(200)
+    expect((await revoke({ refresh_token: second.refreshToken })).body.data).toEqual({ revoked: 1 })
+    expect([await statusOf(second.jwt), await statusOf(third.jwt), await statusOf(someone.token)]).toEqual([
+      401, 200, 200,
+    ])
+    expect((await revoke({ all: true })).body.data).toEqual({ revoked: 2 })
+    expect([await statusOf(third.jwt), await statusOf(someone.token)]).toEqual([401, 401])
+  })
+
+  test('is nothing for an API key, needs a token, and takes no unknown member', async () => {
+    const someone = await person()
+    const body = { name: 'key', permissions: ['realtime:auth'] }
+    const { key } = (await app.call('POST', '/api/v3/identity/api-key', { token: someone.token, body })).body.data
+    expect(await app.call('POST', REVOKE, { token: key, body: { all: true } })).toMatchObject({ status: 409 })
+    expect(await statusOf(someone.token)).toBe(200)
+    expect((await app.call('POST', REVOKE)).status).toBe(401)
+    expect((await app.call('POST', REVOKE, { token: someone.token, body: { session: 'x' } })).status).toBe(422)
+  })
+})
+
+describe('who am I', () => {
+  test('shows session, user, accounts and permissions', async () => {
+    const someone = await person()
+    const reply = await app.call('GET', SESSION, { token: someone.token })
+    expect(reply.body.data).toEqual({
+      session: {
+        document_id: someone.session.sessionId,
+        parent: null,
+        address: '127.0.0.1',
+        user_agent: 'test',
+        expires_at: new Date(app.clock.now() + SESSION_LIFETIME_MS).toISOString(),
+        created_at: now().toISOString(),
+        updated_at: now().toISOString(),
+      },
+      api_key: null,
+      user: { document_id: someone.user.id, email: someone.user.email, name: someone.user.name, avatar_url: null },
+      account: null,
+      accounts: [],
+      permissions: [],
+      account_permissions: expect.arrayContaining(['realtime:auth', 'account:find-one', 'contract:*']),
+      key_permissions: null,
+    })
+  })
+
+  test('begins in the account the user has belonged to longest; an account that was left is current no more', async () => {
+    const root = await app.administrator('owner')
+    const someone = await person()
+    const make = async (name: string) => {
+      const { data } = (await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name } })).body
+      app.clock.advance(1000)
+      const path = `/api/v3/identity/account/${data.document_id}/member`
+      await app.call('POST', path, { token: root.token, body: { user: someone.user.id } })
+      return { id: data.document_id, path }
+    }
+    const [first, second] = [await make('First'), await make('Second')]
+    const session = await issueSession(deps(), app.db, {
+      userId: someone.user.id,
+      origin: { address: null, userAgent: null },
+      now: now(),
+    })
+    expect(session!.account).toEqual({ id: first.id, name: 'First' })
+    const read = async () => (await app.call('GET', SESSION, { token: session!.jwt })).body.data
+    expect(await read()).toMatchObject({
+      account: { document_id: first.id },
+      accounts: [{ name: 'First' }, { name: 'Second' }],
+    })
+    await app.call('DELETE', first.path, { token: root.token, body: { user: someone.user.id } })
+    expect(await read()).toMatchObject({ account: null, accounts: [{ document_id: second.id }] })
+  })
+
+  test('is refused without a token', async () => {
+    expect(await app.call('GET', SESSION)).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated' },
+      headers: { 'www-authenticate': 'Bearer' },
+    })
+  })
+})
+
+describe('authentication', () => {
+  test.each([
+    ['Bearer abc', 'abc'],
+    ['bearer abc', 'abc'],
+    ['BEARER   abc  ', 'abc'],
+    ['Bearer', undefined],
+    ['Bearer ', undefined],
+    ['Bearer a b', undefined],
+    ['Basic abc', undefined],
+    ['abc', undefined],
+    [undefined, undefined],
+  ])('reads %j as the token %j', (header, token) => {
+    expect(readBearerToken(header)).toBe(token)
+  })
+
+  test('takes a session only of the user it belongs to, and of a JWT that lives', async () => {
+    const [one, other] = [await person(), await person()]
+    const authenticate = buildAuthenticate({
+      db: app.db,
+      clock: app.clock,
+      sessionSecrets: app.keys.secrets,
+      issuer: app.keys.issuer,
+    })
+    expect(await authenticate(`Bearer ${one.token}`)).toMatchObject({ userId: one.user.id, apiKeyId: null })
+    await app.db
+      .updateTable('session')
+      .set({ user: other.user.id })
+      .where('document_id', '=', one.session.sessionId)
+      .execute()
+    expect(await authenticate(`Bearer ${one.token}`)).toBeUndefined()
+    expect(await authenticate(`Bearer ${other.token}`)).toBeDefined()
+    app.clock.advance(3_605_000)
+    expect(await authenticate(`Bearer ${other.token}`)).toBeUndefined()
+  })
+
+  test('no session is opened for a user who has just been disabled', async () => {
+    const someone = await person()
+    await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', someone.user.id).execute()
+    const origin = { address: null, userAgent: null }
+    expect(await issueSession(deps(), app.db, { userId: someone.user.id, origin, now: now() })).toBeUndefined()
+  })
+})
