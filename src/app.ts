@@ -101,7 +101,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const maintenance = buildMaintenance({ db: database.db, clock, logger, config, secretBox, workerId })
   const deps = buildRouteDeps({ options, ids, secretBox, catalogue, callbackRules, workerId, baseUrl })
   const shell = buildShell({ options, ids, baseUrl, announce: () => wake.announce() })
-  await mountServiceRoutes(server, { db: database.db, metrics, baseUrl, catalogue })
+  await mountServiceRoutes(server, { db: database.db, metrics, catalogue })
   if (config.roles.includes('api')) {
     server.addHook('onResponse', async (request, reply) => {
       const route = request.routeOptions.config.route?.path

@@ -1,22 +1,32 @@
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import type { CatalogueEntry } from './catalogue/catalogue.ts'
+import { EnvelopeBody } from './delivery/envelope.schema.ts'
+import { registerDocs } from './http/docs.ts'
+import { registerOpenApi } from './http/openapi.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Database } from './postgres/database.ts'
+import { VERSION } from './version.ts'
 
 /** What the routes outside the v3 tree use. */
 export interface ServiceRouteDeps {
   db: Database
   metrics: Metrics
-  baseUrl: () => string
   catalogue: readonly CatalogueEntry[]
 }
 
 /**
- * Mounts what is for operators and machines rather than for clients of the API: liveness, readiness and metrics (D76,
- * D77). Outside the v3 tree, so neither catalogued nor audited.
+ * Mounts what lies outside the v3 tree and so is neither catalogued nor audited: liveness, readiness and metrics (D76,
+ * D77), the OpenAPI document and the rendered reference. Before the routes: the document collects those that follow.
  */
 export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceRouteDeps): Promise<void> {
+  const eventTypes = deps.catalogue.map(({ internal, account_scope, description }) => ({
+    name: internal,
+    accountScope: account_scope,
+    description,
+  }))
+  await registerOpenApi(server, { version: VERSION, eventTypes, envelope: EnvelopeBody })
+  registerDocs(server)
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
     const isReady = await isDatabaseReady(deps.db)

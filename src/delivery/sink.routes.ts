@@ -1,31 +1,9 @@
 import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { UuidSchema, nullable, TimestampSchema } from '../http/schema.ts'
+import { EnvelopeBody } from './envelope.schema.ts'
 import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
 
 const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
-
-/** A D62 body. Members it does not name are refused, as everywhere. */
-const EnvelopeBody = Type.Object(
-  {
-    id: UuidSchema,
-    type: Type.String(),
-    api_version: Type.String(),
-    created_at: TimestampSchema,
-    attempt: Type.Integer({ minimum: 1 }),
-    data: Type.Object(
-      {
-        account: nullable(UuidSchema),
-        resource: Type.String(),
-        action: Type.String(),
-        id: nullable(Type.String()),
-        url: nullable(Type.String()),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
-)
 
 /**
  * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
