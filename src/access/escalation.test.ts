@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import type { Caller } from '../http/caller.ts'
 import type { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
@@ -124,17 +124,10 @@ describe('an administrator always remains', () => {
     })
     await disabled.promise
     const second = inTransaction(app.db, (tx) => disable(tx, root)).catch((error: Problem) => error.code)
-    await vi.waitFor(async () => expect(await countWaiting(app.db)).toBe(1), { timeout: 10_000 })
+    await untilWaiting(app.db, 1)
     mayCommit.resolve()
     await first
     expect(await second).toBe('conflict')
     expect(await hasAdministrator(app.db)).toBe(true)
   })
 })
-
-/** How many connections of this test's database wait for a lock. */
-async function countWaiting(db: Database): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-  return rows[0]?.count ?? 0
-}

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp } from '../../test/harness/identity-app.ts'
+import { systemRandom } from '../random.ts'
+import { createAdministrator, hasAdministrator } from './administrator.ts'
+
+describe('the first administrator', () => {
+  test('can sign in and do everything', async () => {
+    await using app = await buildIdentityApp()
+    const now = new Date(app.clock.now())
+    const deps = { ids: app.ids, random: systemRandom }
+    expect(await hasAdministrator(app.db)).toBe(false)
+    const made = await createAdministrator(deps, app.db, {
+      email: 'admin@signalbox.localhost',
+      password: 'first password',
+      now,
+    })
+    expect(made).toMatchObject({ ok: true, user: { email: 'admin@signalbox.localhost', emailVerifiedAt: now } })
+    expect(await hasAdministrator(app.db)).toBe(true)
+    const body = { email: 'admin@signalbox.localhost', password: 'first password' }
+    const { jwt } = (await app.call('POST', '/api/v3/auth/login/local', { body })).body.data
+    const users = await app.call('GET', '/api/v3/identity/user', { token: jwt })
+    expect(users.body.data).toHaveLength(1)
+  })
+
+  test('is not made twice, and never by promoting somebody who has the address', async () => {
+    await using app = await buildIdentityApp()
+    const now = new Date(app.clock.now())
+    const deps = { ids: app.ids, random: systemRandom }
+    const { user } = await app.person('someone', [], 'their password')
+    const result = await createAdministrator(deps, app.db, {
+      email: user.email.toUpperCase(),
+      password: 'my password',
+      now,
+    })
+    expect(result).toMatchObject({ ok: false, error: expect.stringContaining('exists already') })
+    expect(await hasAdministrator(app.db)).toBe(false)
+    expect(
+      (await app.call('POST', '/api/v3/auth/login/local', { body: { email: user.email, password: 'their password' } }))
+        .status,
+    ).toBe(200)
+  })
+
+  test.each([
+    ['nobody', 'long enough', 'e-mail'],
+    ['two words@example.test', 'long enough', 'e-mail'],
+    ['a@example.test', 'short', 'password'],
+  ])('is refused for %s with the password "%s": the sentence names the %s', async (email, password, word) => {
+    await using app = await buildIdentityApp()
+    const deps = { ids: app.ids, random: systemRandom }
+    const result = await createAdministrator(deps, app.db, { email, password, now: new Date(app.clock.now()) })
+    expect(result).toMatchObject({ ok: false, error: expect.stringContaining(word) })
+    expect(await hasAdministrator(app.db)).toBe(false)
+  })
+})
