@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type AppEnv, ROLES, type Role, type Values, VARIABLES } from './config-variables.ts'
+import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import type { AllowedTarget } from './webhook/callback-url.ts'
 
 /** A configuration that cannot serve. The message names the variable, the rule and the remedy, never a value. */
@@ -47,6 +47,8 @@ export interface Config {
   trustProxy: boolean
   otlpEndpoint: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
+  /** Whether LOG_LEVEL was set: the demonstration is quieter by itself, and not against somebody's wish. */
+  isLogLevelGiven: boolean
 }
 
 type Environment = Record<string, string | undefined>
@@ -76,7 +78,9 @@ function withDotEnv(environment: Environment, directory: string): Environment {
     text = readFileSync(resolve(directory, '.env'), 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return environment
-    throw new ConfigError(`.env cannot be read (${(error as NodeJS.ErrnoException).code}). Make it readable or remove it.`)
+    throw new ConfigError(
+      `.env cannot be read (${(error as NodeJS.ErrnoException).code}). Make it readable or remove it.`,
+    )
   }
   return { ...parseEnv(text), ...environment }
 }
@@ -126,6 +130,7 @@ function buildConfig(values: Values, directory: string): Config {
     trustProxy: values.TRUST_PROXY ?? false,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
     logLevel: values.LOG_LEVEL ?? 'info',
+    isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
 }
 

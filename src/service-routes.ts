@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { sql } from 'kysely'
 import type { CatalogueEntry } from './catalogue/catalogue.ts'
 import { EnvelopeBody } from './delivery/envelope.schema.ts'
 import { registerDocs } from './http/docs.ts'
 import { registerOpenApi } from './http/openapi.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import type { Database } from './postgres/database.ts'
+import { type Database, isDatabaseReady } from './postgres/database.ts'
 import { VERSION } from './version.ts'
 
 /** What the routes outside the v3 tree use. */
@@ -37,13 +36,4 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
     reply.header('content-type', deps.metrics.contentType)
     return deps.metrics.render()
   })
-}
-
-async function isDatabaseReady(db: Database): Promise<boolean> {
-  try {
-    await sql`select 1`.execute(db)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -2,7 +2,6 @@ import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import type { IdMaker } from '../id.ts'
-import type { CatalogueEntry } from './catalogue.ts'
 import {
   ActiveBody,
   CatalogueStatusSchema,
@@ -10,7 +9,8 @@ import {
   EventTypeRow,
   toEventTypeRow,
 } from './catalogue.schema.ts'
-import { toEventTypeRecord } from './catalogue.store.ts'
+import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
+import type { CatalogueEntry } from './catalogue.ts'
 import { loadEventType, registerExternalEventType, setEventTypeActive } from './event-type.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
@@ -49,7 +49,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
     },
     {
       handle: async (_deps: CatalogueDeps, { db, listing }) => ({
-        ...(await readPage(db.selectFrom('event'), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
+        ...(await readPage(selectEventTypes(db), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
         message: 'Event types.',
       }),
     },

@@ -47,6 +47,11 @@ export function toEventTypeRecord(row: EventTypeColumns): EventTypeRecord {
   }
 }
 
+/** The event types, as the base of a list. */
+export function selectEventTypes(db: Database) {
+  return db.selectFrom('event')
+}
+
 /** Every row of the `event` table, by name. A few hundred at most. */
 export async function listEventTypes(db: Database): Promise<EventTypeRecord[]> {
   const rows = await db.selectFrom('event').selectAll().orderBy('internal').execute()

@@ -44,6 +44,9 @@ export async function setEventTypeActive(
   input: { isActived: boolean; isGenerated: boolean; now: Date },
 ): Promise<EventTypeRecord> {
   if (!input.isActived && input.isGenerated)
-    throw new Problem('conflict', `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`)
+    throw new Problem(
+      'conflict',
+      `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
+    )
   return updateEventTypeActive(db, eventType.id, input.isActived, input.now)
 }

@@ -1,7 +1,7 @@
 import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { CatalogueEntry } from './catalogue.ts'
 import { type EventTypeRecord, listEventTypes, upsertEntries } from './catalogue.store.ts'
+import type { CatalogueEntry } from './catalogue.ts'
 
 /** How the `event` table stands against the code (contract, Catalogue status). */
 export interface CatalogueStatus {
@@ -49,7 +49,10 @@ function isEqual(entry: CatalogueEntry, row: EventTypeRecord): boolean {
 }
 
 /** How the database stands now. */
-export async function readCatalogueStatus(db: Database, generated: readonly CatalogueEntry[]): Promise<CatalogueStatus> {
+export async function readCatalogueStatus(
+  db: Database,
+  generated: readonly CatalogueEntry[],
+): Promise<CatalogueStatus> {
   return compareCatalogue(generated, await listEventTypes(db))
 }
 

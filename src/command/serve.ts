@@ -13,7 +13,7 @@ export function addServeCommand(program: Command): void {
       const config = readConfig()
       const isTerminal = process.stderr.isTTY === true
       // The demonstration tells its story on standard output; the log joins in only with what needs attention.
-      const level = demo && process.env.LOG_LEVEL === undefined ? 'warn' : config.logLevel
+      const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
       const logger = buildLogger({ level, isTerminal })
       const print = (line: string) => process.stdout.write(`${line}\n`)
       const code = await serve({ config, logger, demo, print }, waitForSignal())

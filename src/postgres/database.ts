@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { DB } from './tables.generated.ts'
 
@@ -48,6 +48,16 @@ export function openDatabase(options: {
 export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) => Promise<Result>): Promise<Result> {
   if (db.isTransaction) return work(db as Transaction<DB>)
   return db.transaction().execute(work)
+}
+
+/** Whether the database answers now. Never throws. */
+export async function isDatabaseReady(db: Database): Promise<boolean> {
+  try {
+    await sql`select 1`.execute(db)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Whether `error` says that the database cannot be reached or is going down, so that the caller may try again. */

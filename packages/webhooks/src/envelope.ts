@@ -71,14 +71,17 @@ export function checkCommonMembers(envelope: Record<string, unknown>): void {
   checkMember(Number.isSafeInteger(envelope.attempt) && (envelope.attempt as number) >= 1, 'attempt')
 }
 
+/** Throws a `WebhookVerificationError` that names the member, unless it is valid. */
 export function checkMember(isValid: boolean, name: string): asserts isValid {
   if (!isValid) throw new WebhookVerificationError('envelope_malformed', `The member ${name} is not as documented.`)
 }
 
+/** Whether `value` is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Whether `value` is a string that says something. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
