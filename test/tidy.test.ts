@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'vitest'
+import { EXCEPTIONS } from './tidy/exceptions.ts'
+import {
+  findCycles,
+  findDeadFiles,
+  findForeignStores,
+  findPackageEscapes,
+  findVagueImports,
+  findWrongDirections,
+} from './tidy/import-rules.ts'
+import {
+  findBadNames,
+  findLongFiles,
+  findLongFunctions,
+  findLongParameterLists,
+  findLooseDependencies,
+  findRepeatedTestNames,
+  findUndocumented,
+} from './tidy/shape-rules.ts'
+import {
+  buildSourceFile,
+  type Finding,
+  listImports,
+  maskText,
+  readRepository,
+  type SourceFile,
+} from './tidy/source-file.ts'
+import { BANNED_TEXTS, findBannedText } from './tidy/text-rules.ts'
+
+/** A rule of the repository, with a file that breaks it and one that does not: so a rule that finds nothing is noticed. */
+interface Rule {
+  name: string
+  find: (files: readonly SourceFile[]) => Finding[]
+  /** Path and text of the files of a repository that breaks the rule once. */
+  broken: Record<string, string>
+  kept: Record<string, string>
+}
+
+/** For each banned text, files that hold it and files that do not. */
+const BANNED_SAMPLES: Record<string, Pick<Rule, 'broken' | 'kept'>> = {
+  'the environment is read in one place': {
+    broken: { 'src/a.ts': 'const level = process.env.LOG_LEVEL\n' },
+    kept: { 'src/a.ts': '// not process.env\n', 'tools/a.ts': 'process.env.CI\n' },
+  },
+  'time comes in as an argument': {
+    broken: { 'src/a.ts': 'const now = new Date()\n' },
+    kept: { 'src/a.ts': 'const now = new Date(clock.now())\n' },
+  },
+  'randomness comes in as an argument': {
+    broken: { 'src/a.ts': 'const half = Math.random() / 2\n' },
+    kept: { 'src/a.ts': 'const token = random.bytes(16)\n' },
+  },
+  'the service logs through its logger': {
+    broken: { 'src/a.ts': 'console.log(1)\n' },
+    kept: { 'src/a.ts': "const word = 'console.'\n", 'tools/a.ts': 'console.log(1)\n' },
+  },
+  'SQL stands in stores': {
+    broken: { 'src/webhook/webhook.ts': "db.deleteFrom('webhook')\n" },
+    kept: {
+      'src/webhook/webhook.store.ts': "db.deleteFrom('webhook')\n",
+      'src/postgres/migrate.ts': 'client.query(text)\n',
+    },
+  },
+  'no test is switched off or narrowed': {
+    broken: { 'src/a.test.ts': "test.only('x', () => {})\n" },
+    kept: { 'src/a.test.ts': "test.each([1])('x', () => {})\n" },
+  },
+  'no test asserts nothing': {
+    broken: { 'src/a.test.ts': 'expect(true).toBe(true)\n' },
+    kept: { 'src/a.test.ts': 'expect(isTrue).toBe(true)\n' },
+  },
+  'no test sleeps': {
+    broken: { 'src/a.test.ts': 'await new Promise((resolve) => setTimeout(resolve, 100))\n' },
+    kept: { 'src/a.test.ts': 'clock.advance(100)\n' },
+  },
+  'nothing is left for later': {
+    broken: { 'src/a.ts': `// TO${'DO'}: mend\n` },
+    kept: { 'src/a.ts': 'const todo = planMigrations()\n' },
+  },
+  "no path of somebody's machine": {
+    broken: { 'README.md': `cd ${'/ho'}me/jane/signalbox\n` },
+    kept: { 'README.md': 'see src/work/place and https://example.com/home/page\n' },
+  },
+  'no registry host': {
+    broken: { '.npmrc': `registry${'='}https://npm.example.com/\n` },
+    kept: { '.npmrc': 'omit-lockfile-registry-resolved=true\n' },
+  },
+}
+
+const RULES: Rule[] = [
+  {
+    name: 'imports go from the outside in',
+    find: findWrongDirections,
+    broken: { 'src/http/shell.ts': "import { routes } from '../webhook/webhook.routes.ts'\n" },
+    kept: {
+      'src/app.ts': "import { routes } from './webhook/webhook.routes.ts'\n",
+      'src/webhook/webhook.routes.ts': "import { defineRoute } from '../http/route.ts'\n",
+    },
+  },
+  {
+    name: 'no feature uses the store of another',
+    find: findForeignStores,
+    broken: { 'src/user/user.ts': "import { findRole } from '../access/role.store.ts'\n" },
+    kept: {
+      'src/user/user.ts':
+        "import type { RoleRecord } from '../access/role.store.ts'\nimport { loadRole } from '../access/role.ts'\n",
+    },
+  },
+  {
+    name: 'packages import nothing of the service',
+    find: findPackageEscapes,
+    broken: { 'packages/webhooks/src/verify.ts': "import { sign } from '../../../src/delivery/signature.ts'\n" },
+    kept: { 'packages/webhooks/src/verify.ts': "import { decode } from './base64.ts'\n" },
+  },
+  {
+    name: 'relative imports name a file',
+    find: findVagueImports,
+    broken: { 'src/app.ts': "import { clock } from './clock'\n" },
+    kept: { 'src/app.ts': "import { clock } from './clock.ts'\nimport fastify from 'fastify'\n" },
+  },
+  {
+    name: 'no circle of imports',
+    find: findCycles,
+    broken: {
+      'src/a/a.ts': "import { b } from '../b/b.ts'\n",
+      'src/b/b.ts': "import { c } from '../c/c.ts'\n",
+      'src/c/c.ts': "import { a } from '../a/a.ts'\n",
+    },
+    kept: {
+      'src/a/a.ts': "import { b } from '../b/b.ts'\nimport { c } from '../c/c.ts'\n",
+      'src/b/b.ts': "import { c } from '../c/c.ts'\n",
+    },
+  },
+  {
+    name: 'no dead file',
+    find: findDeadFiles,
+    broken: { 'src/a/old.ts': 'export {}\n', 'src/a/old.test.ts': "import './old.ts'\n" },
+    kept: {
+      'src/main.ts': "import './a.ts'\n",
+      'src/a.ts': 'export {}\n',
+      'bin/signalbox.mjs': "run('src/main.ts')\n",
+    },
+  },
+  {
+    name: 'files are named by their concept',
+    find: findBadNames,
+    broken: { 'src/webhook/utils.ts': '' },
+    kept: { 'src/webhook/callback-url.ts': '', 'src/webhook/webhook.store.test.ts': '' },
+  },
+  {
+    name: 'no file is too long to read',
+    find: findLongFiles,
+    broken: { 'src/long.ts': 'x\n'.repeat(301) },
+    kept: { 'src/long.ts': 'x\n'.repeat(300), 'src/long.test.ts': 'x\n'.repeat(500) },
+  },
+  {
+    name: 'no function is too long to see',
+    find: findLongFunctions,
+    broken: { 'src/a.ts': `export async function run(\n  a: string,\n): Promise<void> {\n${'  a()\n'.repeat(67)}}\n` },
+    kept: {
+      'src/a.ts': `export async function run(parts: {\n  a: string\n}): Promise<void> {\n${'  a()\n'.repeat(66)}}\n`,
+    },
+  },
+  {
+    name: 'after three parameters comes an object',
+    find: findLongParameterLists,
+    broken: {
+      'src/a.ts': 'function run(deps: Deps, a: string, b: Map<string, number>, c: () => void, d = [1, 2]) {}\n',
+    },
+    kept: {
+      'src/a.ts':
+        'function run<T, U, V, W>(deps: Deps, db: Database, a: { b: T; c: U }, b: Map<V, W>, c: (a: T, b: U) => void,\n) {}\n',
+    },
+  },
+  {
+    name: 'exported functions say what they do',
+    find: findUndocumented,
+    broken: { 'src/a.ts': '/** Of the file. */\n\nexport function run() {}\n' },
+    kept: { 'src/a.ts': '/** Runs. */\nexport async function run() {}\nfunction own() {}\n' },
+  },
+  {
+    name: 'no test name stands twice',
+    find: findRepeatedTestNames,
+    broken: { 'src/a.test.ts': "test('one', () => {})\ntest('one', () => {})\n" },
+    kept: {
+      'src/a.test.ts':
+        "describe('a', () => {\n  test('one', () => {})\n})\ndescribe('b', () => {\n  test('one', () => {})\n})\n",
+    },
+  },
+  {
+    name: 'dependencies are exact and come from nowhere in particular',
+    find: findLooseDependencies,
+    broken: { 'package.json': '{"dependencies":{"pg":"^8.0.0"}}' },
+    kept: { 'package.json': '{"dependencies":{"pg":"8.0.0"}}', 'package-lock.json': '{"packages":{"":{}}}' },
+  },
+  ...BANNED_TEXTS.map((rule) => ({
+    name: rule.name,
+    find: (files: readonly SourceFile[]) => findBannedText(rule, files),
+    ...BANNED_SAMPLES[rule.name]!,
+  })),
+]
+
+const repository = readRepository()
+
+describe.each(RULES.map((rule) => [rule.name, rule] as const))('%s', (name, rule) => {
+  const exceptions = EXCEPTIONS[name] ?? {}
+
+  test('holds in the whole repository', () => {
+    const broken = rule.find(repository).filter(({ key }) => !(key in exceptions))
+    expect(broken.map(({ key, message }) => `${key}: ${message}`)).toEqual([])
+  })
+
+  test('has no exception that is not needed any more', () => {
+    const found = new Set(rule.find(repository).map(({ key }) => key))
+    expect(Object.keys(exceptions).filter((key) => !found.has(key))).toEqual([])
+  })
+
+  test('is found when it is broken, and only then', () => {
+    expect(rule.find(toFiles(rule.broken))).toHaveLength(1)
+    expect(rule.find(toFiles(rule.kept))).toEqual([])
+  })
+})
+
+test('the rules read the whole repository', () => {
+  const paths = new Set(repository.map(({ path }) => path))
+  for (const path of [
+    'src/main.ts',
+    'bin/bootstrap.mjs',
+    'package-lock.json',
+    'README.md',
+    'migrations/0001_before_the_release.sql',
+    'LICENSE',
+    '.ci/run',
+  ])
+    expect(paths).toContain(path)
+  expect(repository.flatMap(listImports).length).toBeGreaterThan(500)
+})
+
+test('every exception belongs to a rule', () => {
+  const names = new Set(RULES.map(({ name }) => name))
+  expect(Object.keys(EXCEPTIONS).filter((name) => !names.has(name))).toEqual([])
+})
+
+describe('what counts as code', () => {
+  test.each([
+    ["a('x // y') // console.log\nb", "a('      ')               \nb"],
+    ['`a #{b("c", `d`)} e`; f', '`  #{b(" ", ` `)}  `; f'],
+    ['/* console.\n*/ x / y / z', '           \n   x / y / z'],
+    ['return /[\'"`]/.test(x)', 'return /     /.test(x)'],
+    ['`#{{ a: {} }} x`+y', '`#{{ a: {} }}  `+y'],
+    ["'it\\'s' + x", "'     ' + x"],
+  ])('%j', (text, expected) => {
+    // `#{` stands for the `${` of a template, whose text is blanked and whose code is not.
+    const toTemplate = (sample: string) => sample.replaceAll('#{', () => '${')
+    expect(maskText(toTemplate(text))).toBe(toTemplate(expected))
+  })
+
+  test('imports inside strings and comments are none', () => {
+    const text =
+      "import a from 'a'\n// import b from 'b'\nconst c = `import d from 'd'`\nimport type { E } from './e.ts'\nimport { type F } from './f.ts'\nimport { type G, h } from './g.ts'\nimport './i.ts'\n"
+    const imports = listImports(buildSourceFile('src/x.ts', text))
+    expect(imports.map(({ to, isTypeOnly }) => [to, isTypeOnly])).toEqual([
+      ['a', false],
+      ['src/e.ts', true],
+      ['src/f.ts', true],
+      ['src/g.ts', false],
+      ['src/i.ts', false],
+    ])
+  })
+})
+
+function toFiles(files: Record<string, string>): SourceFile[] {
+  return Object.entries(files).map(([path, text]) => buildSourceFile(path, text))
+}

@@ -1,0 +1,136 @@
+import { posix } from 'node:path'
+import { type Finding, type Import, isTest, listImports, type SourceFile } from './source-file.ts'
+
+/** Files at the root of src/ that any room may use: they know no business word and import nothing but each other. */
+const GROUND = ['clock', 'random', 'id', 'version', 'secret-box'].map((name) => `src/${name}.ts`)
+
+/** Folders that stand with main.ts on the outside: what they build on may not reach back. */
+const WIRING_FOLDERS = ['src/command/', 'src/demo/']
+
+type Room = { kind: 'ground' | 'wiring' | 'http' | 'postgres' | 'feature'; name: string }
+
+/** Which room of the house a file of src/ is in. */
+export function roomOf(path: string): Room {
+  if (GROUND.includes(path)) return { kind: 'ground', name: 'ground' }
+  const folder = /^src\/([^/]+)\//.exec(path)?.[1]
+  if (folder === undefined || WIRING_FOLDERS.some((one) => path.startsWith(one)))
+    return { kind: 'wiring', name: 'wiring' }
+  if (folder === 'http' || folder === 'postgres') return { kind: folder, name: folder }
+  return { kind: 'feature', name: folder }
+}
+
+/** What each kind of room may import besides itself. */
+const MAY_IMPORT: Record<Room['kind'], readonly Room['kind'][]> = {
+  ground: ['ground'],
+  postgres: ['ground', 'postgres'],
+  http: ['ground', 'postgres', 'http'],
+  feature: ['ground', 'postgres', 'http', 'feature'],
+  wiring: ['ground', 'postgres', 'http', 'feature', 'wiring'],
+}
+
+function listServiceImports(files: readonly SourceFile[]): Import[] {
+  return files
+    .filter(({ path }) => path.startsWith('src/') && !isTest(path))
+    .flatMap(listImports)
+    .filter(({ isRelative }) => isRelative)
+}
+
+const keyOf = ({ from, to }: Import) => `${from} -> ${to}`
+
+/** `main -> app -> features -> http | postgres | clock | random`; nothing imports backwards. */
+export function findWrongDirections(files: readonly SourceFile[]): Finding[] {
+  return listServiceImports(files).flatMap((one) => {
+    // The version is written once, where npm wants it.
+    if (one.from === 'src/version.ts' && one.to === 'package.json') return []
+    if (!one.to.startsWith('src/')) return [{ key: keyOf(one), message: 'src/ imports nothing outside src/' }]
+    const [from, to] = [roomOf(one.from), roomOf(one.to)]
+    if (MAY_IMPORT[from.kind].includes(to.kind)) return []
+    return [{ key: keyOf(one), message: `${from.name} may not import ${to.name}` }]
+  })
+}
+
+/** A feature calls another feature's operations, never its store. The shape of a record (`import type`) may be known. */
+export function findForeignStores(files: readonly SourceFile[]): Finding[] {
+  return listServiceImports(files)
+    .filter((one) => one.to.endsWith('.store.ts') && !one.isTypeOnly)
+    .filter((one) => roomOf(one.from).kind === 'feature' && roomOf(one.from).name !== roomOf(one.to).name)
+    .map((one) => ({ key: keyOf(one), message: 'the store of another feature; call one of its operations' }))
+}
+
+/** Packages are installed by other programs, so they import nothing of the service. */
+export function findPackageEscapes(files: readonly SourceFile[]): Finding[] {
+  return files.flatMap((file) => {
+    const root = /^packages\/[^/]+\//.exec(file.path)?.[0]
+    if (root === undefined || isTest(file.path)) return []
+    return listImports(file)
+      .filter((one) => one.isRelative && !one.to.startsWith(root))
+      .map((one) => ({ key: keyOf(one), message: 'a package imports nothing outside itself' }))
+  })
+}
+
+/** Relative imports name the file they mean: Node resolves nothing else. */
+export function findVagueImports(files: readonly SourceFile[]): Finding[] {
+  return files
+    .flatMap(listImports)
+    .filter((one) => one.isRelative && !/\.(?:ts|tsx|mjs|js|json|css)$/.test(one.to))
+    .map((one) => ({ key: keyOf(one), message: 'a relative import ends in the file name extension' }))
+}
+
+/** Circles of imports, each named once, by its files in order. Imports of types count: a circle of words is one too. */
+export function findCycles(files: readonly SourceFile[]): Finding[] {
+  const graph = new Map<string, string[]>()
+  for (const { from, to } of listServiceImports(files)) graph.set(from, [...(graph.get(from) ?? []), to])
+  const found = new Map<string, Finding>()
+  const done = new Set<string>()
+  const visit = (path: string, trail: readonly string[]) => {
+    const start = trail.indexOf(path)
+    if (start !== -1) {
+      const circle = trail.slice(start)
+      const first = circle.indexOf([...circle].sort()[0]!)
+      const key = [...circle.slice(first), ...circle.slice(0, first)].join(' -> ')
+      found.set(key, { key, message: 'these import each other in a circle' })
+      return
+    }
+    if (done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return [...found.values()]
+}
+
+/** Where a program may be started from without being imported. */
+const STARTING_POINTS =
+  /^(?:package\.json|packages\/[^/]+\/package\.json|vitest\.config\.ts|\.ci\/.*|\.github\/.*|bin\/.*|test\/.*|packages\/[^/]+\/test\/.*)$/
+
+/**
+ * Files nobody uses: no import leads to them, and no script, package.json or test names them as the place to start. For a
+ * file of the service an import by a test does not count.
+ */
+export function findDeadFiles(files: readonly SourceFile[]): Finding[] {
+  const used = new Set<string>()
+  for (const one of files.flatMap(listImports)) {
+    if (one.isRelative && !(one.to.startsWith('src/') && isTest(one.from))) used.add(one.to)
+  }
+  const starts = files.filter(({ path }) => STARTING_POINTS.test(path))
+  const isStarted = (path: string) =>
+    starts.some(
+      (start) =>
+        start.path !== path &&
+        (start.text.includes(path) ||
+          new RegExp(`['"/]${posix.basename(path).replaceAll('.', '\\.')}['"]`).test(start.text) ||
+          isNamedEntry(start, path)),
+    )
+  return files
+    .filter(({ path }) => /^(?:src|test|tools|bench|packages\/[^/]+\/(?:src|test))\/.*\.(?:ts|tsx|mjs)$/.test(path))
+    .filter(({ path }) => !path.endsWith('.test.ts') && !used.has(path) && !isStarted(path))
+    .map(({ path }) => ({ key: path, message: 'nobody imports or starts this file; remove it' }))
+}
+
+/** Whether the package.json of a package names the file, relative to itself, as an entry; built entries name it by `dist/`. */
+function isNamedEntry(start: SourceFile, path: string): boolean {
+  const root = posix.dirname(start.path)
+  if (root === '.' || !path.startsWith(`${root}/src/`)) return false
+  const name = path.slice(`${root}/src/`.length).replace(/\.ts$/, '')
+  return start.text.includes(`/${name}.`)
+}

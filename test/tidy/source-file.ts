@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+
+/** The checkout. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+/** One file as the rules see it. */
+export interface SourceFile {
+  /** From the root of the repository, with slashes. */
+  path: string
+  text: string
+  /** `text` with comments and the contents of strings blanked, every position kept. Only of programs; else `text`. */
+  code: string
+}
+
+/** A broken rule. `key` is what an exception names: the path, or `from -> to` of an import. */
+export interface Finding {
+  key: string
+  message: string
+}
+
+/** An import of one file by another. */
+export interface Import {
+  from: string
+  /** The imported file for a relative import, else the package's name as written. */
+  to: string
+  isRelative: boolean
+  isTypeOnly: boolean
+}
+
+const TEXT_FILE =
+  /\.(?:ts|tsx|mjs|js|json|jsonc|md|sql|yml|yaml|css|html|py|go|rb|php|java|cs|rs|toml|sh|txt)$|(?:^|\/)[^./]+$|(?:^|\/)\.[^/]+$/
+const PROGRAM = /\.(?:ts|tsx|mjs|js)$/
+
+/** Everything git tracks, and what it would track: untracked files that are not ignored. Text files only. */
+export function readRepository(): SourceFile[] {
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  return [...new Set(list.split('\0'))]
+    .filter((path) => path !== '' && TEXT_FILE.test(path) && existsSync(join(ROOT, path)))
+    .map((path) => buildSourceFile(path, readFileSync(join(ROOT, path), 'utf8')))
+}
+
+/** Builds a file for the rules; samples of self-tests come through here too. */
+export function buildSourceFile(path: string, text: string): SourceFile {
+  return { path, text, code: PROGRAM.test(path) ? maskText(text) : text }
+}
+
+/** Whether the file is a test or serves tests only. */
+export function isTest(path: string): boolean {
+  return path.endsWith('.test.ts') || path.startsWith('test/') || /^packages\/[^/]+\/test\//.test(path)
+}
+
+/** The 1-based line of a position. */
+export function lineAt(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length
+}
+
+/** Blanks comments and the contents of strings, template literals and regular expressions, keeping every position and line. */
+export function maskText(text: string): string {
+  const out = [...text]
+  const blank = (from: number, to: number) => {
+    for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' '
+  }
+  // One entry for each `${` that is open: how many braces are open inside it.
+  const templates: number[] = []
+  let at = 0
+  let lastCode = ''
+  const skipTemplate = (from: number) => {
+    const end = findTemplateEnd(text, from)
+    blank(from, end)
+    if (text[end] === '$') templates.push(0)
+    return text[end] === '$' ? end + 2 : end + 1
+  }
+  while (at < text.length) {
+    const char = text[at]!
+    const two = text.slice(at, at + 2)
+    if (two === '//' || two === '/*') {
+      const end = two === '//' ? indexOrEnd(text, '\n', at) : indexOrEnd(text, '*/', at + 2) + 2
+      blank(at, end)
+      at = end
+      continue
+    }
+    if (char === "'" || char === '"' || (char === '/' && isRegexAfter(lastCode))) {
+      const end = findQuoteEnd(text, at)
+      blank(at + 1, end)
+      at = end + 1
+      lastCode = "'"
+      continue
+    }
+    if (char === '`') at = skipTemplate(at + 1)
+    else if (char === '}' && templates.at(-1) === 0) {
+      templates.pop()
+      at = skipTemplate(at + 1)
+    } else {
+      if (templates.length > 0 && char === '{') templates[templates.length - 1]! += 1
+      if (templates.length > 0 && char === '}') templates[templates.length - 1]! -= 1
+      at += 1
+    }
+    if (char.trim() !== '') lastCode = /\w/.test(char) ? lastCode.slice(-9) + char : char
+    else if (/\w$/.test(lastCode) && !/^(?:return|case|typeof|in|of)$/.test(lastCode)) lastCode = 'x'
+  }
+  return out.join('')
+}
+
+function indexOrEnd(text: string, wanted: string, from: number): number {
+  const index = text.indexOf(wanted, from)
+  return index === -1 ? text.length : index
+}
+
+/** A slash begins a regular expression where no value can have ended. */
+function isRegexAfter(lastCode: string): boolean {
+  return lastCode === '' || /^[(,=:[!&|?{};+*<>~^-]$/.test(lastCode) || /^(?:return|case|typeof|in|of)$/.test(lastCode)
+}
+
+/** Where the string or regular expression that begins at `from` ends: its closing sign, or the end of the line. */
+function findQuoteEnd(text: string, from: number): number {
+  const quote = text[from]
+  let inClass = false
+  for (let at = from + 1; at < text.length; at++) {
+    const char = text[at]
+    if (char === '\\') at += 1
+    else if (char === '\n') return at
+    else if (quote === '/' && char === '[') inClass = true
+    else if (quote === '/' && char === ']') inClass = false
+    else if (char === quote && !inClass) return at
+  }
+  return text.length
+}
+
+/** Where the template text that begins at `from` ends: at its backtick, or at the `$` of a `${`. */
+function findTemplateEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '\\') at += 1
+    else if (text[at] === '`' || (text[at] === '$' && text[at + 1] === '{')) return at
+  }
+  return text.length
+}
+
+const IMPORT = /\b(?:import|export)\b([^'"`;]*?)\bfrom\s*['"]([^'"]+)['"]|\bimport\s*\(?\s*['"]([^'"]+)['"]/g
+
+/** The imports and re-exports of a file, static and dynamic. */
+export function listImports(file: SourceFile): Import[] {
+  if (!PROGRAM.test(file.path)) return []
+  const imports: Import[] = []
+  for (const match of file.text.matchAll(IMPORT)) {
+    if (!/^(?:import|export)/.test(file.code.slice(match.index, match.index + 6))) continue
+    const [, clause = '', named, bare] = match
+    const specifier = named ?? bare ?? ''
+    const isRelative = specifier.startsWith('.')
+    const to = isRelative ? posix.join(posix.dirname(file.path), specifier) : specifier
+    imports.push({ from: file.path, to, isRelative, isTypeOnly: isTypeOnlyClause(clause) })
+  }
+  return imports
+}
+
+function isTypeOnlyClause(clause: string): boolean {
+  if (/^\s*type\b/.test(clause)) return true
+  const names = /^\s*\{([^}]*)\}\s*$/.exec(clause)?.[1]
+  const parts = names?.split(',').filter((part) => part.trim() !== '') ?? []
+  return parts.length > 0 && parts.every((part) => /^\s*type\s/.test(part))
+}

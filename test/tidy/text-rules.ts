@@ -1,0 +1,115 @@
+import { type Finding, isTest, lineAt, type SourceFile } from './source-file.ts'
+
+/** A pattern that must not stand in some files. */
+export interface BannedText {
+  name: string
+  pattern: RegExp
+  /** Which files it holds for. */
+  holdsFor: (path: string) => boolean
+  /** `code` looks past comments and strings; `text` at everything. */
+  looksAt: 'code' | 'text'
+  /** What to do instead. */
+  message: string
+}
+
+/** The one place of each thing that the rest takes as an argument. */
+const SOURCES = ['src/config.ts', 'src/clock.ts', 'src/random.ts']
+
+const isService = (path: string) =>
+  path.startsWith('src/') && path.endsWith('.ts') && !isTest(path) && !SOURCES.includes(path)
+const isPackageSource = (path: string) => /^packages\/[^/]+\/src\//.test(path)
+const isTestFile = (path: string) => path.endsWith('.test.ts')
+const isOurs = (path: string) => !/^(?:LICENSE|package-lock\.json|test\/tidy)/.test(path)
+
+/** Everything the repository bans by the text of a file. */
+export const BANNED_TEXTS: readonly BannedText[] = [
+  {
+    name: 'the environment is read in one place',
+    pattern: /\bprocess\.env\b/,
+    holdsFor: (path) => isService(path) || isPackageSource(path),
+    looksAt: 'code',
+    message: 'process.env is read in src/config.ts only; take the value as an argument',
+  },
+  {
+    name: 'time comes in as an argument',
+    pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bsetTimeout\(|\bsetInterval\(|from '(?:node:)?timers/,
+    holdsFor: isService,
+    looksAt: 'code',
+    message: 'take a Clock (src/clock.ts)',
+  },
+  {
+    name: 'randomness comes in as an argument',
+    pattern: /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b|\bgetRandomValues\b/,
+    holdsFor: isService,
+    looksAt: 'code',
+    message: 'take a Random (src/random.ts)',
+  },
+  {
+    name: 'the service logs through its logger',
+    pattern: /\bconsole\./,
+    holdsFor: (path) => isService(path) || isPackageSource(path),
+    looksAt: 'code',
+    message: 'take the Logger; commands print with print()',
+  },
+  {
+    name: 'SQL stands in stores',
+    pattern: /\bsql`|\bsql<|\bsql\.raw\(|\.(?:selectFrom|insertInto|updateTable|deleteFrom)\(|\.query\(/,
+    holdsFor: (path) => isService(path) && !path.endsWith('.store.ts') && !path.startsWith('src/postgres/'),
+    looksAt: 'code',
+    message: 'put the statement into the <feature>.store.ts of its table',
+  },
+  {
+    name: 'no test is switched off or narrowed',
+    pattern: /\b(?:test|it|describe|suite)(?:\.\w+)*\.(?:skip|only|todo|skipIf|runIf|fails)\b/,
+    holdsFor: isTestFile,
+    looksAt: 'code',
+    message: 'every test runs, everywhere; delete it or make it pass',
+  },
+  {
+    name: 'no test asserts nothing',
+    pattern: /\bexpect\((?:true|false|1|0)\)/,
+    holdsFor: isTestFile,
+    looksAt: 'code',
+    message: 'assert what the guarantee is about',
+  },
+  {
+    name: 'no test sleeps',
+    pattern: /\bsetTimeout\(\s*(?:resolve|done|r)\b|\bsystemClock\.sleep\(|from '(?:node:)?timers/,
+    holdsFor: isTestFile,
+    looksAt: 'code',
+    message: 'advance the manual clock, or wait for the event itself with a limit',
+  },
+  {
+    name: 'nothing is left for later',
+    pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/,
+    holdsFor: isOurs,
+    looksAt: 'text',
+    message: 'do it, or write it down as an issue',
+  },
+  {
+    name: "no path of somebody's machine",
+    pattern: /(?<![\w.~-])\/(?:work|home|Users|mnt|workspace|tmp)\/[\w.-]+/,
+    holdsFor: isOurs,
+    looksAt: 'text',
+    message: 'the repository works wherever it lies; build paths from import.meta.dirname or os.tmpdir()',
+  },
+  {
+    name: 'no registry host',
+    pattern: /\bregistry\.(?:npmjs|yarnpkg)\.\w+|\bnpm\.pkg\.github\.com|\bartifactory\b|\bregistry=https?:/i,
+    holdsFor: (path) => !path.startsWith('test/tidy'),
+    looksAt: 'text',
+    message: 'the registry is a matter of whoever installs',
+  },
+]
+
+/** The places where a banned text stands, one finding a file. */
+export function findBannedText(rule: BannedText, files: readonly SourceFile[]): Finding[] {
+  return files.flatMap((file) => {
+    if (!rule.holdsFor(file.path)) return []
+    const match = rule.pattern.exec(rule.looksAt === 'code' ? file.code : file.text)
+    // A module's name is a string, so it is looked for in the text; the rest must be code.
+    const inText = match ?? (rule.pattern.source.includes("from '") ? /from '(?:node:)?timers/.exec(file.text) : null)
+    if (!inText) return []
+    return [{ key: file.path, message: `line ${lineAt(file.text, inText.index)}: ${rule.message}` }]
+  })
+}
