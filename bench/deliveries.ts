@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import pino from 'pino'
 import { Pool } from 'undici'
 import { buildApp } from '../src/app.ts'
+import { findEventTypesByName } from '../src/catalogue/catalogue.store.ts'
 import { systemClock } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
 import { buildDeliveryHeaders, buildEnvelope } from '../src/delivery/envelope.ts'
@@ -14,9 +15,8 @@ import { buildIdMaker } from '../src/id.ts'
 import { inTransaction } from '../src/postgres/database.ts'
 import { openGround, prepareDatabase } from '../src/prepare.ts'
 import { systemRandom } from '../src/random.ts'
-import { createWebhook } from '../src/webhook/webhook.ts'
 import { replaceEventSet } from '../src/webhook/subscription.ts'
-import { findEventTypesByName } from '../src/catalogue/catalogue.store.ts'
+import { createWebhook } from '../src/webhook/webhook.ts'
 
 /**
  * Deliveries a second through the whole path (an event row recorded durably, routed, claimed, signed, posted, and its
@@ -33,7 +33,9 @@ const EVENTS_A_TRANSACTION = 50
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 function startSink(): Promise<{ url: string; stop: () => void }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sink.ts')], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'sink.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   return new Promise((resolve) => {
     createInterface({ input: child.stdout }).once('line', (port) =>
       resolve({ url: `http://127.0.0.1:${port}/`, stop: () => child.kill() }),
@@ -176,7 +178,9 @@ for (let round = 1; round <= ROUNDS; round += 1) {
   )
 }
 ratios.sort((a, b) => a - b)
-console.log(`median ratio ${ratios[Math.floor(ratios.length / 2)]?.toFixed(3)} (${COUNT} deliveries a round, ${ROUNDS} rounds)`)
+console.log(
+  `median ratio ${ratios[Math.floor(ratios.length / 2)]?.toFixed(3)} (${COUNT} deliveries a round, ${ROUNDS} rounds)`,
+)
 await app.stop()
 await ground.close()
 sink.stop()

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { buildAuthenticate } from './access/authenticate.ts'
-import { checkAccountExists } from './account/account.ts'
+import { checkAccountExists, findExistingAccounts } from './account/account.ts'
 import { buildCatalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
 import type { Clock } from './clock.ts'
 import type { Config, ServiceSecrets } from './config.ts'
@@ -11,8 +11,8 @@ import { buildDispatcher, type Dispatcher } from './delivery/dispatcher.ts'
 import type { Lookup } from './delivery/dns.ts'
 import { buildPoster, type Poster } from './delivery/post.ts'
 import { buildRouterLoop, type RouterLoop } from './delivery/router-loop.ts'
-import { SINK_PATH } from './delivery/sink.ts'
 import { sinkRoutes } from './delivery/sink.routes.ts'
+import { SINK_PATH } from './delivery/sink.ts'
 import { mountRoutes } from './http/mount.ts'
 import { buildRateLimiter } from './http/rate-limit.ts'
 import { buildServer } from './http/server.ts'
@@ -20,13 +20,13 @@ import type { Shell } from './http/shell.ts'
 import { buildIdMaker, type IdMaker, type WebhookId } from './id.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildMetrics, type Metrics } from './metrics/metrics.ts'
-import { mountServiceRoutes } from './service-routes.ts'
 import type { Database, DatabasePool } from './postgres/database.ts'
 import { buildWake } from './postgres/wake.ts'
 import type { Random } from './random.ts'
 import { buildRecorders } from './record-success.ts'
 import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
 import { buildSecretBox, type SecretBox } from './secret-box.ts'
+import { mountServiceRoutes } from './service-routes.ts'
 import { VERSION } from './version.ts'
 import type { CallbackRules } from './webhook/callback-url.ts'
 
@@ -105,12 +105,19 @@ export async function buildApp(options: AppOptions): Promise<App> {
   if (config.roles.includes('api')) {
     server.addHook('onResponse', async (request, reply) => {
       const route = request.routeOptions.config.route?.path
-      if (route) metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
+      if (route)
+        metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
     })
     mountRoutes(server, shell, ROUTE_TREE as never, deps)
     if (isSinkMounted(config)) {
       const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
-      mountRoutes(server, shell, sinkRoutes, { db: database.db, logger, secretBox, sinkSecret: config.webhookSinkSecret, sinkUrl })
+      mountRoutes(server, shell, sinkRoutes, {
+        db: database.db,
+        logger,
+        secretBox,
+        sinkSecret: config.webhookSinkSecret,
+        sinkUrl,
+      })
     }
   }
   await server.ready()
@@ -223,18 +230,14 @@ function buildRouteDeps(parts: {
     keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
     listPermissions: () => permissions,
     checkAccountExists,
+    findExistingAccounts,
     cancelWaitingDispatches: async (db: Database, webhook: WebhookId, now: Date) => {
       await cancelWaitingDispatches(db, { webhook, workerId, now })
     },
   }
 }
 
-function buildShell(parts: {
-  options: AppOptions
-  ids: IdMaker
-  baseUrl: () => string
-  announce: () => void
-}): Shell {
+function buildShell(parts: { options: AppOptions; ids: IdMaker; baseUrl: () => string; announce: () => void }): Shell {
   const { options, ids, baseUrl, announce } = parts
   const { config, secrets, clock } = options
   const { db } = options.database

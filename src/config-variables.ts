@@ -122,11 +122,7 @@ export const VARIABLES = {
   ),
   DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Connections that one process opens at most.'),
   SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'Where the embedded database and generated secrets live.'),
-  SIGNALBOX_ROLES: variable(
-    roles,
-    ROLES.join(','),
-    'What this process does. Several processes share one database.',
-  ),
+  SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'What this process does. Several processes share one database.'),
   SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator.'),
   SIGNALBOX_ADMIN_PASSWORD: secretVariable(
     password,

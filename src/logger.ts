@@ -23,6 +23,9 @@ export function buildLogger(options: { level: Config['logLevel']; isTerminal: bo
   if (!options.isTerminal) return pino(base, pino.destination({ dest: 2, sync: true }))
   return pino({
     ...base,
-    transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' } },
+    transport: {
+      target: 'pino-pretty',
+      options: { destination: 2, ignore: 'service,pid,hostname', translateTime: 'HH:MM:ss.l' },
+    },
   })
 }

@@ -67,7 +67,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     return {
       dispatches: await inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
       events: await inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
-      cancelled: await cancelOrphanedDispatches(db, { workerId, now: new Date(now) }),
+      cancelled: await inBatches(() => cancelOrphanedDispatches(db, { workerId, now: new Date(now), limit: BATCH_SIZE })),
       idempotencyKeys: await inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: await deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: await inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),

@@ -22,16 +22,20 @@ export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPa
 }
 
 /** Turns the success of a route into the events it causes: one for each changed resource (D70a). */
-export function draftEvents(findReadPath: ReadPathFinder, { route, outcome }: Success): EventDraft[] {
+export function draftEvents(
+  findReadPath: ReadPathFinder,
+  route: RouteDeclaration,
+  changed: readonly Changed[] = [],
+): EventDraft[] {
   if (route.event === 'none' || route.event === 'operation') return []
-  return (outcome.changed ?? []).map((changed) => ({
+  return changed.map((one) => ({
     event: eventNameOf(route),
     accountScope: route.accountScope,
-    account: changed.account,
+    account: one.account,
     resource: route.resource,
     action: route.action,
-    resourceId: changed.id,
-    url: findReadPath(route, changed),
+    resourceId: one.id,
+    url: findReadPath(route, one),
   }))
 }
 
@@ -56,12 +60,15 @@ function draftAudit({ route, outcome, request }: Success): AuditEntry[] {
 export function buildRecorders(
   deps: EventDeps,
   routes: readonly RouteDeclaration[],
-): Pick<Shell, 'recordChange' | 'recordRead'> {
+): Pick<Shell, 'recordChange' | 'recordEvents' | 'recordRead'> {
   const findReadPath = buildReadPathFinder(routes)
   return {
+    recordEvents: async ({ route, changed, db, now }) => {
+      await recordEvents(deps, db, draftEvents(findReadPath, route, changed), now)
+    },
     recordChange: async (success) => {
       const { db, now } = success.request
-      await recordEvents(deps, db, draftEvents(findReadPath, success), now)
+      await recordEvents(deps, db, draftEvents(findReadPath, success.route, success.outcome.changed), now)
       await recordAudit(db, { ids: deps.ids, now }, ...draftAudit(success))
     },
     recordRead: async (success) => {
@@ -69,7 +76,7 @@ export function buildRecorders(
       // A list reads no single resource, and yet it is one operation: one event without an id.
       const { outcome } = success
       const changed = outcome.changed ?? [{ id: null, account: null }]
-      const drafts = draftEvents(findReadPath, { ...success, outcome: { ...outcome, changed } })
+      const drafts = draftEvents(findReadPath, success.route, changed)
       await recordSubscribedEvents(deps, db, drafts, now)
     },
   }

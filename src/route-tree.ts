@@ -7,6 +7,8 @@ import { catalogueRoutes } from './catalogue/catalogue.routes.ts'
 import { contractRoutes } from './contract/contract.routes.ts'
 import { dashboardRoutes } from './dashboard/dashboard.routes.ts'
 import { dispatchRoutes } from './delivery/dispatch.routes.ts'
+import { routingExplanationRoutes } from './delivery/routing-explanation.routes.ts'
+import { eventRoutes } from './event/event.routes.ts'
 import { healthRoutes } from './health/health.routes.ts'
 import { permissionOf, type RouteDeclaration } from './http/route.ts'
 import { sessionRoutes } from './session/session.routes.ts'
@@ -33,6 +35,8 @@ export const ROUTE_TREE = [
   ...webhookRoutes,
   ...subscriptionRoutes,
   ...catalogueRoutes,
+  ...eventRoutes,
+  ...routingExplanationRoutes,
   ...dispatchRoutes,
   ...dashboardRoutes,
   ...healthRoutes,
@@ -50,7 +54,10 @@ export type RouteDeps = (typeof ROUTE_TREE)[number] extends infer Each
 /** Every permission that some route needs, with what it allows, by name (D9). */
 export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
   const needed = routes.filter((route) => route.access === undefined || route.access === 'permission')
-  return needed
-    .map((route) => ({ name: permissionOf(route), description: route.summary }))
+  // Two routes may share a permission; the one that it is named after describes it.
+  const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
+  const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))
+  return [...descriptions]
+    .map(([name, description]) => ({ name, description }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }

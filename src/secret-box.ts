@@ -57,7 +57,9 @@ function openBox(keys: BoxKey[], box: string, context: string): string {
   const key = keys.find((one) => one.id === keyId)
   if (version !== 'v1' || !iv || !sealed) throw new SecretBoxError('A stored secret is not in a known form.')
   if (!key)
-    throw new SecretBoxError(`A stored secret was encrypted under a key that SECRET_KEY no longer lists (key id ${keyId}). Add it again.`)
+    throw new SecretBoxError(
+      `A stored secret was encrypted under a key that SECRET_KEY no longer lists (key id ${keyId}). Add it again.`,
+    )
   const bytes = Buffer.from(sealed, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key.key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
   decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))

@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import { type App, buildApp } from './app.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { runDemo } from './demo/demo.ts'
 import { buildSystemLookup } from './delivery/dns.ts'
+import { runDemo } from './demo/demo.ts'
 import { FatalError } from './fatal.ts'
 import { buildIdMaker } from './id.ts'
 import { inTransaction } from './postgres/database.ts'
@@ -77,7 +77,10 @@ function buildCrash(wanted: NonNullable<Config['crashPoint']>) {
 async function watchPostgres(ground: Ground): Promise<StopRequest> {
   if (!ground.postgres) return new Promise(() => {})
   await ground.postgres.exited
-  return { reason: 'the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR', isFailure: true }
+  return {
+    reason: 'the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR',
+    isFailure: true,
+  }
 }
 
 async function stopInOrder(parts: {
@@ -124,7 +127,8 @@ async function demonstrate(parts: { app: App; ground: Ground; options: ServeOpti
   const { app, ground, options } = parts
   const { config, print } = options
   const user = await findUserByEmail(ground.database.db, config.adminEmail)
-  if (!user) throw new FatalError(`There is no user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
+  if (!user)
+    throw new FatalError(`There is no user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
   const deps = {
     ids: app.ids,
     random: systemRandom,
@@ -139,7 +143,10 @@ async function demonstrate(parts: { app: App; ground: Ground; options: ServeOpti
       now,
     }),
   )
-  if (!session) throw new FatalError(`The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`)
+  if (!session)
+    throw new FatalError(
+      `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
+    )
   await runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir: config.dataDir, clock: systemClock, print })
 }
 
@@ -151,11 +158,16 @@ function printStart(parts: {
   seconds: number
 }): void {
   const { app, admin, config, print, seconds } = parts
-  print(`Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
+  print(
+    `Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`,
+  )
   if (config.appEnv !== 'development') return
   if (admin?.password) print(`Sign in as ${admin.email} with the password ${admin.password} (shown this once).`)
   else if (admin) print(`Sign in as ${admin.email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
-  else print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
-  print(`  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`)
+  else
+    print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
+  print(
+    `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
+  )
   print('Stop with Ctrl-C.')
 }

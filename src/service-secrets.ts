@@ -50,6 +50,8 @@ async function writeKept(directory: string, path: string, secrets: Partial<Servi
     await rename(`${path}.new`, path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new ConfigError(`SIGNALBOX_DATA_DIR cannot be written (${code}): ${directory}. Make it writable, or name another one.`)
+    throw new ConfigError(
+      `SIGNALBOX_DATA_DIR cannot be written (${code}): ${directory}. Make it writable, or name another one.`,
+    )
   }
 }

@@ -16,10 +16,10 @@ ${entries.join('\n')}`
 
 /** `docs/configuration.md`: the same as a table. */
 export function renderConfigurationDocs(variables: Variables): string {
-  const escape = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
+  const escapeCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
   const rows = Object.entries(variables).map(
     ([name, { meaning, fallback, secret }]) =>
-      `| \`${name}\` | ${escape(fallback)} | ${escape(meaning)}${secret ? ' Secret.' : ''} |`,
+      `| \`${name}\` | ${escapeCell(fallback)} | ${escapeCell(meaning)}${secret ? ' Secret.' : ''} |`,
   )
   return `# Configuration
 

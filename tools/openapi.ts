@@ -2,8 +2,8 @@ import pino from 'pino'
 import { buildApp } from '../src/app.ts'
 import { systemClock } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
-import { openDatabase } from '../src/postgres/database.ts'
 import { buildOpenApiDocument } from '../src/http/openapi.ts'
+import { openDatabase } from '../src/postgres/database.ts'
 import { systemRandom } from '../src/random.ts'
 
 /** The OpenAPI document of the whole v3 tree, as it is committed. Without the sink, which production never has. */

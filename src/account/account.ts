@@ -2,7 +2,7 @@ import { type Caller, canReachAccount, findReach } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type AccountRecord, findAccount, insertAccount, updateAccount } from './account.store.ts'
+import { type AccountRecord, findAccount, insertAccount, selectAccounts, updateAccount } from './account.store.ts'
 import {
   deleteAccountMember,
   insertAccountMember,
@@ -36,6 +36,15 @@ export async function checkAccountExists(db: Database, id: string): Promise<Acco
   const account = await findAccount(db, id)
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   return account.id
+}
+
+/** Which of these ids are those of existing accounts; one question for any number of them. */
+export async function findExistingAccounts(db: Database, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await selectAccounts(db, ids as readonly AccountId[])
+    .select('document_id')
+    .execute()
+  return new Set(rows.map((row) => row.document_id))
 }
 
 /** Creates an account without members. */

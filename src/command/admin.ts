@@ -6,7 +6,7 @@ import { FatalError } from '../fatal.ts'
 import { buildIdMaker } from '../id.ts'
 import type { Ground } from '../prepare.ts'
 import { systemRandom } from '../random.ts'
-import { createAdministrator, createAdministrator as resetPassword } from '../user/administrator.ts'
+import { createAdministrator, resetPassword } from '../user/administrator.ts'
 import { print, withGround } from './ground.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (D13). */

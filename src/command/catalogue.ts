@@ -25,7 +25,8 @@ export function addCatalogueCommands(program: Command): void {
     .action(async () => {
       const drift = await findCatalogueDrift(buildCatalogue(ROUTE_TREE))
       for (const line of drift) print(line)
-      if (drift.length > 0) throw new FatalError('The committed catalogue differs from the route tree. Run: signalbox catalogue generate')
+      if (drift.length > 0)
+        throw new FatalError('The committed catalogue differs from the route tree. Run: signalbox catalogue generate')
       print('The committed catalogue fits the route tree.')
     })
   catalogue
@@ -39,7 +40,9 @@ export function addCatalogueCommands(program: Command): void {
     .action(({ env }: { env: string }) =>
       withGround({ prepare: true }, async ({ database, config }) => {
         if (config.appEnv !== env)
-          throw new FatalError(`APP_ENV is ${config.appEnv}, not ${env}. Set APP_ENV and DATABASE_URL of ${env} and run it again.`)
+          throw new FatalError(
+            `APP_ENV is ${config.appEnv}, not ${env}. Set APP_ENV and DATABASE_URL of ${env} and run it again.`,
+          )
         const deps = { ids: buildIdMaker(systemClock, systemRandom), catalogue: buildCatalogue(ROUTE_TREE) }
         const now = new Date(systemClock.now())
         const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, now))

@@ -1,6 +1,8 @@
 import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
+import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
 import {
   type ContractDeps,
   changeContract,
@@ -9,8 +11,6 @@ import {
   listReachableAccounts,
   loadContract,
 } from './contract.ts'
-import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
-import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
 
 const CONTRACT_FIELDS = {
   document_id: { type: 'uuid' },

@@ -3,11 +3,7 @@ import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { ContractRecord } from './contract.store.ts'
 
 /** Where a contract stands. */
-export const ContractStatusSchema = Type.Union([
-  Type.Literal('draft'),
-  Type.Literal('active'),
-  Type.Literal('ended'),
-])
+export const ContractStatusSchema = Type.Union([Type.Literal('draft'), Type.Literal('active'), Type.Literal('ended')])
 
 /** A contract as the API shows it. */
 export const ContractRow = Type.Object({

@@ -2,7 +2,13 @@ import { type Caller, canReachAccount, findReach } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type ContractRecord, type ContractStatus, findContract, insertContract, updateContract } from './contract.store.ts'
+import {
+  type ContractRecord,
+  type ContractStatus,
+  findContract,
+  insertContract,
+  updateContract,
+} from './contract.store.ts'
 
 /** What the operations on contracts use. */
 export interface ContractDeps {

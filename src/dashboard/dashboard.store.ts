@@ -43,10 +43,7 @@ export async function listRecentFailures(db: Database, now: Date, limit: number)
 }
 
 /** Deliveries by the hour they were made in, over the last 24 h, oldest hour first, empty hours included. */
-export async function countByHour(
-  db: Database,
-  now: Date,
-): Promise<{ hour: Date; success: number; failed: number }[]> {
+export async function countByHour(db: Database, now: Date): Promise<{ hour: Date; success: number; failed: number }[]> {
   const { rows } = await sql<{ hour: Date; success: number; failed: number }>`
     select h.hour, coalesce(d.success, 0) as success, coalesce(d.failed, 0) as failed
     from generate_series(

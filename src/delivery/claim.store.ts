@@ -68,7 +68,8 @@ export interface ClaimRequest {
  *
  * The attempt is counted here, before the POST: whatever dies afterwards, no dispatch is ever posted more than five times
  * by the schedule. `waiting` finds the webhooks that have open rows by jumping along the index, so its cost follows their
- * number and not the length of their backlogs.
+ * number and not the length of their backlogs. `held` passes over rows that another transaction is changing (a webhook with
+ * a long backlog is being deleted, a row is being replayed): all claims would wait for it, and it might wait for them.
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const { workerId, now, leaseUntil, fastPlaces, slowPlaces, slowWebhooks, perWebhook } = request
@@ -112,12 +113,17 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
     chosen as (
       select document_id from placed
       where place <= case when is_slow then ${slowPlaces}::int else ${fastPlaces}::int end
+    ),
+    held as (
+      select d.document_id from webhook_dispatch d
+      where d.document_id in (select document_id from chosen)
+      for update skip locked
     )
     update webhook_dispatch d
     set lease_owner = ${workerId}, lease_until = ${leaseUntil}, fence = d.fence + 1, attempts = d.attempts + 1,
       last_attempt_at = ${now}, updated_at = ${now}
-    from chosen c, webhook w, event_occurrence e
-    where d.document_id = c.document_id and w.document_id = d.webhook and e.document_id = d.event_id
+    from held h, webhook w, event_occurrence e
+    where d.document_id = h.document_id and w.document_id = d.webhook and e.document_id = d.event_id
       and d.status in ('pending', 'retrying') and d.lease_until is null
     returning d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test, d.created_at, d.webhook,
       w.url as webhook_url, w.secret_encrypted, d.event_id, d.event, e.created_at as event_created_at, e.account,
@@ -156,7 +162,8 @@ export async function releaseClaims(
   if (claims.length === 0) return
   await sql`
     update webhook_dispatch d
-    set lease_owner = null, lease_until = null, attempts = d.attempts - 1, updated_at = ${now}
+    set lease_owner = null, lease_until = null, attempts = d.attempts - 1, updated_at = ${now},
+      last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
     from unnest(${claims.map((one) => one.id)}::uuid[], ${claims.map((one) => one.fence)}::int[]) as x (id, fence)
     where d.document_id = x.id and d.fence = x.fence and d.lease_until is not null`.execute(db)
 }
@@ -174,7 +181,10 @@ export interface LostClaim {
   startedAt: Date
 }
 
-/** Finds up to `limit` claims whose lease ran out, and locks them until the transaction ends. */
+/**
+ * Finds up to `limit` claims whose lease ran out. They are not locked: whoever records first ends the claim, and what the
+ * others record of it is void. A lock here, before those of the webhooks, would make a purge and a recovery wait for each other.
+ */
 export async function findLostClaims(db: Database, now: Date, limit: number): Promise<LostClaim[]> {
   const rows = await db
     .selectFrom('webhook_dispatch')
@@ -182,8 +192,6 @@ export async function findLostClaims(db: Database, now: Date, limit: number): Pr
     .where('lease_until', '<=', now)
     .orderBy('lease_until')
     .limit(limit)
-    .forUpdate()
-    .skipLocked()
     .execute()
   return rows.map((row) => ({
     id: row.document_id as DispatchId,
@@ -208,14 +216,22 @@ export async function findNextDueAt(db: Database): Promise<Date | null> {
         select d.webhook from webhook_dispatch d
         where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1)
       from waiting where waiting.webhook is not null
+    ),
+    due (due_at) as (
+      select d.next_attempt_at
+      from waiting
+      join webhook w on w.document_id = waiting.webhook and w.deleted_at is null and w.is_actived
+      cross join lateral (
+        select d.next_attempt_at from webhook_dispatch d
+        where d.webhook = w.document_id and d.status in ('pending', 'retrying') and d.lease_until is null
+        order by d.next_attempt_at limit 1
+      ) d
+      union all
+      select d.next_attempt_at
+      from webhook_dispatch d
+      join webhook w on w.document_id = d.webhook and w.deleted_at is null and not w.is_actived
+      where d.is_test and d.status in ('pending', 'retrying') and d.lease_until is null
     )
-    select min(due.next_attempt_at) as due_at
-    from waiting
-    join webhook w on w.document_id = waiting.webhook and w.deleted_at is null and w.is_actived
-    cross join lateral (
-      select d.next_attempt_at from webhook_dispatch d
-      where d.webhook = w.document_id and d.status in ('pending', 'retrying') and d.lease_until is null
-      order by d.next_attempt_at limit 1
-    ) due`.execute(db)
+    select min(due_at) as due_at from due`.execute(db)
   return rows[0]?.due_at ?? null
 }

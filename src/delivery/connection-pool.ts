@@ -1,7 +1,7 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
 
 /** Most idle connections kept to one target, and in all. Those in use are as many as POSTs run: their bound is the caller's. */
-const MAX_IDLE_PER_TARGET = 64
+const MAX_IDLE_PER_TARGET = 256
 const MAX_IDLE_TOTAL = 1_024
 
 /** A connection with its place in the pool. */

@@ -3,7 +3,8 @@ import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { DispatchRecord } from './dispatch.store.ts'
 import type { AttemptRecord } from './record.store.ts'
 
-const StatusSchema = Type.Union(
+/** The states of a ledger row (D64). */
+export const StatusSchema = Type.Union(
   [
     Type.Literal('pending'),
     Type.Literal('retrying'),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { addToTotals } from './total.store.ts'
 
@@ -116,6 +116,12 @@ export async function findDispatch(
   return row && toDispatchRecord(row)
 }
 
+/**
+ * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
+ * of a longer backlog may follow in the sweeps (`cancelOrphanedDispatches`), and a deletion is quick whatever waits.
+ */
+export const CANCELLED_AT_ONCE = 10_000
+
 /** Ends what waits for a webhook that was deleted (D65). What is being posted right now ends by its own result. */
 export async function cancelWaitingDispatches(
   db: Database,
@@ -124,25 +130,34 @@ export async function cancelWaitingDispatches(
   const { webhook, workerId, now } = input
   const result = await sql`
     update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${now}, updated_at = ${now}
-    where webhook = ${webhook} and status in ('pending', 'retrying') and lease_until is null`.execute(db)
+    where document_id in (
+      select document_id from webhook_dispatch
+      where webhook = ${webhook} and status in ('pending', 'retrying') and lease_until is null
+      limit ${CANCELLED_AT_ONCE} for update)`.execute(db)
   const cancelled = Number(result.numAffectedRows ?? 0)
   await addToTotals(db, workerId, { cancelled })
   return cancelled
 }
 
 /**
- * Ends rows that were written for a webhook while it was being deleted: the router had read it before, and wrote after.
- * Returns how many there were.
+ * Ends up to `limit` rows that wait for a deleted webhook: given back by a process that stopped, or left by a deletion
+ * with a long backlog. Returns how many there were.
  */
-export async function cancelOrphanedDispatches(db: Database, input: { workerId: string; now: Date }): Promise<number> {
-  const result = await sql`
-    update webhook_dispatch d set status = 'cancelled', next_attempt_at = null, ended_at = ${input.now}, updated_at = ${input.now}
-    from webhook w
-    where w.document_id = d.webhook and w.deleted_at is not null
-      and d.status in ('pending', 'retrying') and d.lease_until is null`.execute(db)
-  const cancelled = Number(result.numAffectedRows ?? 0)
-  await addToTotals(db, input.workerId, { cancelled })
-  return cancelled
+export async function cancelOrphanedDispatches(
+  db: Database,
+  input: { workerId: string; now: Date; limit: number },
+): Promise<number> {
+  return inTransaction(db, async (tx) => {
+    const result = await sql`
+      update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${input.now}, updated_at = ${input.now}
+      where document_id in (
+        select d.document_id from webhook_dispatch d join webhook w on w.document_id = d.webhook
+        where w.deleted_at is not null and d.status in ('pending', 'retrying') and d.lease_until is null
+        limit ${input.limit} for update of d skip locked)`.execute(tx)
+    const cancelled = Number(result.numAffectedRows ?? 0)
+    await addToTotals(tx, input.workerId, { cancelled })
+    return cancelled
+  })
 }
 
 /** Makes a row due now for one replay POST (D68). */

@@ -35,7 +35,10 @@ export async function enqueueTest(
   now: Date,
 ): Promise<{ dispatchId: DispatchId; eventId: EventId }> {
   if (!deps.enableApiEventQueue)
-    throw new Problem('conflict', 'ENABLE_API_EVENT_QUEUE is false, so no event leaves the service. Set it to true first.')
+    throw new Problem(
+      'conflict',
+      'ENABLE_API_EVENT_QUEUE is false, so no event leaves the service. Set it to true first.',
+    )
   const event = await recordRoutedEvent(
     deps,
     db,
@@ -69,6 +72,14 @@ export async function enqueueTest(
   return { dispatchId: id, eventId: event.id }
 }
 
+function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>): void {
+  if (!deps.enableApiEventQueue)
+    throw new Problem(
+      'conflict',
+      'ENABLE_API_EVENT_QUEUE is false, so no event leaves the service. Set it to true first.',
+    )
+}
+
 /** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (D68). */
 const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
 
@@ -90,9 +101,13 @@ export async function replayDispatch(
       'duplicate_not_confirmed',
       `The row is ${dispatch.status}: its event has arrived or is on its way. Send {"confirm_duplicate": true} to post it again.`,
     )
+  checkQueueEnabled(deps)
   if (dispatch.leaseUntil !== null)
     throw new Problem('conflict', 'An attempt of this row is under way. Replay it when that has ended.')
   if (!(await findEvent(db, dispatch.eventId)))
-    throw new Problem('conflict', 'The event of this row is no longer stored (an old row), so it cannot be posted again.')
+    throw new Problem(
+      'conflict',
+      'The event of this row is no longer stored (an old row), so it cannot be posted again.',
+    )
   return scheduleReplay(db, dispatch.id, { workerId: deps.workerId, now: input.now })
 }

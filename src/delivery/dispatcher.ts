@@ -1,5 +1,4 @@
-import type { Logger } from 'pino'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { type AttemptDeps, makeAttempt } from './attempt.ts'
 import {
   type ClaimedDispatch,
@@ -10,13 +9,8 @@ import {
   releaseClaims,
 } from './claim.store.ts'
 import { buildLanes } from './lanes.ts'
-import {
-  type EndedAttempt,
-  type RecordDeps,
-  type RecordedAttempt,
-  recordAttempts,
-  type WebhookNotice,
-} from './record.ts'
+import { type EndedAttempt, nameClaim, recordAttempts } from './record.ts'
+import { announceRecorded, buildRecorder, type RecorderDeps } from './recorder.ts'
 
 /**
  * How long a claim holds: longer than a POST may take (15 s) and its result may wait for a database that pauses. A process
@@ -27,24 +21,17 @@ export const LEASE_MS = 30_000
 /** How long the dispatcher sleeps at most when nothing wakes it. */
 export const POLL_MS = 1_000
 
-/** Results recorded in one transaction at most. */
-const RECORD_BATCH_SIZE = 500
+/** Lost claims taken back in one transaction at most. */
+const RECOVER_BATCH_SIZE = 500
 
 /** How long running POSTs may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/** How long a result waits before it is recorded again after the database refused. */
-const RECORD_RETRY_MS = 250
-
-export interface DispatcherDeps extends AttemptDeps, RecordDeps {
-  db: Database
-  logger: Logger
+export interface DispatcherDeps extends AttemptDeps, Omit<RecorderDeps, 'onDispatcherPoint'> {
   /** POSTs under way in this process at most (WEBHOOK_CONCURRENCY). */
   concurrency: number
   /** POSTs under way for one webhook at most, over all processes. */
   perWebhook: number
-  /** Told of each recorded attempt and notice, for metrics. */
-  onRecorded?: (recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]) => void
   /** Crash tests end the process at these. */
   onDispatcherPoint?: (point: 'after-claim' | 'before-record' | 'during-record') => void
 }
@@ -69,14 +56,20 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
   const lanes = buildLanes(deps.concurrency)
   const stopping = new AbortController()
   const interrupting = new AbortController()
-  const ended: EndedAttempt[] = []
   const running = new Set<Promise<void>>()
-  let recording: Promise<void> | undefined
   let wakeUp = Promise.withResolvers<void>()
 
   const wake = () => wakeUp.resolve()
+  /** Claims that this process answers for: posted, or waiting to be recorded. */
+  const held = new Set<string>()
+  const recorder = buildRecorder(deps, (done) => {
+    for (const one of done) held.delete(nameClaim(one))
+    wake()
+  })
 
   async function claim(): Promise<ClaimedDispatch[]> {
+    // Nothing leaves while the queue is off, what was recorded before neither (contract, Events 2; D72).
+    if (!deps.enableApiEventQueue) return []
     const nowMs = clock.now()
     const { fastPlaces, slowPlaces, slowWebhooks } = lanes.measure(nowMs)
     if (fastPlaces + slowPlaces === 0) return []
@@ -98,63 +91,39 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
   function start(claimed: ClaimedDispatch): void {
     const ticket = { webhook: claimed.webhook.id, startedAtMs: clock.now() }
     lanes.enter(ticket)
+    held.add(nameClaim(claimed))
     const attempt = makeAttempt(deps, claimed, interrupting.signal).then((result) => {
       lanes.leave(ticket, clock.now())
-      ended.push(result)
-      recording ??= recordAll().finally(() => {
-        recording = undefined
-      })
+      recorder.add(result)
     })
     running.add(attempt)
     void attempt.finally(() => running.delete(attempt))
   }
 
-  /** Records results as they come, all that wait in one transaction: under load the batches grow by themselves. */
-  async function recordAll(): Promise<void> {
-    while (ended.length > 0) {
-      const batch = ended.slice(0, RECORD_BATCH_SIZE)
-      try {
-        await recordBatch(batch)
-        ended.splice(0, batch.length)
-        wake()
-      } catch (error) {
-        logger.error(
-          { err: error, attempts: batch.length },
-          'attempts not recorded yet: see docs/operations.md, database',
-        )
-        await clock.sleep(RECORD_RETRY_MS)
-      }
-    }
-  }
-
-  async function recordBatch(batch: readonly EndedAttempt[]): Promise<void> {
-    deps.onDispatcherPoint?.('before-record')
-    const { recorded, notices } = await inTransaction(db, async (tx) => {
-      const result = await recordAttempts(deps, tx, batch)
-      deps.onDispatcherPoint?.('during-record')
-      return result
-    })
-    for (const one of recorded) logAttempt(logger, one)
-    for (const notice of notices) logger.warn(notice, `${notice.event}: see docs/operations.md, failing webhooks`)
-    deps.onRecorded?.(recorded, notices)
-  }
-
-  /** Takes back what lost processes held: their attempt counts as interrupted and is made again at once. */
-  async function recoverLost(): Promise<number> {
+  /**
+   * Takes back what lost processes held: their attempt counts as interrupted and is made again at once. What this process
+   * holds itself is not lost, whatever the clock says after a jump or a pause of the database: its result is here or comes.
+   */
+  async function recoverLost(): Promise<void> {
     const now = new Date(clock.now())
-    const lost = await inTransaction(db, async (tx) => {
-      const claims = await findLostClaims(tx, now, RECORD_BATCH_SIZE)
-      if (claims.length > 0)
-        await recordAttempts(
-          deps,
-          tx,
-          claims.map((one) => toInterrupted(one, now)),
-        )
-      return claims
-    })
-    for (const { id, webhook, workerId, attempt } of lost)
-      logger.warn({ dispatch: id, webhook, worker: workerId, attempt }, 'attempt lost with its process; made again')
-    return lost.length
+    const expired = await findLostClaims(db, now, RECOVER_BATCH_SIZE)
+    const lost = expired.filter((one) => !held.has(nameClaim(one)))
+    if (lost.length === 0) return
+    const { recorded, notices } = await inTransaction(db, (tx) =>
+      recordAttempts(
+        deps,
+        tx,
+        lost.map((one) => toInterrupted(one, now)),
+      ),
+    )
+    // Of several processes that see a lost claim one records it; the others have nothing to tell.
+    const own = recorded.filter((one) => one.isRecorded)
+    announceRecorded(deps, own, notices)
+    for (const { attempt, decision } of own)
+      logger.warn(
+        { dispatch: attempt.id, webhook: attempt.webhook, worker: attempt.workerId, status: decision.status },
+        'attempt lost with its process',
+      )
   }
 
   async function round(): Promise<number> {
@@ -173,7 +142,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
       await recoverLost()
       const claimed = await round()
       total += claimed
-      while (running.size > 0 || recording) await Promise.all([...running, recording])
+      while (running.size > 0 || recorder.settled()) await Promise.all([...running, recorder.settled()])
       if (claimed === 0) return total
     }
   }
@@ -199,7 +168,8 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     while (!stopping.signal.aborted) {
       try {
         wakeUp = Promise.withResolvers()
-        if (clock.now() - recoveredAtMs >= POLL_MS) {
+        // A clock that was set back must not put this off.
+        if (Math.abs(clock.now() - recoveredAtMs) >= POLL_MS) {
           recoveredAtMs = clock.now()
           await recoverLost()
         }
@@ -220,7 +190,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     grace.abort()
     interrupting.abort()
     await Promise.all([...running])
-    await recording
+    await recorder.settled()
   }
 
   return { wake, underWay: () => running.size, drain, stop, run }
@@ -230,30 +200,11 @@ function toInterrupted(claim: LostClaim, now: Date): EndedAttempt {
   return {
     ...claim,
     endedAt: now,
-    durationMs: Math.max(0, now.getTime() - claim.startedAt.getTime()),
+    // How long it really ran is not known; never longer than its claim held, however long nobody was there to look.
+    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),
     result: { errorClass: 'interrupted' },
     responseExcerpt: null,
     responseHeaders: null,
     timings: null,
   }
-}
-
-/** The one line of an attempt: ids first, the decision included (models, habit 14). Never a body or a signature. */
-function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedAttempt): void {
-  const line = {
-    dispatch: attempt.id,
-    webhook: attempt.webhook,
-    event: attempt.event,
-    attempt: attempt.attempt,
-    trigger: attempt.trigger,
-    worker: attempt.workerId,
-    status_code: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
-    error: decision.lastError,
-    duration_ms: Math.round(attempt.durationMs),
-    status: decision.status,
-    next_attempt_at: decision.nextAttemptAt?.toISOString() ?? null,
-    recorded: isRecorded,
-  }
-  if (decision.lastError === null) logger.info(line, 'attempt')
-  else logger.warn(line, 'attempt')
 }

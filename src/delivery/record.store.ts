@@ -19,13 +19,17 @@ export interface DispatchChange {
 const FINAL: readonly DispatchStatus[] = ['success', 'exhausted', 'failed', 'cancelled']
 
 /**
- * Writes the results of attempts and ends their claims. Returns the ids that were written: a result whose fence was
- * passed (its lease ran out, another process claimed) is void and is left out.
+ * Writes the results of attempts and ends their claims. Returns the claims that were ended: a result whose fence was
+ * passed (its lease ran out, another process claimed) is void and is left out. Two results of one dispatch may come
+ * together, a late one and that of the next claim; at most one of them is written.
  */
-export async function applyDispatchChanges(db: Database, changes: readonly DispatchChange[]): Promise<Set<DispatchId>> {
-  if (changes.length === 0) return new Set()
+export async function applyDispatchChanges(
+  db: Database,
+  changes: readonly DispatchChange[],
+): Promise<{ id: DispatchId; fence: number }[]> {
+  if (changes.length === 0) return []
   const column = <Value>(pick: (change: DispatchChange) => Value) => changes.map(pick)
-  const { rows } = await sql<{ document_id: DispatchId }>`
+  const { rows } = await sql<{ id: DispatchId; fence: number }>`
     update webhook_dispatch d
     set status = x.status, next_attempt_at = x.next_attempt_at, last_status_code = x.last_status_code,
       last_error = x.last_error, last_duration_ms = x.last_duration_ms,
@@ -41,8 +45,8 @@ export async function applyDispatchChanges(db: Database, changes: readonly Dispa
       ${column((one) => one.endedAt)}::timestamptz[]
     ) as x (id, fence, status, next_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, ended_at, updated_at)
     where d.document_id = x.id and d.fence = x.fence and d.lease_until is not null
-    returning d.document_id`.execute(db)
-  return new Set(rows.map((row) => row.document_id))
+    returning x.id, x.fence`.execute(db)
+  return rows
 }
 
 /** One entry of the attempt log (D63): one POST. */

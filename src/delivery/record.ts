@@ -79,7 +79,9 @@ export async function recordAttempts(
     decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted: isDeleted(webhooks, attempt) }),
   }))
   const written = await applyDispatchChanges(tx, decided.map(toDispatchChange))
-  const recorded = decided.map((one) => ({ ...one, isRecorded: written.has(one.attempt.id) }))
+  // By claim, not by dispatch: a late result and that of the next claim may come in one batch, and only one of them holds.
+  const ended = new Set(written.map(nameClaim))
+  const recorded = decided.map((one) => ({ ...one, isRecorded: ended.has(nameClaim(one.attempt)) }))
   const valid = recorded.filter((one) => one.isRecorded)
   await insertAttempts(tx, valid.map(toAttemptRecord))
   await addToTotals(tx, deps.workerId, countStatuses(valid))
@@ -87,6 +89,11 @@ export async function recordAttempts(
   const drafts = [...valid.flatMap(draftExhausted), ...notices.map(draftNotice)]
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
   return { recorded, notices }
+}
+
+/** Names one claim of one dispatch. */
+export function nameClaim(claim: Pick<EndedAttempt, 'id' | 'fence'>): string {
+  return `${claim.id} ${claim.fence}`
 }
 
 /** A batch of plain successes at healthy webhooks, the usual case, locks nothing. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { ROUTER_BATCH_SIZE, routeEvents } from './router.ts'
+import { routeEvents } from './router.ts'
 
 /** How long the router sleeps at most when nothing wakes it. */
 const POLL_MS = 1_000
@@ -36,11 +36,11 @@ export function buildRouterLoop(deps: RouterLoopDeps): RouterLoop {
   async function drain() {
     const total = { events: 0, dispatches: 0 }
     for (;;) {
-      const { events, dispatches } = await routeEvents(deps, deps.db, new Date(clock.now()))
+      const { events, dispatches, hasMore } = await routeEvents(deps, deps.db, new Date(clock.now()))
       total.events += events
       total.dispatches += dispatches
       if (dispatches > 0) deps.onDispatches()
-      if (events < ROUTER_BATCH_SIZE || stopping.signal.aborted) return total
+      if (!hasMore || stopping.signal.aborted) return total
     }
   }
 

@@ -34,9 +34,12 @@ export interface SinkDelivery {
  */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {
   const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps)
-  if (secrets.length === 0) throw new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
+  if (secrets.length === 0)
+    throw new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
   const nowSeconds = Math.floor(delivery.now.getTime() / 1000)
-  const checks = secrets.map((secret) => verifyTimestamped({ secret, header: delivery.header, body: delivery.body, nowSeconds }))
+  const checks = secrets.map((secret) =>
+    verifyTimestamped({ secret, header: delivery.header, body: delivery.body, nowSeconds }),
+  )
   if (!checks.some((check) => check.ok)) {
     const fault = checks.find((check) => !check.ok)
     const detail = 'The signature does not fit WEBHOOK_SINK_SECRET, or its timestamp is off by more than 300 s.'

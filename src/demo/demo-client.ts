@@ -19,7 +19,10 @@ export function buildDemoClient(baseUrl: string, token: string): DemoClient {
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
       const answer = (await response.json()) as { data: Data; detail?: string }
-      if (!response.ok) throw new FatalError(`The demonstration failed: ${method} ${path} answered ${response.status}. ${answer.detail ?? ''}`)
+      if (!response.ok)
+        throw new FatalError(
+          `The demonstration failed: ${method} ${path} answered ${response.status}. ${answer.detail ?? ''}`,
+        )
       return answer.data
     },
   }

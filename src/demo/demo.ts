@@ -66,14 +66,20 @@ function encodeFilter(field: string, value: string): string {
 }
 
 async function findOrCreate(client: DemoClient, path: string, body: Record<string, string>): Promise<Row> {
-  const [found] = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', body.name ?? '')}&sort=created_at&page_size=1`)
+  const [found] = await client.call<Row[]>(
+    'GET',
+    `${path}?${encodeFilter('name', body.name ?? '')}&sort=created_at&page_size=1`,
+  )
   return found ?? client.call<Row>('POST', path, body)
 }
 
 /** The webhook on the sink. Its URL follows the port, which may be another one than at the last start. */
 async function ensureDemoWebhook(client: DemoClient, url: string): Promise<Row> {
   const path = '/api/v3/webhook/webhook'
-  const [found] = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', WEBHOOK_NAME)}&sort=created_at&page_size=1`)
+  const [found] = await client.call<Row[]>(
+    'GET',
+    `${path}?${encodeFilter('name', WEBHOOK_NAME)}&sort=created_at&page_size=1`,
+  )
   const webhook =
     found ??
     (await client.call<Row>('POST', path, {
@@ -83,7 +89,8 @@ async function ensureDemoWebhook(client: DemoClient, url: string): Promise<Row> 
       description: "Made by npm start; delivers to the service's own sink.",
     }))
   if (webhook.url !== url) await client.call('PATCH', `${path}/${webhook.document_id}`, { url })
-  if (webhook.is_actived === false) await client.call('PATCH', `${path}/${webhook.document_id}/active`, { is_actived: true })
+  if (webhook.is_actived === false)
+    await client.call('PATCH', `${path}/${webhook.document_id}/active`, { is_actived: true })
   const set = await client.call<{ events: Row[] }>('GET', `${path}/${webhook.document_id}/events`)
   const names = new Set(set.events.map((event) => event.internal))
   if (!DEMO_EVENTS.every((name) => names.has(name))) {
@@ -137,7 +144,9 @@ async function showDelivery(client: DemoClient, rows: DemoRows, options: DemoOpt
     }
     await clock.sleep(25)
   }
-  throw new FatalError('The demonstration delivery was not made within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher, and is ENABLE_API_EVENT_QUEUE true?')
+  throw new FatalError(
+    'The demonstration delivery was not made within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher, and is ENABLE_API_EVENT_QUEUE true?',
+  )
 }
 
 /** An API key for the commands to try: a fresh one at each start, in a file only its owner reads. Older ones are revoked. */
@@ -166,7 +175,9 @@ function printNextSteps(input: {
   print('')
   print('Three commands to try, from this directory:')
   print('')
-  print(`  curl -s -X PATCH ${baseUrl}/api/v3/contract/contract/${rows.contract.document_id} ${auth} -H 'Content-Type: application/json' -d '{"name":"Changed by hand"}'`)
+  print(
+    `  curl -s -X PATCH ${baseUrl}/api/v3/contract/contract/${rows.contract.document_id} ${auth} -H 'Content-Type: application/json' -d '{"name":"Changed by hand"}'`,
+  )
   print(`  curl -s -X POST ${baseUrl}/api/v3/webhook/webhook/${rows.webhook.document_id}/test ${auth}`)
   print(`  curl -s ${baseUrl}/api/v3/webhook/dispatch/${dispatch.document_id} ${auth}`)
   print('')

@@ -3,40 +3,34 @@ import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { EventRecord } from './event.ts'
 
-function toColumns(event: EventRecord) {
-  return {
-    document_id: event.id,
-    event: event.event,
-    account: event.account,
-    resource: event.resource,
-    action: event.action,
-    resource_id: event.resourceId,
-    url: event.url,
-    is_purge: event.isPurge,
-    excluded_webhook: event.excludedWebhook,
-    created_at: event.createdAt,
-  }
-}
-
-/** Inserts events for the router to find; with `routedAt`, as routed already. */
+/**
+ * Inserts events for the router to find; with `routedAt`, as routed already. One statement with an array for each column:
+ * a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
+ */
 export async function insertEvents(
   db: Database,
   events: readonly EventRecord[],
   options: { routedAt?: Date } = {},
 ): Promise<void> {
-  const routedAt = options.routedAt ?? null
-  await db
-    .insertInto('event_occurrence')
-    .values(events.map((event) => ({ ...toColumns(event), routed_at: routedAt })))
-    .execute()
+  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+  await sql`
+    insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
+      excluded_webhook, created_at, routed_at)
+    select x.*, ${options.routedAt ?? null}::timestamptz from unnest(
+      ${column((one) => one.id)}::uuid[], ${column((one) => one.event)}::text[], ${column((one) => one.account)}::uuid[],
+      ${column((one) => one.resource)}::text[], ${column((one) => one.action)}::text[],
+      ${column((one) => one.resourceId)}::text[], ${column((one) => one.url)}::text[],
+      ${column((one) => one.isPurge)}::boolean[], ${column((one) => one.excludedWebhook)}::uuid[],
+      ${column((one) => one.createdAt)}::timestamptz[]
+    ) as x`.execute(db)
 }
 
-/** Inserts those events whose type an active webhook subscribes to. */
+/** Inserts those events whose type is active and has an active webhook that subscribes to it. */
 export async function insertEventsWithSubscriber(db: Database, events: readonly EventRecord[]): Promise<void> {
   const types = [...new Set(events.map((event) => event.event))]
   const { rows } = await sql<{ internal: string }>`
     select e.internal from event e
-    where e.internal = any(${types}) and exists (
+    where e.internal = any(${types}) and e.is_actived and exists (
       select from webhook_event s join webhook w on w.document_id = s.webhook
       where s.event = e.document_id and s.deleted_at is null and w.is_actived and w.deleted_at is null)`.execute(db)
   const wanted = new Set(rows.map((row) => row.internal))
@@ -63,10 +57,23 @@ export async function markRouted(db: Database, ids: readonly EventId[], now: Dat
   await sql`update event_occurrence set routed_at = ${now} where document_id = any(${ids}::uuid[])`.execute(db)
 }
 
+/** All events, as the base of a list. */
+export function selectEvents(db: Database) {
+  return db.selectFrom('event_occurrence')
+}
+
+/** An event, and when it was routed. */
+export type StoredEvent = EventRecord & { routedAt: Date | null }
+
+/** Maps a row of the `event_occurrence` table. */
+export function toStoredEvent(row: EventColumns & { routed_at: Date | null }): StoredEvent {
+  return { ...toEventRecord(row), routedAt: row.routed_at }
+}
+
 /** The event with this id. */
-export async function findEvent(db: Database, id: string): Promise<(EventRecord & { routedAt: Date | null }) | undefined> {
-  const row = await db.selectFrom('event_occurrence').selectAll().where('document_id', '=', id).executeTakeFirst()
-  return row && { ...toEventRecord(row), routedAt: row.routed_at }
+export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
+  const row = await selectEvents(db).selectAll().where('document_id', '=', id).executeTakeFirst()
+  return row && toStoredEvent(row)
 }
 
 /** When the oldest event that still waits for its routing was recorded. */

@@ -1,10 +1,13 @@
+import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { insertEvents, insertEventsWithSubscriber } from './event.store.ts'
+import { findEvent, insertEvents, insertEventsWithSubscriber, type StoredEvent } from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
+  /** Where the id has to be known before; else one is made. */
+  id?: EventId
   /** The event type: `<resource>.<action>`. */
   event: string
   /** Of the event type; what has the scope `none` never carries an account. */
@@ -35,6 +38,13 @@ export interface EventRecord {
   createdAt: Date
 }
 
+/** The event with this id, or a 404. */
+export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {
+  const event = await findEvent(db, id)
+  if (!event) throw notFound('event')
+  return event
+}
+
 /** What the recording of events needs. */
 export interface EventDeps {
   ids: IdMaker
@@ -45,7 +55,7 @@ export interface EventDeps {
 function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date): EventRecord {
   const isPurge = draft.action === 'purge'
   return {
-    id: deps.ids.next<'event'>(),
+    id: draft.id ?? deps.ids.next<'event'>(),
     event: draft.event,
     account: draft.accountScope === 'none' || isPurge ? null : draft.account,
     resource: draft.resource,

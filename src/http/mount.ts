@@ -58,8 +58,8 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   const isChange = route.method !== 'GET' && route.transaction !== false
   const answer = isChange
     ? await inTransaction(shell.db, (tx) => performChange(mounted, request, tx))
-    : await performRead(mounted, request)
-  if (isChange) shell.afterCommit()
+    : await performOnPool(mounted, request)
+  if (route.method !== 'GET') shell.afterCommit()
   return sendAnswer(reply, answer)
 }
 
@@ -69,14 +69,16 @@ interface Answer {
   body: unknown
   location: string | undefined
   headers: Record<string, string>
+  stream?: Outcome<unknown>['stream']
 }
 
-async function performRead<Deps>(mounted: Mounted<Deps>, request: FastifyRequest): Promise<Answer> {
+/** A read, or a change that keeps its own transactions and emits in them (`transaction: false`). */
+async function performOnPool<Deps>(mounted: Mounted<Deps>, request: FastifyRequest): Promise<Answer> {
   const { shell, route, deps } = mounted
-  const routeRequest = buildRouteRequest(shell, request, shell.db)
+  const routeRequest = buildRouteRequest(mounted, request, shell.db)
   const outcome = await handleChecked(route, deps, request, routeRequest)
-  await shell.recordRead({ route, outcome, request: routeRequest })
-  return buildAnswer(route, outcome)
+  if (route.method === 'GET') await shell.recordRead({ route, outcome, request: routeRequest })
+  return { ...buildAnswer(route, outcome), stream: outcome.stream }
 }
 
 async function performChange<Deps>(
@@ -85,7 +87,7 @@ async function performChange<Deps>(
   tx: RouteRequest<unknown, unknown, unknown, unknown>['db'],
 ): Promise<Answer> {
   const { shell, route, deps } = mounted
-  const routeRequest = buildRouteRequest(shell, request, tx)
+  const routeRequest = buildRouteRequest(mounted, request, tx)
   const key = route.method === 'POST' ? readIdempotencyKey(request, route) : undefined
   if (key) {
     const earlier = await findIdempotentAnswer(tx, key, routeRequest.now)
@@ -114,13 +116,15 @@ async function handleChecked<Deps>(
   return route.handle(deps, Object.assign(routeRequest, { target }))
 }
 
-function buildRouteRequest(
-  shell: Shell,
+function buildRouteRequest<Deps>(
+  { shell, route }: Mounted<Deps>,
   request: FastifyRequest,
   db: RouteRequest<unknown, unknown, unknown, unknown>['db'],
 ): RouteRequest<unknown, unknown, unknown, undefined> {
   let listing: Listing | undefined
+  const now = new Date(shell.clock.now())
   return {
+    emit: (tx, changed) => shell.recordEvents({ route, changed, db: tx, now }),
     params: request.params,
     query: request.query,
     body: request.body,
@@ -130,7 +134,7 @@ function buildRouteRequest(
       return request.caller
     },
     db,
-    now: new Date(shell.clock.now()),
+    now,
     get listing(): Listing {
       if (!listing) throw new Error('the route declares no list')
       return listing
@@ -148,7 +152,7 @@ function buildRouteRequest(
 function buildAnswer(route: Route<never>, outcome: Outcome<unknown>): Answer {
   const { data, message, pagination, location, headers } = outcome
   const body = route.bare ? data : { data, message, ...(pagination && { pagination }) }
-  return { status: route.status ?? 200, body, location, headers: headers ?? {} }
+  return { status: outcome.status ?? route.status ?? 200, body, location, headers: headers ?? {} }
 }
 
 type Enveloped = { data: Record<string, unknown>; message: string }
@@ -171,5 +175,7 @@ function sendAnswer(reply: FastifyReply, answer: Answer) {
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
   if (answer.location) reply.header('location', answer.location)
+  // Fastify reads a stream as fast as the client takes it, and destroys it when the client goes.
+  if (answer.stream) return reply.code(answer.status).type(answer.stream.contentType).send(answer.stream.body)
   return reply.code(answer.status).send(answer.body)
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -28,6 +29,10 @@ export interface Outcome<Data> {
   /** The path of what was created; becomes the `Location` header of a 201. */
   location?: string
   headers?: Record<string, string>
+  /** The status of this success, where it is the one of the declaration's `also`. */
+  status?: number
+  /** Sent as it comes in place of the envelope; `data` and `message` go nowhere. For a declaration with `media`, a GET. */
+  stream?: { contentType: string; body: Readable }
   /** More for the audit entry. Never a secret. */
   audit?: Record<string, unknown>
 }
@@ -43,6 +48,11 @@ export interface RouteRequest<Params, Query, Body, Target> {
   caller: Caller
   /** The transaction of the change; for a GET, or with `transaction: false`, the pool. */
   db: Database
+  /**
+   * Records the route's event for what changed, in `tx`. For routes with `transaction: false`, whose operations keep
+   * their own transactions; all others hand back `changed` instead.
+   */
+  emit: (tx: Database, changed: Changed[]) => Promise<void>
   /** The instant of the request. The same for everything the request writes. */
   now: Date
   /** Filters, sort and page of a list route (D5). */
@@ -64,6 +74,8 @@ export interface RouteDeclaration {
   /** The verb: `create`, `find-all`, `rotate-secret`. */
   action: string
   accountScope: AccountScope
+  /** The permission that opens the route, where two routes share one. `resource:action` unless said. */
+  permission?: `${string}:${string}`
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
   /**
@@ -76,10 +88,14 @@ export interface RouteDeclaration {
    * (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
    */
   event?: 'shell' | 'operation' | 'none'
-  /** `false` when the operation keeps what it wrote although it refuses (a failed sign-in). */
+  /** `false` when the operation keeps what it wrote although it refuses (a failed sign-in). It calls `emit` itself. */
   transaction?: boolean
   /** The status of a success. 200 unless said. */
   status?: 200 | 201 | 202
+  /** A second kind of success, told apart by its status: what would happen, where the first says what does. */
+  also?: { status: 200; description: string; data: TSchema }
+  /** The media types of a success that is streamed; `data` then describes nothing. */
+  media?: readonly string[]
   /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
   bare?: boolean
   /** The strict limit of D8: sign-in, exchange, refresh, handshake. */
@@ -108,7 +124,11 @@ type RequestOf<Declaration extends RouteDeclaration, Target> = RouteRequest<
 
 type DataOf<Declaration extends RouteDeclaration> = Declaration extends { list: ListFields }
   ? Static<Declaration['data']>[]
-  : Static<Declaration['data']>
+  : Static<Declaration['data']> | AlsoOf<Declaration>
+
+type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: { data: infer Data extends TSchema } }
+  ? Static<Data>
+  : never
 
 /** A declaration with what it does. `Deps` is what its operations use, given by the app. */
 export interface Route<Deps> extends RouteDeclaration {
@@ -135,9 +155,9 @@ export function defineRoute<Deps, const Declaration extends RouteDeclaration, Ta
   return route as unknown as Route<Deps>
 }
 
-/** `webhook:create` */
-export function permissionOf(route: Pick<RouteDeclaration, 'resource' | 'action'>): string {
-  return `${route.resource}:${route.action}`
+/** `webhook:create`: what the route says itself, or its resource and action. */
+export function permissionOf(route: Pick<RouteDeclaration, 'resource' | 'action' | 'permission'>): string {
+  return route.permission ?? `${route.resource}:${route.action}`
 }
 
 /** `webhook.create` */

@@ -51,7 +51,10 @@ const PaginationSchema = Type.Object({
   total: Type.Optional(Type.Integer({ description: 'Only with count=true.' })),
 })
 
-function buildSuccessSchema(route: RouteDeclaration): TSchema {
+type SuccessSchema = TSchema | { content: Record<string, { schema: TSchema }> }
+
+function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
+  if (route.media) return { content: Object.fromEntries(route.media.map((type) => [type, { schema: Type.String() }])) }
   if (route.bare) return route.data
   const message = Type.String()
   if (route.list) return Type.Object({ data: Type.Array(route.data), message, pagination: PaginationSchema })
@@ -116,6 +119,12 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     ...(route.body && { body: closeObjects(route.body) }),
     response: {
       [route.status ?? 200]: { description: 'Success', ...buildSuccessSchema(route) },
+      ...(route.also && {
+        [route.also.status]: {
+          description: route.also.description,
+          ...Type.Object({ data: route.also.data, message: Type.String() }),
+        },
+      }),
       ...Object.fromEntries(problems),
     },
   }

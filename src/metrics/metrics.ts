@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Clock } from '../clock.ts'
 import type { RecordedAttempt, WebhookNotice } from '../delivery/record.ts'
 import { readTotals } from '../delivery/total.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
-import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** Every status is in the metric from the start, so that a rate over it never begins with a gap. */

@@ -82,9 +82,13 @@ export function planMigrations(
   for (const { name, hash } of done) {
     const migration = known.get(name)
     if (!migration)
-      throw new MigrationError(`The database holds migration ${name}, which this version does not know. Run the newer Signalbox.`)
+      throw new MigrationError(
+        `The database holds migration ${name}, which this version does not know. Run the newer Signalbox.`,
+      )
     if (migration.hash !== hash)
-      throw new MigrationError(`Migration ${name} was edited after it ran. Restore the file; put changes into a new one.`)
+      throw new MigrationError(
+        `Migration ${name} was edited after it ran. Restore the file; put changes into a new one.`,
+      )
   }
   const ran = new Set(done.map(({ name }) => name))
   return migrations.filter(({ name }) => !ran.has(name) && (upTo === undefined || name <= upTo))
@@ -102,6 +106,8 @@ async function runMigration(client: pg.Client, migration: Migration, now: Date):
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
-    throw new MigrationError(`Migration ${migration.name} failed and was undone: ${(error as Error).message}`, { cause: error })
+    throw new MigrationError(`Migration ${migration.name} failed and was undone: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }

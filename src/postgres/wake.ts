@@ -43,7 +43,11 @@ export function buildWake(options: {
 
   async function listen(): Promise<void> {
     const broken = Promise.withResolvers<void>()
-    client = new pg.Client({ connectionString: options.connectionString, application_name: 'signalbox wake', keepAlive: true })
+    client = new pg.Client({
+      connectionString: options.connectionString,
+      application_name: 'signalbox wake',
+      keepAlive: true,
+    })
     client.on('notification', onWork)
     client.on('error', () => broken.resolve())
     client.on('end', () => broken.resolve())

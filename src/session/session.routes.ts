@@ -38,18 +38,17 @@ export const sessionRoutes: Routes<SessionDeps> = [
       data: RefreshedTokens,
     },
     {
-      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now }) => {
+      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now, emit }) => {
         const refreshed = await refreshSession(deps, db, {
           refreshToken: body.refresh_token,
           origin: { address, userAgent: readHeader(headers, 'user-agent') },
           requestId,
           now,
+          emit,
         })
-        const { session } = refreshed
         return {
           data: toRefreshedTokens(refreshed),
           message: 'Session refreshed.',
-          changed: [{ id: session.id, account: session.accountId }],
           headers: NO_STORE,
         }
       },

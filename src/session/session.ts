@@ -47,6 +47,9 @@ export interface IssuedSession {
   refreshToken: string | null
 }
 
+/** Records the event of a session that was opened or refreshed, in the transaction that did so. */
+export type EmitSession = (tx: Database, changed: { id: SessionId; account: null }[]) => Promise<void>
+
 /** Where a session comes from. */
 export interface SessionOrigin {
   address: string | null
@@ -133,7 +136,7 @@ type RefreshRefusal = { kind: 'refused'; reason: string; session: SessionRecord 
 export async function refreshSession(
   deps: SessionDeps,
   db: Database,
-  input: { refreshToken: string; origin: SessionOrigin; requestId: string; now: Date },
+  input: { refreshToken: string; origin: SessionOrigin; requestId: string; now: Date; emit: EmitSession },
 ): Promise<Refreshed> {
   const outcome = await inTransaction(db, async (tx) => {
     const found = await rotateRefreshToken(deps, tx, input.refreshToken, input.now)
@@ -151,6 +154,7 @@ export async function refreshSession(
         detail: found.kind === 'refused' ? { reason: found.reason } : {},
       },
     )
+    if (found.kind === 'refreshed') await input.emit(tx, [{ id: found.session.id, account: null }])
     return found
   })
   if (outcome.kind === 'refreshed') return outcome

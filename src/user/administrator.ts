@@ -1,13 +1,21 @@
 import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
 import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import { revokeUserSessions } from '../session/session.ts'
+import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import { findUserByEmail, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps, type UserWithRoles } from './user.ts'
 
 export { hasAdministrator }
 
 /** Visible ASCII around one `@`. The API's own rule is finer; this one catches a slip on the command line. */
 const EMAIL_PATTERN = /^[!-?A-~]+@[!-?A-~]+$/
+
+const PASSWORD_LENGTH_ERROR = `The password must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters.`
+
+function hasFittingLength(password: string): boolean {
+  return password.length >= PASSWORD_LENGTH_MIN && password.length <= PASSWORD_LENGTH_LIMIT
+}
 
 /** An administrator, or a sentence that says why none was made and what to do. */
 export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
@@ -25,10 +33,7 @@ export async function createAdministrator(
   const { email, password, now } = input
   if (!EMAIL_PATTERN.test(email) || email.length > 254)
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
-  if (password.length < PASSWORD_LENGTH_MIN || password.length > PASSWORD_LENGTH_LIMIT) {
-    const error = `The password must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters.`
-    return { ok: false, error }
-  }
+  if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
   try {
     const user = await inTransaction(db, async (tx) => {
       const roles = [await loadAdministratorRoleId(tx)]
@@ -40,4 +45,25 @@ export async function createAdministrator(
     const text = `A user with the e-mail address ${email} exists already. Give that user the role administrator, or take another address.`
     return { ok: false, error: text }
   }
+}
+
+/**
+ * Sets a new password for a user and ends all its sessions, for `signalbox admin password`: the way back in for whoever
+ * can run commands on the service's machine.
+ */
+export async function resetPassword(
+  deps: Pick<UserDeps, 'random'>,
+  db: Database,
+  input: { email: string; password: string; now: Date },
+): Promise<{ ok: true } | { ok: false; error: string }> {
+  const { email, password, now } = input
+  if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
+  const user = await findUserByEmail(db, email)
+  if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
+  const passwordHash = await hashPassword(password, deps.random)
+  await inTransaction(db, async (tx) => {
+    await updateUser(tx, user.id, { passwordHash, now })
+    await revokeUserSessions(tx, user.id, now)
+  })
+  return { ok: true }
 }

@@ -3,7 +3,7 @@ import { Problem } from '../http/problem.ts'
 import { groupAddress } from '../http/rate-limit.ts'
 import type { UserId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { SessionDeps } from '../session/session.ts'
+import type { EmitSession, SessionDeps } from '../session/session.ts'
 import { deleteThrottle, insertMissingThrottles, lockThrottles, updateThrottle } from './login-throttle.store.ts'
 import { ADDRESS_RULE, countFailure, EMAIL_RULE, findWait, hashSubject, takeBackFailure } from './login-throttle.ts'
 import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
@@ -18,6 +18,7 @@ export interface LocalLogin {
   userAgent: string | null
   requestId: string
   now: Date
+  emit: EmitSession
 }
 
 /** Why a sign-in was refused. For the log and the audit trail only: the caller learns one sentence for all of them. */
@@ -118,6 +119,7 @@ async function openSession(
     const subject = { userId: user.id, sessionId, account: account?.id ?? null, target: sessionId }
     const entry = { action: 'login.local', outcome: 'success' as const, ...subject, address, requestId }
     await recordAudit(tx, { ids: deps.ids, now }, entry)
+    await login.emit(tx, [{ id: sessionId, account: null }])
     return signedIn
   })
 }

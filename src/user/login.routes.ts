@@ -33,13 +33,12 @@ export const loginRoutes: Routes<SessionDeps> = [
       data: LoginPayload,
     },
     {
-      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now }) => {
+      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now, emit }) => {
         const userAgent = readHeader(headers, 'user-agent')
-        const signedIn = await logInLocally(deps, db, { ...body, address, userAgent, requestId, now })
+        const signedIn = await logInLocally(deps, db, { ...body, address, userAgent, requestId, now, emit })
         return {
           data: toLoginPayload(signedIn),
           message: 'Signed in.',
-          changed: [{ id: signedIn.issued.sessionId, account: null }],
           headers: NO_STORE,
         }
       },

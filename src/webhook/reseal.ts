@@ -1,8 +1,8 @@
 import type { WebhookId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { SecretBox } from '../secret-box.ts'
-import { secretContextOf } from './webhook.ts'
 import { listStaleSecrets, replaceSecret } from './webhook.store.ts'
+import { secretContextOf } from './webhook.ts'
 
 const BATCH_SIZE = 200
 

@@ -4,6 +4,7 @@ import { invalidField } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import type { Database } from '../postgres/database.ts'
+import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
 import {
   changeSubscription,
   loadSubscription,
@@ -12,8 +13,6 @@ import {
   subscribe,
   unsubscribe,
 } from './subscription.ts'
-import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
-import { loadWebhook, type WebhookDeps } from './webhook.ts'
 import {
   CreateSubscriptionBody,
   EventSet,
@@ -24,6 +23,7 @@ import {
   UpdateSubscriptionBody,
 } from './webhook.schema.ts'
 import { findWebhook, type WebhookRecord } from './webhook.store.ts'
+import { loadWebhook, type WebhookDeps } from './webhook.ts'
 
 const SUBSCRIPTION_FIELDS = {
   document_id: { type: 'uuid' },
@@ -33,7 +33,8 @@ const SUBSCRIPTION_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-const subscriptionRowOf = (row: Parameters<typeof toSubscriptionRecord>[0]) => toSubscriptionRow(toSubscriptionRecord(row))
+const subscriptionRowOf = (row: Parameters<typeof toSubscriptionRecord>[0]) =>
+  toSubscriptionRow(toSubscriptionRecord(row))
 
 /** A subscription with the webhook it belongs to; a 404 when either is gone. */
 async function loadSubscriptionAndWebhook(db: Database, id: string) {
@@ -110,7 +111,8 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     {
       handle: async (deps: WebhookDeps, { db, body, now }) => {
         const webhook = await findWebhook(db, body.webhook, { lock: true })
-        if (!webhook) throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+        if (!webhook)
+          throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
         const { subscription, warnings } = await subscribe(deps, db, webhook, { event: body.event, now })
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
@@ -134,7 +136,11 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     },
     {
       handle: async (_deps: WebhookDeps, { db, listing }) => ({
-        ...(await readPage(selectSubscriptions(db), { listing, fields: SUBSCRIPTION_FIELDS, toRow: subscriptionRowOf })),
+        ...(await readPage(selectSubscriptions(db), {
+          listing,
+          fields: SUBSCRIPTION_FIELDS,
+          toRow: subscriptionRowOf,
+        })),
         message: 'Subscriptions.',
       }),
     },

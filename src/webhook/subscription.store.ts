@@ -71,7 +71,13 @@ export async function addSubscriptions(
   await db
     .insertInto('webhook_event')
     .values(
-      events.map((event) => ({ document_id: ids.next<'subscription'>(), webhook, event, created_at: now, updated_at: now })),
+      events.map((event) => ({
+        document_id: ids.next<'subscription'>(),
+        webhook,
+        event,
+        created_at: now,
+        updated_at: now,
+      })),
     )
     .onConflict((conflict) =>
       conflict

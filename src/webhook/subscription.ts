@@ -139,7 +139,8 @@ export async function subscribe(
   const known = await findEventTypes(db, [input.event])
   const event = known[0]
   if (!event) throw invalidField('event', 'unknown_event', 'is no event type; GET /api/v3/webhook/event lists them')
-  if (!event.isActived) throw invalidField('event', 'event_deactivated', `${event.internal} was deactivated by an operator`)
+  if (!event.isActived)
+    throw invalidField('event', 'event_deactivated', `${event.internal} was deactivated by an operator`)
   const present = await findSubscriptionOf(db, webhook.id, event.id)
   if (present && present.deletedAt === null)
     throw new Problem('conflict', `The webhook subscribes to ${event.internal} already.`)
@@ -150,7 +151,11 @@ export async function subscribe(
 }
 
 /** Unsubscribes (soft delete). `webhook.test` cannot go: 409. */
-export async function unsubscribe(db: Database, subscription: SubscriptionRecord, now: Date): Promise<SubscriptionRecord> {
+export async function unsubscribe(
+  db: Database,
+  subscription: SubscriptionRecord,
+  now: Date,
+): Promise<SubscriptionRecord> {
   const event = await loadEventType(db, subscription.event)
   if (event.internal === TEST_EVENT)
     throw new Problem('conflict', `${TEST_EVENT} is always part of a webhook's event set.`)

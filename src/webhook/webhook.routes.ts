@@ -2,6 +2,15 @@ import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import {
+  ActiveBody,
+  CreateWebhookBody,
+  toWebhookRow,
+  UpdateWebhookBody,
+  WebhookRow,
+  WebhookWithSecret,
+} from './webhook.schema.ts'
+import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
+import {
   changeWebhook,
   createWebhook,
   deleteWebhook,
@@ -11,15 +20,6 @@ import {
   setWebhookActive,
   type WebhookDeps,
 } from './webhook.ts'
-import {
-  ActiveBody,
-  CreateWebhookBody,
-  toWebhookRow,
-  UpdateWebhookBody,
-  WebhookRow,
-  WebhookWithSecret,
-} from './webhook.schema.ts'
-import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 
 export const WEBHOOK_FIELDS = {
   document_id: { type: 'uuid' },
@@ -164,7 +164,11 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true, lock: true }),
       handle: async (_deps, { db, target }) => {
         await purgeWebhook(db, target)
-        return { data: toWebhookRow(target), message: 'Webhook and ledger deleted for good.', changed: changedOf(target) }
+        return {
+          data: toWebhookRow(target),
+          message: 'Webhook and ledger deleted for good.',
+          changed: changedOf(target),
+        }
       },
     },
   ),

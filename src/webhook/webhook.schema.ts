@@ -23,7 +23,9 @@ const webhookMembers = {
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
-  disabled_reason: nullable(Type.String({ description: '`consecutive-failures` or `legacy-secret-rotation-required`.' })),
+  disabled_reason: nullable(
+    Type.String({ description: '`consecutive-failures` or `legacy-secret-rotation-required`.' }),
+  ),
   created_by: nullable(UuidSchema),
   updated_by: nullable(UuidSchema),
   created_at: TimestampSchema,
@@ -93,7 +95,10 @@ export const SubscriptionWithWarnings = Type.Object({
   warnings: Type.Array(WarningSchema),
 })
 
-export const CreateSubscriptionBody = Type.Object({ webhook: UuidSchema, event: UuidSchema }, { additionalProperties: false })
+export const CreateSubscriptionBody = Type.Object(
+  { webhook: UuidSchema, event: UuidSchema },
+  { additionalProperties: false },
+)
 export const UpdateSubscriptionBody = Type.Object({ event: UuidSchema }, { additionalProperties: false })
 
 /** Maps a row for the wire. */
@@ -128,4 +133,3 @@ export function toSubscriptionRow(record: SubscriptionRecord): Static<typeof Sub
     deleted_at: record.deletedAt?.toISOString() ?? null,
   }
 }
-

@@ -186,7 +186,8 @@ export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise
 
 /**
  * Locks webhooks until the transaction ends, in the order of their ids so that two transactions never wait for each
- * other: those of `always`, and those of `withFailures` that have failed before.
+ * other: those of `always`, and those of `withFailures` that have failed before. The lock lets the router go on writing
+ * rows for them (it holds their keys only).
  */
 export async function lockWebhooks(
   db: Database,
@@ -196,12 +197,15 @@ export async function lockWebhooks(
     select ${sql.join(PUBLIC_COLUMNS.map((column) => sql.ref(column)))} from webhook
     where document_id = any(${ids.always}::uuid[])
       or (document_id = any(${ids.withFailures}::uuid[]) and consecutive_failures > 0)
-    order by document_id for update`.execute(db)
+    order by document_id for no key update`.execute(db)
   return rows.map(toWebhookRecord)
 }
 
 /** The encrypted secret of a living webhook with this URL, the oldest first: for the development sink. */
-export async function findSecretsByUrl(db: Database, url: string): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
+export async function findSecretsByUrl(
+  db: Database,
+  url: string,
+): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
   const rows = await db
     .selectFrom('webhook')
     .select(['document_id', 'secret_encrypted'])

@@ -1,5 +1,5 @@
-import { checkRegistrationDns } from '../delivery/resolve.ts'
 import type { Lookup } from '../delivery/dns.ts'
+import { checkRegistrationDns } from '../delivery/resolve.ts'
 import { createSecret } from '../delivery/signature.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound } from '../http/problem.ts'

@@ -73,7 +73,14 @@ export interface TestAppOptions {
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase())
   const clock = options.clock ?? buildManualClock()
-  const env = { APP_ENV: 'test', PORT: '0', LOG_LEVEL: 'silent', RATE_LIMIT_PER_MINUTE: '1000000', ...buildSecretEnv(), ...options.env }
+  const env = {
+    APP_ENV: 'test',
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    ...buildSecretEnv(),
+    ...options.env,
+  }
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }

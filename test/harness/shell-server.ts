@@ -243,6 +243,7 @@ export async function buildShellServer(options: {
       for (const { id } of outcome.changed ?? []) recorded.push(`${route.resource}.${route.action} ${id}`)
     },
     recordRead: async () => {},
+    recordEvents: async () => {},
     afterCommit: () => {},
     limitAddress: async () => {},
     limitCaller: async () => {},
