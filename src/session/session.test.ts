@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
 import { buildAuthenticate, readBearerToken } from '../access/authenticate.ts'
+import { openAccountFor } from '../account/account.ts'
+import type { SessionId } from '../id.ts'
 import { systemRandom } from '../random.ts'
-import { findSession } from './session.store.ts'
+import { deleteEndedSessions, findSession } from './session.store.ts'
 import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS } from './session.ts'
 import { verifySessionToken } from './session-token.ts'
 
@@ -291,10 +293,66 @@ describe('authentication', () => {
     expect(await authenticate(`Bearer ${other.token}`)).toBeUndefined()
   })
 
+  test('asks the row of the user each time, whoever changed it: disabled or deleted, it is nobody', async () => {
+    const someone = await person()
+    const setUser = (change: { is_actived?: boolean; deleted_at?: Date | null }) =>
+      app.db.updateTable('user').set(change).where('document_id', '=', someone.user.id).execute()
+    expect(await statusOf(someone.token)).toBe(200)
+    await setUser({ is_actived: false })
+    expect(await statusOf(someone.token)).toBe(401)
+    await setUser({ is_actived: true, deleted_at: now() })
+    expect(await statusOf(someone.token)).toBe(401)
+    await setUser({ deleted_at: null })
+    expect(await statusOf(someone.token)).toBe(200)
+  })
+
+  test('counts living accounts only among those of a caller', async () => {
+    const someone = await person()
+    const deletedAt = { deleted_at: now() }
+    const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'A', userId: someone.user.id, now: now() })
+    const authenticate = buildAuthenticate({
+      db: app.db,
+      clock: app.clock,
+      sessionSecrets: app.keys.secrets,
+      issuer: app.keys.issuer,
+    })
+    expect((await authenticate(`Bearer ${someone.token}`))?.accounts).toEqual([account.id])
+    await app.db.updateTable('account').set(deletedAt).where('document_id', '=', account.id).execute()
+    expect((await authenticate(`Bearer ${someone.token}`))?.accounts).toEqual([])
+  })
+
+  test('lets a session opened from another one live no longer than that one', async () => {
+    const someone = await person()
+    const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
+    app.clock.advance(24 * 3_600_000)
+    const child = await openChild(someone)
+    expect(await findSession(app.db, child.sessionId)).toMatchObject({
+      parentId: someone.session.sessionId,
+      expiresAt: endsAt,
+    })
+    expect(child.refreshToken).toBeNull()
+  })
+
   test('no session is opened for a user who has just been disabled', async () => {
     const someone = await person()
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', someone.user.id).execute()
     const origin = { address: null, userAgent: null }
     expect(await issueSession(deps(), app.db, { userId: someone.user.id, origin, now: now() })).toBeUndefined()
+  })
+})
+
+describe('maintenance', () => {
+  test('deletes sessions that ended before a time, children first, and keeps the rest', async () => {
+    const someone = await person()
+    const child = await openChild(someone)
+    const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
+    const isKept = async (id: SessionId) => (await findSession(app.db, id)) !== undefined
+    await deleteEndedSessions(app.db, endsAt, 10_000)
+    expect([await isKept(someone.session.sessionId), await isKept(child.sessionId)]).toEqual([true, true])
+    const later = new Date(endsAt.getTime() + 1)
+    await deleteEndedSessions(app.db, later, 10_000)
+    expect([await isKept(someone.session.sessionId), await isKept(child.sessionId)]).toEqual([true, false])
+    expect(await deleteEndedSessions(app.db, later, 10_000)).toBeGreaterThan(0)
+    expect(await isKept(someone.session.sessionId)).toBe(false)
   })
 })
