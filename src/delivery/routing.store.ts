@@ -22,7 +22,8 @@ interface CandidateColumns {
 
 /**
  * The active, living webhooks that subscribe to these active event types. They are share-locked on their keys, so that a
- * purge waits for the rows that are being written, instead of leaving them without their webhook; in the order of their ids, as all who lock several do, so that none wait for each other.
+ * purge waits for the rows that are being written, instead of leaving them without their webhook; in the order of their
+ * ids, as all who lock several do, so that none wait for each other.
  */
 export async function listCandidates(db: Database, events: readonly string[]): Promise<Candidate[]> {
   const { rows } = await sql<CandidateColumns>`
