@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, readConfig } from './config.ts'
+import { VARIABLES } from './config-variables.ts'
+
+const SECRET = 's'.repeat(32)
+const PRODUCTION = {
+  APP_ENV: 'production',
+  SECRET_KEY: SECRET,
+  SESSION_JWT_SECRET: SECRET,
+  SSO_HANDSHAKE_SECRET: 'h'.repeat(32),
+  OAUTH_HOOK_SECRET: SECRET,
+}
+
+function faultsOf(env: Record<string, string>): string {
+  try {
+    readConfig(env, '/nowhere')
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  return ''
+}
+
+describe('configuration', () => {
+  it('needs nothing in development', () => {
+    expect(readConfig({}, '/nowhere')).toMatchObject({
+      appEnv: 'development',
+      host: '127.0.0.1',
+      port: 3000,
+      dataDir: '/nowhere/.signalbox',
+      adminEmail: 'admin@signalbox.localhost',
+      enableApiEventQueue: true,
+      webhookLedgerRetentionDays: 30,
+      logLevel: 'info',
+    })
+    expect(readConfig({}, '/nowhere').roles).toEqual(['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'])
+  })
+
+  it('takes an empty variable as one that is not set', () => {
+    expect(readConfig({ PORT: '', APP_ENV: '' }, '/nowhere').port).toBe(3000)
+  })
+
+  it.each([
+    ['APP_ENV', 'prod'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000x'],
+    ['PORT', '1e3'],
+    ['BASE_URL', 'localhost:3000'],
+    ['BASE_URL', 'https://example.com/?a=b'],
+    ['DATABASE_URL', 'mysql://localhost/x'],
+    ['SIGNALBOX_ROLES', 'api,cook'],
+    ['SIGNALBOX_ROLES', ','],
+    ['SIGNALBOX_ADMIN_EMAIL', 'nobody'],
+    ['SIGNALBOX_ADMIN_PASSWORD', 'short'],
+    ['SECRET_KEY', 'x'.repeat(31)],
+    ['SECRET_KEY', `${SECRET},short`],
+    ['ENABLE_API_EVENT_QUEUE', 'yes'],
+    ['WEBHOOK_SINK_SECRET', 'whsec_short'],
+    ['WEBHOOK_ALLOWED_PRIVATE_TARGETS', '10.0.0.0/33'],
+    ['WEBHOOK_LEDGER_RETENTION_DAYS', '0'],
+    ['WEBHOOK_CONCURRENCY', '0'],
+    ['LOG_LEVEL', 'loud'],
+  ])('refuses %s=%s by name', (name, value) => {
+    expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
+  })
+
+  it.each([
+    ['PORT', '0'],
+    ['PORT', '65535'],
+    ['SECRET_KEY', SECRET],
+    ['SIGNALBOX_ROLES', 'api, dispatcher'],
+    ['WEBHOOK_LEDGER_RETENTION_DAYS', '1'],
+    ['ENABLE_API_EVENT_QUEUE', 'false'],
+  ])('takes %s=%s', (name, value) => {
+    expect(faultsOf({ [name]: value })).toBe('')
+  })
+
+  it('names every fault at once', () => {
+    const faults = faultsOf({ PORT: 'x', LOG_LEVEL: 'y', SIGNALBOX_ROLE: 'api' }).split('\n')
+    expect(faults).toHaveLength(3)
+  })
+
+  it('refuses an unknown SIGNALBOX_ variable, and leaves others alone', () => {
+    expect(faultsOf({ SIGNALBOX_PORT: '1' })).toContain('SIGNALBOX_PORT is not a setting')
+    expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1' })).toBe('')
+  })
+
+  it('never prints a value', () => {
+    expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://u:hunter2@h/d' })).not.toContain('hunter2')
+  })
+
+  it.each(['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET', 'OAUTH_HOOK_SECRET'])(
+    'requires %s outside development',
+    (name) => {
+      expect(faultsOf(PRODUCTION)).toBe('')
+      const { [name as keyof typeof PRODUCTION]: _left, ...rest } = PRODUCTION
+      expect(faultsOf(rest)).toContain(`${name} is required when APP_ENV is production`)
+    },
+  )
+
+  it('refuses private targets in production', () => {
+    expect(faultsOf({ ...PRODUCTION, WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toContain(
+      'must be empty in production',
+    )
+    expect(faultsOf({ ...PRODUCTION, APP_ENV: 'certification', WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toBe(
+      '',
+    )
+  })
+
+  it('refuses one secret for sessions and handshakes', () => {
+    expect(faultsOf({ ...PRODUCTION, SSO_HANDSHAKE_SECRET: SECRET })).toContain('must differ from SESSION_JWT_SECRET')
+  })
+
+  it('takes a crash point in the test environment only', () => {
+    expect(faultsOf({ SIGNALBOX_CRASH_POINT: 'after-post' })).toContain('only when APP_ENV is test')
+    expect(faultsOf({ ...PRODUCTION, APP_ENV: 'test', SIGNALBOX_CRASH_POINT: 'after-post' })).toBe('')
+  })
+
+  it('reads .env in development, under the environment, and nowhere else', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'signalbox config '))
+    try {
+      writeFileSync(join(directory, '.env'), 'PORT=4001\nLOG_LEVEL=debug\n')
+      expect(readConfig({ LOG_LEVEL: 'error' }, directory)).toMatchObject({ port: 4001, logLevel: 'error' })
+      expect(readConfig(PRODUCTION, directory).port).toBe(3000)
+      writeFileSync(join(directory, '.env'), 'SIGNALBOX_TYPO=1\n')
+      expect(() => readConfig({}, directory)).toThrow('SIGNALBOX_TYPO')
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it('every variable says what it means and what it is when it is not set', () => {
+    for (const [name, variable] of Object.entries(VARIABLES)) {
+      expect(variable.meaning, name).toMatch(/^[A-Z`].*\.$/)
+      expect(variable.fallback, name).not.toBe('')
+    }
+  })
+})
