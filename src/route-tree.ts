@@ -14,6 +14,7 @@ import { permissionOf, type RouteDeclaration } from './http/route.ts'
 import { sessionRoutes } from './session/session.routes.ts'
 import { loginRoutes } from './user/login.routes.ts'
 import { userRoutes } from './user/user.routes.ts'
+import { exportRoutes } from './webhook/export.routes.ts'
 import { subscriptionRoutes } from './webhook/subscription.routes.ts'
 import { webhookRoutes } from './webhook/webhook.routes.ts'
 
@@ -32,6 +33,7 @@ export const ROUTE_TREE = [
   ...apiKeyRoutes,
   ...auditRoutes,
   ...contractRoutes,
+  ...exportRoutes,
   ...webhookRoutes,
   ...subscriptionRoutes,
   ...catalogueRoutes,

@@ -166,20 +166,33 @@ export async function scheduleReplay(
   id: DispatchId,
   input: { workerId: string; now: Date },
 ): Promise<DispatchRecord> {
-  const row = await db
+  const [dispatch] = await scheduleReplays(db, [id], { ...input, job: null })
+  if (!dispatch) throw new Error('a row was lost while it was locked')
+  return dispatch
+}
+
+/** Makes rows due now for one replay POST each, on behalf of a job or of nobody's. */
+export async function scheduleReplays(
+  db: Database,
+  ids: readonly DispatchId[],
+  input: { job: string | null; workerId: string; now: Date },
+): Promise<DispatchRecord[]> {
+  if (ids.length === 0) return []
+  const rows = await db
     .updateTable('webhook_dispatch')
     .set({
       status: 'retrying',
       attempt_trigger: 'replay',
+      replay_job: input.job,
       next_attempt_at: input.now,
       ended_at: null,
       updated_at: input.now,
     })
-    .where('document_id', '=', id)
+    .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
     .returningAll()
-    .executeTakeFirstOrThrow()
-  await addToTotals(db, input.workerId, { retrying: 1 })
-  return toDispatchRecord(row)
+    .execute()
+  await addToTotals(db, input.workerId, { retrying: rows.length })
+  return rows.map(toDispatchRecord)
 }
 
 /** Deletes up to `limit` ended rows older than `before`, with their attempts (D78). Returns how many went. */

@@ -5,7 +5,7 @@ import type { DispatchId, EventId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { findWebhook, type WebhookRecord } from '../webhook/webhook.store.ts'
 import { type DispatchRecord, findDispatch, insertDispatches, scheduleReplay } from './dispatch.store.ts'
-import type { DispatchStatus } from './outcome.ts'
+import { buildReplayProblem, judgeReplay } from './replay.ts'
 
 /** What the operations on the ledger use. */
 export interface DispatchDeps extends EventDeps {
@@ -72,16 +72,14 @@ export async function enqueueTest(
   return { dispatchId: id, eventId: event.id }
 }
 
-function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>): void {
+/** Nothing leaves the service while the event queue is off (contract, Events 2). Throws 409 `conflict`. */
+export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>): void {
   if (!deps.enableApiEventQueue)
     throw new Problem(
       'conflict',
       'ENABLE_API_EVENT_QUEUE is false, so no event leaves the service. Set it to true first.',
     )
 }
-
-/** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (D68). */
-const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
 
 /**
  * Makes one extra POST of a dispatch due (D68). `attempts` goes on counting; no automatic retry follows.
@@ -94,20 +92,14 @@ export async function replayDispatch(
   input: { confirmDuplicate: boolean; now: Date },
 ): Promise<DispatchRecord> {
   const webhook = await findWebhook(db, dispatch.webhook)
-  if (!webhook?.isActived)
-    throw new Problem('webhook_inactive', 'The webhook is inactive or deleted. Activate it, then replay.')
-  if (!input.confirmDuplicate && NEEDS_CONFIRMATION.includes(dispatch.status))
-    throw new Problem(
-      'duplicate_not_confirmed',
-      `The row is ${dispatch.status}: its event has arrived or is on its way. Send {"confirm_duplicate": true} to post it again.`,
-    )
+  const verdict = judgeReplay({
+    status: dispatch.status,
+    isWebhookActive: webhook?.isActived ?? false,
+    isUnderWay: dispatch.leaseUntil !== null,
+    hasEvent: (await findEvent(db, dispatch.eventId)) !== undefined,
+    isConfirmed: input.confirmDuplicate,
+  })
+  if (verdict !== 'replay') throw buildReplayProblem(verdict, dispatch.status)
   checkQueueEnabled(deps)
-  if (dispatch.leaseUntil !== null)
-    throw new Problem('conflict', 'An attempt of this row is under way. Replay it when that has ended.')
-  if (!(await findEvent(db, dispatch.eventId)))
-    throw new Problem(
-      'conflict',
-      'The event of this row is no longer stored (an old row), so it cannot be posted again.',
-    )
   return scheduleReplay(db, dispatch.id, { workerId: deps.workerId, now: input.now })
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { EventRecord } from './event.ts'
+import type { EventRecord, StoredEvent } from './event.ts'
 
 /**
  * Inserts events for the router to find; with `routedAt`, as routed already. One statement with an array for each column:
@@ -61,9 +61,6 @@ export async function markRouted(db: Database, ids: readonly EventId[], now: Dat
 export function selectEvents(db: Database) {
   return db.selectFrom('event_occurrence')
 }
-
-/** An event, and when it was routed. */
-export type StoredEvent = EventRecord & { routedAt: Date | null }
 
 /** Maps a row of the `event_occurrence` table. */
 export function toStoredEvent(row: EventColumns & { routed_at: Date | null }): StoredEvent {

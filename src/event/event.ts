@@ -2,7 +2,7 @@ import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findEvent, insertEvents, insertEventsWithSubscriber, type StoredEvent } from './event.store.ts'
+import { findEvent, insertEvents, insertEventsWithSubscriber } from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
@@ -37,6 +37,9 @@ export interface EventRecord {
   excludedWebhook: WebhookId | null
   createdAt: Date
 }
+
+/** An event, and when its ledger rows were written; null while it waits for that. */
+export type StoredEvent = EventRecord & { routedAt: Date | null }
 
 /** The event with this id, or a 404. */
 export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {

@@ -22,7 +22,7 @@ export interface WebhookRecord {
 }
 
 /** The columns of the public row: everything but the secret, so that no read can leak it. */
-const PUBLIC_COLUMNS = [
+export const PUBLIC_COLUMNS = [
   'document_id',
   'url',
   'name',

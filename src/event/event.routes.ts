@@ -1,0 +1,129 @@
+import type { Static } from 'typebox'
+import { readPage } from '../http/page.ts'
+import { type FieldError, Problem } from '../http/problem.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
+import { selectEvents, toStoredEvent } from './event.store.ts'
+import { loadEvent } from './event.ts'
+import { type PathOf, type Publication, type PublishDeps, publishEvents } from './publish.ts'
+
+/** What events can be filtered by and sorted on. */
+const EVENT_FIELDS = {
+  document_id: { type: 'uuid' },
+  event: { type: 'text' },
+  account: { type: 'uuid' },
+  resource: { type: 'text' },
+  resource_id: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+const eventRowOf = (row: Parameters<typeof toStoredEvent>[0]) => toEventRow(toStoredEvent(row))
+
+/** Reads the two forms of the body. Throws a 422 when it is neither, or both. */
+function readPublications(body: Static<typeof PublishBody>): { publications: Publication[]; pathOf: PathOf } {
+  const { events, ...single } = body
+  if (events) {
+    const errors = Object.keys(single).map((path) => buildError(path, 'not_with_events', 'is not taken beside events'))
+    checkForm(errors)
+    return { publications: events.map(toPublication), pathOf: (index, member) => `events.${index}.${member}` }
+  }
+  const { event, id } = single
+  if (event === undefined || id === undefined) {
+    const missing = [...(event === undefined ? ['event'] : []), ...(id === undefined ? ['id'] : [])]
+    throw buildFormProblem(missing.map((path) => buildError(path, 'required', 'is required, or events in its place')))
+  }
+  return { publications: [toPublication({ ...single, event, id })], pathOf: (_index, member) => member }
+}
+
+function buildError(path: string, code: string, message: string): FieldError {
+  return { path, code, message }
+}
+
+function buildFormProblem(errors: FieldError[]): Problem {
+  return new Problem('validation_failed', 'Send one event, or events with 1 to 1,000 of them.', { errors })
+}
+
+function checkForm(errors: FieldError[]): void {
+  if (errors.length > 0) throw buildFormProblem(errors)
+}
+
+function toPublication(one: {
+  event: string
+  account?: string | null
+  id: string
+  idempotency_key?: string
+}): Publication {
+  return { event: one.event, account: one.account ?? null, id: one.id, idempotencyKey: one.idempotency_key ?? null }
+}
+
+export const eventRoutes: Routes<PublishDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/publish',
+      resource: 'event',
+      action: 'publish',
+      accountScope: 'none',
+      status: 202,
+      summary: 'Publish events that another service owns',
+      description:
+        'One event, or up to 1,000 in `events`: all are recorded, or none, and every broken one is named. Only event types ' +
+        'with the source `external` can be published, so what this service says of itself cannot be forged. An event type ' +
+        'with the account scope `none` takes no account; without an account an event reaches global webhooks only. A ' +
+        '`purge` carries no account whatever is sent. The answer means that the events are durable; publishing emits no ' +
+        'event of its own.',
+      body: PublishBody,
+      data: PublishAnswer,
+    },
+    {
+      handle: async (deps: PublishDeps, { db, body, caller, now }) => {
+        const ids = await publishEvents(deps, db, { ...readPublications(body), caller, now })
+        return {
+          data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
+          message: ids.length === 1 ? 'Event accepted.' : `${ids.length} events accepted.`,
+          audit: { events: ids.length },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event-occurrence',
+      resource: 'event-occurrence',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List what happened',
+      description: 'Events are kept as long as their ledger rows.',
+      data: EventRow,
+      list: EVENT_FIELDS,
+    },
+    {
+      handle: async (_deps: PublishDeps, { db, listing }) => ({
+        ...(await readPage(selectEvents(db), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
+        message: 'Events.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/event-occurrence/{id}',
+      resource: 'event-occurrence',
+      action: 'find-one',
+      accountScope: 'account',
+      summary: 'Read one event',
+      params: IdParams,
+      data: EventRow,
+    },
+    {
+      load: (_deps: PublishDeps, { db, params }) => loadEvent(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toEventRow(target),
+        message: 'Event.',
+        changed: [{ id: target.id, account: target.account }],
+      }),
+    },
+  ),
+]

@@ -1,0 +1,51 @@
+/** The forms in which rows are exported. */
+export const EXPORT_FORMATS = ['csv', 'json', 'ndjson'] as const
+export type ExportFormat = (typeof EXPORT_FORMATS)[number]
+
+/** The media type of each form. */
+export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  json: 'application/json; charset=utf-8',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+}
+
+/** A row whose members are plain values. */
+export type ExportedRow = Readonly<Record<string, string | number | boolean | null>>
+
+/**
+ * What a spreadsheet takes for the start of a formula when a file is opened in it (OWASP, CSV injection): the signs, their
+ * full-width forms, and the white space that it skips.
+ */
+const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
+
+/**
+ * One cell of RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe, which keeps it text;
+ * null is an empty cell.
+ */
+export function formatCell(value: ExportedRow[string] | undefined): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'string' && FORMULA_START.test(value) ? `'${value}` : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Writes rows in one form, a piece for each batch, so that no more than one batch is held. `columns` says the order. */
+export async function* formatExport(
+  format: ExportFormat,
+  columns: readonly string[],
+  batches: AsyncIterable<readonly ExportedRow[]>,
+): AsyncGenerator<string> {
+  const toLine = (row: ExportedRow) => columns.map((column) => formatCell(row[column])).join(',')
+  const toObject = (row: ExportedRow) =>
+    JSON.stringify(Object.fromEntries(columns.map((column) => [column, row[column] ?? null])))
+  if (format === 'csv') yield `${columns.join(',')}\r\n`
+  if (format === 'json') yield '['
+  let isFirst = true
+  for await (const batch of batches) {
+    if (batch.length === 0) continue
+    if (format === 'csv') yield `${batch.map(toLine).join('\r\n')}\r\n`
+    if (format === 'ndjson') yield `${batch.map(toObject).join('\n')}\n`
+    if (format === 'json') yield `${isFirst ? '\n' : ',\n'}${batch.map(toObject).join(',\n')}`
+    isFirst = false
+  }
+  if (format === 'json') yield isFirst ? ']\n' : '\n]\n'
+}

@@ -1,0 +1,49 @@
+import { type TObject, Type } from 'typebox'
+import { buildListQuery, parseListing } from '../http/listing.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { streamWebhooks } from './export.ts'
+import { EXPORT_FORMATS, EXPORT_MEDIA } from './export-format.ts'
+import { WEBHOOK_FIELDS } from './webhook.routes.ts'
+
+/** Of a list's parameters an export takes those that choose and order; it has no pages. */
+const LIST_QUERY = (buildListQuery(WEBHOOK_FIELDS) as TObject).properties
+const ExportQuery = Type.Object({
+  format: Type.Optional(Type.Enum([...EXPORT_FORMATS], { default: 'json' })),
+  ...(LIST_QUERY.filters && { filters: LIST_QUERY.filters }),
+  ...(LIST_QUERY.sort && { sort: LIST_QUERY.sort }),
+})
+
+export const exportRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/webhook/export',
+      resource: 'webhook',
+      action: 'export',
+      accountScope: 'none',
+      summary: 'Export webhooks as a file',
+      description:
+        'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
+        'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe. Never a secret.',
+      query: ExportQuery,
+      data: Type.Null(),
+      media: Object.values(EXPORT_MEDIA).map((type) => type.split(';')[0] ?? type),
+    },
+    {
+      handle: async (_deps: object, { db, query, now }) => {
+        const { format = 'json', filters, sort } = query
+        const listing = parseListing({ filters, sort }, WEBHOOK_FIELDS)
+        const name = `webhooks-${now.toISOString().slice(0, 10)}.${format}`
+        return {
+          data: null,
+          message: 'Webhooks.',
+          headers: { 'content-disposition': `attachment; filename="${name}"` },
+          stream: {
+            contentType: EXPORT_MEDIA[format],
+            body: streamWebhooks(db, { listing, fields: WEBHOOK_FIELDS, format }),
+          },
+        }
+      },
+    },
+  ),
+]
