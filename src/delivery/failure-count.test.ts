@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { AUTO_DISABLE_AFTER_FAILURES, AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
+
+type Step = 'reset' | 'add' | 'keep'
+
+const active = (consecutiveFailures: number) => ({ isActived: true, consecutiveFailures })
+const times = (count: number, step: Step) => Array.from({ length: count }, () => step)
+
+describe('countFailures', () => {
+  it('disables at twenty, under the reason of the contract', () => {
+    expect(AUTO_DISABLE_AFTER_FAILURES).toBe(20)
+    expect(AUTO_DISABLE_REASON).toBe('consecutive-failures')
+  })
+
+  it('does not disable at the 19th failure', () => {
+    expect(countFailures(active(18), ['add'])).toEqual({ consecutiveFailures: 19, disable: false, notices: [] })
+  })
+
+  it('disables at the 20th failure', () => {
+    expect(countFailures(active(19), ['add'])).toEqual({
+      consecutiveFailures: 20,
+      disable: true,
+      notices: ['webhook.auto-disable'],
+    })
+  })
+
+  it('does not disable an inactive webhook a second time at the 21st', () => {
+    expect(countFailures({ isActived: false, consecutiveFailures: 20 }, ['add'])).toEqual({
+      consecutiveFailures: 21,
+      disable: false,
+      notices: [],
+    })
+  })
+
+  it('disables once when one batch brings the count past twenty', () => {
+    expect(countFailures(active(0), times(25, 'add'))).toEqual({
+      consecutiveFailures: 25,
+      disable: true,
+      notices: ['webhook.failing', 'webhook.failing', 'webhook.auto-disable'],
+    })
+  })
+
+  it('disables an active webhook whose count was at twenty already', () => {
+    expect(countFailures(active(20), ['add'])).toMatchObject({ consecutiveFailures: 21, disable: true })
+  })
+
+  it.each([
+    [8, []],
+    [9, ['webhook.failing']],
+    [10, []],
+    [13, []],
+    [14, ['webhook.failing']],
+    [15, []],
+  ])('after %d failures one more tells %j', (before, notices) => {
+    expect(countFailures(active(before), ['add'])).toMatchObject({ consecutiveFailures: before + 1, notices })
+  })
+
+  it.each([
+    [0, []],
+    [9, []],
+    [10, ['webhook.recovered']],
+    [19, ['webhook.recovered']],
+  ])('a success after %d failures sets the count to 0 and tells %j', (before, notices) => {
+    expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices })
+  })
+
+  it('counts anew after a success between two runs of 19', () => {
+    const steps: Step[] = [...times(19, 'add'), 'reset', ...times(19, 'add')]
+    expect(countFailures(active(0), steps)).toMatchObject({ consecutiveFailures: 19, disable: false })
+  })
+
+  it('leaves the count alone for attempts that count for nothing', () => {
+    expect(countFailures(active(19), times(5, 'keep'))).toEqual({
+      consecutiveFailures: 19,
+      disable: false,
+      notices: [],
+    })
+    expect(countFailures(active(0), [])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
+  })
+
+  it('comes to the same however the steps are batched, until it disables', () => {
+    const steps = fc.array(fc.constantFrom<Step>('reset', 'add', 'add', 'add', 'keep'), { maxLength: 60 })
+    fc.assert(
+      fc.property(steps, fc.nat({ max: 60 }), (all, cut) => {
+        const whole = countFailures(active(0), all)
+        const first = countFailures(active(0), all.slice(0, cut))
+        const state = { isActived: !first.disable, consecutiveFailures: first.consecutiveFailures }
+        const second = countFailures(state, all.slice(cut))
+        expect(second.consecutiveFailures).toBe(whole.consecutiveFailures)
+        expect(first.disable || second.disable).toBe(whole.disable)
+        expect([...first.notices, ...second.notices]).toEqual(whole.notices)
+      }),
+    )
+  })
+})

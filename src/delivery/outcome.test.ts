@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type AttemptResult,
+  type AttemptTrigger,
+  classifyResult,
+  decideOutcome,
+  type ErrorClass,
+  MAX_SCHEDULED_ATTEMPTS,
+  RETRY_DELAYS_MS,
+} from './outcome.ts'
+
+const ENDED_AT = new Date(Date.UTC(2026, 8, 11, 12, 0, 0, 123))
+
+function decide(change: Partial<Parameters<typeof decideOutcome>[0]> = {}) {
+  return decideOutcome({
+    trigger: 'schedule',
+    isTest: false,
+    attempts: 1,
+    result: { statusCode: 500 },
+    endedAt: ENDED_AT,
+    isWebhookDeleted: false,
+    ...change,
+  })
+}
+
+/** Every way in which an attempt fails and is made again on the schedule. */
+const RETRIED: readonly { result: AttemptResult; error: ErrorClass }[] = [
+  { result: { statusCode: 400 }, error: 'http_4xx' },
+  { result: { statusCode: 401 }, error: 'http_4xx' },
+  { result: { statusCode: 404 }, error: 'http_4xx' },
+  { result: { statusCode: 410 }, error: 'http_4xx' },
+  { result: { statusCode: 429 }, error: 'http_4xx' },
+  { result: { statusCode: 499 }, error: 'http_4xx' },
+  { result: { statusCode: 500 }, error: 'http_5xx' },
+  { result: { statusCode: 503 }, error: 'http_5xx' },
+  { result: { statusCode: 599 }, error: 'http_5xx' },
+  { result: { statusCode: 199 }, error: 'http_unexpected' },
+  { result: { statusCode: 600 }, error: 'http_unexpected' },
+  { result: { statusCode: 999 }, error: 'http_unexpected' },
+  ...(
+    [
+      'blocked_address',
+      'dns',
+      'connect',
+      'tls',
+      'timeout',
+      'reset',
+      'protocol',
+      'secret_missing',
+      'secret_unreadable',
+    ] as const
+  ).map((error) => ({ result: { errorClass: error }, error })),
+]
+
+const TRIGGERS: readonly AttemptTrigger[] = ['schedule', 'test', 'replay']
+
+describe('classifyResult', () => {
+  it.each<[number, ErrorClass | undefined]>([
+    [199, 'http_unexpected'],
+    [200, undefined],
+    [204, undefined],
+    [299, undefined],
+    [300, 'http_3xx'],
+    [304, 'http_3xx'],
+    [399, 'http_3xx'],
+    [400, 'http_4xx'],
+    [499, 'http_4xx'],
+    [500, 'http_5xx'],
+    [599, 'http_5xx'],
+    [600, 'http_unexpected'],
+  ])('judges a status of %d as %s', (statusCode, expected) => {
+    expect(classifyResult({ statusCode })).toBe(expected)
+  })
+
+  it('keeps the class of an attempt that got no answer', () => {
+    expect(classifyResult({ errorClass: 'tls' })).toBe('tls')
+  })
+})
+
+describe('decideOutcome: the contract', () => {
+  it('knows four delays and five POSTs, to the millisecond', () => {
+    expect(RETRY_DELAYS_MS).toEqual([60_000, 300_000, 1_800_000, 7_200_000])
+    expect(MAX_SCHEDULED_ATTEMPTS).toBe(5)
+  })
+
+  it.each([
+    [1, 60_000],
+    [2, 300_000],
+    [3, 1_800_000],
+    [4, 7_200_000],
+  ])('after failed attempt %d waits exactly %d ms from its end, whatever failed', (attempts, delayMs) => {
+    for (const { result, error } of RETRIED)
+      for (const trigger of ['schedule', 'test'] as const)
+        for (const isTest of [false, true])
+          expect(decide({ result, attempts, trigger, isTest })).toEqual({
+            status: 'retrying',
+            nextAttemptAt: new Date(ENDED_AT.getTime() + delayMs),
+            lastError: error,
+            failureCount: 'keep',
+          })
+  })
+
+  it('ends as exhausted after the fifth failed attempt, and adds to the failure count', () => {
+    for (const { result, error } of RETRIED)
+      expect(decide({ result, attempts: 5 })).toEqual({
+        status: 'exhausted',
+        nextAttemptAt: null,
+        lastError: error,
+        failureCount: 'add',
+      })
+  })
+
+  it('ends as success on any 2xx, whoever asked and however often it failed before', () => {
+    for (const statusCode of [200, 201, 202, 204, 299])
+      for (const trigger of TRIGGERS)
+        for (const attempts of [1, 2, 3, 4, 5, 6, 40])
+          for (const isWebhookDeleted of [false, true])
+            expect(decide({ result: { statusCode }, trigger, attempts, isWebhookDeleted })).toEqual({
+              status: 'success',
+              nextAttemptAt: null,
+              lastError: null,
+              failureCount: 'reset',
+            })
+  })
+
+  it('ends as failed on any 3xx, at the first attempt as at the fifth', () => {
+    for (const statusCode of [300, 301, 302, 303, 304, 307, 308, 399])
+      for (const attempts of [1, 2, 3, 4, 5])
+        expect(decide({ result: { statusCode }, attempts })).toEqual({
+          status: 'failed',
+          nextAttemptAt: null,
+          lastError: 'http_3xx',
+          failureCount: 'add',
+        })
+  })
+})
+
+describe('decideOutcome: replays and tests', () => {
+  it('makes no automatic retry after a replay: it ends as exhausted, and counts for nothing', () => {
+    for (const { result, error } of RETRIED)
+      for (const attempts of [1, 2, 3, 4, 5, 6, 40])
+        expect(decide({ result, attempts, trigger: 'replay' })).toEqual({
+          status: 'exhausted',
+          nextAttemptAt: null,
+          lastError: error,
+          failureCount: 'keep',
+        })
+  })
+
+  it('ends a replay that is redirected as failed, and counts for nothing', () => {
+    expect(decide({ result: { statusCode: 302 }, trigger: 'replay', attempts: 6 })).toMatchObject({
+      status: 'failed',
+      failureCount: 'keep',
+    })
+  })
+
+  it('never lets a test add to the failure count, at its first attempt as at its last', () => {
+    for (const trigger of ['test', 'schedule'] as const) {
+      expect(decide({ trigger, isTest: true, attempts: 5 })).toMatchObject({
+        status: 'exhausted',
+        failureCount: 'keep',
+      })
+      expect(decide({ trigger, isTest: true, result: { statusCode: 302 } })).toMatchObject({
+        status: 'failed',
+        failureCount: 'keep',
+      })
+    }
+  })
+})
+
+describe('decideOutcome: interruptions and deletions', () => {
+  const result = { errorClass: 'interrupted' } as const
+
+  it.each([1, 2, 3, 4])(
+    'makes an interrupted attempt %d again at once: whether it arrived is not known',
+    (attempts) => {
+      expect(decide({ result, attempts })).toEqual({
+        status: 'retrying',
+        nextAttemptAt: ENDED_AT,
+        lastError: 'interrupted',
+        failureCount: 'keep',
+      })
+    },
+  )
+
+  it('never makes a sixth scheduled POST, even when the fifth was interrupted', () => {
+    expect(decide({ result, attempts: 5 })).toMatchObject({ status: 'exhausted', nextAttemptAt: null })
+  })
+
+  it('makes an interrupted replay again: the one POST that was asked for has not been made for sure', () => {
+    expect(decide({ result, trigger: 'replay', attempts: 6 })).toMatchObject({
+      status: 'retrying',
+      nextAttemptAt: ENDED_AT,
+    })
+  })
+
+  it('cancels what would wait for a webhook that was deleted meanwhile', () => {
+    for (const one of [...RETRIED.map((each) => each.result), result])
+      for (const attempts of [1, 4, 5])
+        expect(decide({ result: one, attempts, isWebhookDeleted: true })).toMatchObject({
+          status: 'cancelled',
+          nextAttemptAt: null,
+          failureCount: 'keep',
+        })
+  })
+})

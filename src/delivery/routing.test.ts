@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import type { AccountId, WebhookId } from '../id.ts'
+import { judgeRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdict } from './routing.ts'
+
+const ACCOUNT = 'account-a' as AccountId
+const OTHER_ACCOUNT = 'account-b' as AccountId
+const WEBHOOK = 'webhook-a' as WebhookId
+const OTHER_WEBHOOK = 'webhook-b' as WebhookId
+const NOW_MS = Date.UTC(2026, 8, 11, 12)
+
+function event(change: Partial<RoutedEvent> = {}): RoutedEvent {
+  return {
+    accountScope: 'account',
+    account: ACCOUNT,
+    isPurge: false,
+    excludedWebhook: null,
+    createdAt: new Date(NOW_MS),
+    ...change,
+  }
+}
+
+function webhook(change: Partial<RoutedWebhook> = {}): RoutedWebhook {
+  return {
+    id: WEBHOOK,
+    isGlobal: false,
+    account: ACCOUNT,
+    isActived: true,
+    deletedAt: null,
+    createdAt: new Date(NOW_MS - 1000),
+    isSubscribed: true,
+    ...change,
+  }
+}
+
+const global = { isGlobal: true, account: null }
+const purge = { isPurge: true, account: null }
+
+const TABLE: [string, Partial<RoutedEvent>, Partial<RoutedWebhook>, RoutingVerdict][] = [
+  ['the owner matches', {}, {}, 'deliver'],
+  ['another account owns it', { account: OTHER_ACCOUNT }, {}, 'other_account'],
+  ['an account event without an owner', { account: null }, {}, 'other_account'],
+  ['neither the event nor the webhook has an account', { account: null }, { account: null }, 'other_account'],
+  [
+    'no event type of the scope none reaches an account webhook',
+    { accountScope: 'none', account: null },
+    {},
+    'no_owner',
+  ],
+  ['the scope none wins over an account that is set', { accountScope: 'none' }, {}, 'no_owner'],
+  ['a purge never reaches an account webhook', purge, {}, 'purge'],
+  ['a purge never reaches it, its account set or not', { isPurge: true }, {}, 'purge'],
+  ['a global webhook gets what an account owns', {}, global, 'deliver'],
+  ['a global webhook gets what has no owner', { accountScope: 'none', account: null }, global, 'deliver'],
+  ['a global webhook gets a purge', purge, global, 'deliver'],
+  ['a global webhook ignores its account', { account: OTHER_ACCOUNT }, { isGlobal: true }, 'deliver'],
+  ['an inactive webhook', {}, { isActived: false }, 'inactive'],
+  ['an inactive global webhook', {}, { ...global, isActived: false }, 'inactive'],
+  ['a webhook that does not subscribe', {}, { isSubscribed: false }, 'not_subscribed'],
+  ['a global webhook that does not subscribe', {}, { ...global, isSubscribed: false }, 'not_subscribed'],
+  ['a deleted webhook', {}, { deletedAt: new Date(NOW_MS) }, 'deleted'],
+  ['a webhook of the same millisecond', {}, { createdAt: new Date(NOW_MS) }, 'deliver'],
+  ['a webhook of the next millisecond', {}, { createdAt: new Date(NOW_MS + 1) }, 'created_later'],
+  ['the webhook that the event is about', { excludedWebhook: WEBHOOK }, global, 'excluded'],
+  ['another webhook than the event is about', { excludedWebhook: OTHER_WEBHOOK }, global, 'deliver'],
+]
+
+describe('judgeRouting', () => {
+  it.each(TABLE)('%s', (_name, eventChange, webhookChange, verdict) => {
+    expect(judgeRouting(event(eventChange), webhook(webhookChange))).toBe(verdict)
+  })
+
+  it('delivers only when not one of the other reasons holds', () => {
+    const flags = [false, true]
+    for (const isGlobal of flags)
+      for (const isActived of flags)
+        for (const isSubscribed of flags)
+          for (const isPurge of flags)
+            for (const accountScope of ['account', 'none'] as const)
+              for (const account of [ACCOUNT, OTHER_ACCOUNT, null])
+                for (const isLater of flags)
+                  for (const isDeleted of flags)
+                    for (const isExcluded of flags) {
+                      const verdict = judgeRouting(
+                        event({ accountScope, account, isPurge, excludedWebhook: isExcluded ? WEBHOOK : null }),
+                        webhook({
+                          isGlobal,
+                          isActived,
+                          isSubscribed,
+                          createdAt: new Date(NOW_MS + (isLater ? 1 : 0)),
+                          deletedAt: isDeleted ? new Date(NOW_MS) : null,
+                        }),
+                      )
+                      const matches = isGlobal || (!isPurge && accountScope === 'account' && account === ACCOUNT)
+                      const may = isActived && isSubscribed && !isLater && !isDeleted && !isExcluded
+                      expect(verdict === 'deliver').toBe(matches && may)
+                    }
+  })
+})
