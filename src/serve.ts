@@ -33,38 +33,110 @@ export interface StopRequest {
 }
 
 /**
- * `signalbox serve`: prepares the database, makes the first administrator in development (D13), listens, and runs until
+ * `signalbox serve`: prepares the database, listens, makes the first administrator in development (D13), and runs until
  * `stopRequested` resolves. Then everything stops in order. Resolves with the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
   const { config, logger, print } = options
   if (options.demo && config.appEnv !== 'development')
     throw new FatalError(`--demo makes rows and shows a key, so it needs APP_ENV=development (it is ${config.appEnv}).`)
-  const startedAt = systemClock.now()
+  // Counted from the request, whatever goes on then: a start that hangs must not hold up the stop either.
+  void stopRequested.then(() => limitStop(logger))
   const world = { config, clock: systemClock, random: systemRandom, logger }
   const ground = await openGround(world)
-  let app: App | undefined
+  const parts: Started = { app: undefined, admin: undefined }
   try {
-    await prepareDatabase(ground, world)
-    const admin = config.appEnv === 'development' ? await ensureAdministrator(ground) : undefined
-    app = await buildApp({
-      ...world,
-      secrets: ground.secrets,
-      database: ground.database,
-      connectionString: ground.connectionString,
-      lookup: buildSystemLookup(),
-      ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
-    })
-    await app.start()
-    if (options.demo) await demonstrate({ app, ground, options })
-    printStart({ app, admin, config, print, seconds: (systemClock.now() - startedAt) / 1000 })
+    await startInSteps({ options, ground, parts, stopRequested })
   } catch (error) {
-    await app?.stop().catch(() => {})
+    limitStop(logger)
+    // Made, but not told yet: whoever mends the fault would start again and find nobody to sign in as.
+    if (parts.admin?.password) printSignIn(parts.admin, print)
+    await parts.app?.stop().catch(() => {})
     await ground.close()
     throw error
   }
   const request = await Promise.race([stopRequested, watchPostgres(ground)])
-  return stopInOrder({ app, ground, request, logger, print })
+  limitStop(logger)
+  return stopInOrder({ app: parts.app, ground, request, logger, print })
+}
+
+/** What a start has made so far. */
+interface Started {
+  app: App | undefined
+  admin: FirstAdministrator | undefined
+}
+
+/** The steps of a start, in order. A stop that is asked for meanwhile is heard between them. */
+async function startInSteps(start: {
+  options: ServeOptions
+  ground: Ground
+  parts: Started
+  stopRequested: Promise<StopRequest>
+}): Promise<void> {
+  const { options, ground, parts, stopRequested } = start
+  const { config, logger, print } = options
+  const startedAt = systemClock.now()
+  const world = { config, clock: systemClock, random: systemRandom, logger }
+  let isStopping = false
+  void stopRequested.then(() => {
+    isStopping = true
+  })
+  await prepareDatabase(ground, world)
+  if (isStopping) return
+  const app = await buildApp({
+    ...world,
+    secrets: ground.secrets,
+    database: ground.database,
+    connectionString: ground.connectionString,
+    lookup: buildSystemLookup(),
+    ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
+  })
+  parts.app = app
+  await app.start().catch((error: unknown) => {
+    throw describeListenFailure(error, config)
+  })
+  // After the port is ours: the password is shown once, and must not go to somebody whose start fails.
+  if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(ground)
+  let commands: string[] = []
+  if (options.demo && !isStopping) {
+    const shown = demonstrate({ app, ground, options })
+    // After a stop nobody waits for it any more; its failure is no news then.
+    shown.catch(() => {})
+    commands = await Promise.race([shown, stopRequested.then(() => [])])
+  }
+  const seconds = (systemClock.now() - startedAt) / 1000
+  if (!isStopping || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+}
+
+/** Why the port could not be taken, with the setting that mends it. */
+function describeListenFailure(error: unknown, config: Config): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  switch (code) {
+    case 'EADDRINUSE':
+      return new FatalError(
+        `Port ${config.port} of ${config.host} is in use: another program listens there. Stop it, or set PORT to a free one.`,
+      )
+    case 'EACCES':
+      return new FatalError(`No permission to listen on port ${config.port}. Set PORT to one of 1024 or more.`)
+    case 'EADDRNOTAVAIL':
+      return new FatalError(
+        `HOST ${config.host} is not an address of this machine. Set it to 127.0.0.1, 0.0.0.0 or ::.`,
+      )
+    default:
+      if (syscall !== 'getaddrinfo') return error
+      return new FatalError(`HOST ${config.host} is not a name this machine knows. Set it to 127.0.0.1, 0.0.0.0 or ::.`)
+  }
+}
+
+let stopLimit: NodeJS.Timeout | undefined
+
+/** Ends the process when its stop takes too long; counted from the first call. What was claimed is taken over by others. */
+function limitStop(logger: Logger): void {
+  stopLimit ??= setTimeout(() => {
+    logger.error('the stop took too long: see docs/operations.md, stopping')
+    process.exit(1)
+  }, STOP_LIMIT_MS)
+  stopLimit.unref()
 }
 
 /** Ends this process as `kill -9` would, once, at the point that the crash tests name. */
@@ -84,7 +156,7 @@ async function watchPostgres(ground: Ground): Promise<StopRequest> {
 }
 
 async function stopInOrder(parts: {
-  app: App
+  app: App | undefined
   ground: Ground
   request: StopRequest
   logger: Logger
@@ -92,15 +164,18 @@ async function stopInOrder(parts: {
 }): Promise<number> {
   const { app, ground, request, logger, print } = parts
   print(`Stopping (${request.reason}).`)
-  const limit = setTimeout(() => {
-    logger.error('the stop took too long: see docs/operations.md, stopping')
-    process.exit(1)
-  }, STOP_LIMIT_MS)
-  await app.stop()
-  await ground.close()
-  clearTimeout(limit)
+  let isOrderly = true
+  // Whatever the one says, the other is stopped too: nothing of ours is left running.
+  for (const stop of [() => app?.stop(), () => ground.close()]) {
+    try {
+      await stop()
+    } catch (error) {
+      isOrderly = false
+      logger.error({ err: error }, 'the stop was not orderly: see docs/operations.md, stopping')
+    }
+  }
   print('Stopped.')
-  return request.isFailure ? 1 : 0
+  return request.isFailure || !isOrderly ? 1 : 0
 }
 
 interface FirstAdministrator {
@@ -123,7 +198,7 @@ async function ensureAdministrator({ database, config }: Ground): Promise<FirstA
   return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
 }
 
-async function demonstrate(parts: { app: App; ground: Ground; options: ServeOptions }): Promise<void> {
+async function demonstrate(parts: { app: App; ground: Ground; options: ServeOptions }): Promise<string[]> {
   const { app, ground, options } = parts
   const { config, print } = options
   const user = await findUserByEmail(ground.database.db, config.adminEmail)
@@ -147,7 +222,7 @@ async function demonstrate(parts: { app: App; ground: Ground; options: ServeOpti
     throw new FatalError(
       `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
     )
-  await runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir: config.dataDir, clock: systemClock, print })
+  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir: config.dataDir, clock: systemClock, print })
 }
 
 function printStart(parts: {
@@ -156,18 +231,26 @@ function printStart(parts: {
   config: Config
   print: (line: string) => void
   seconds: number
+  /** What to try by hand; of the demonstration only. */
+  commands: readonly string[]
 }): void {
-  const { app, admin, config, print, seconds } = parts
+  const { app, admin, config, print, seconds, commands } = parts
   print(
     `Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`,
   )
   if (config.appEnv !== 'development') return
-  if (admin?.password) print(`Sign in as ${admin.email} with the password ${admin.password} (shown this once).`)
-  else if (admin) print(`Sign in as ${admin.email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
+  if (admin) printSignIn(admin, print)
   else
     print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
   print(
     `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
   )
+  if (commands.length > 0) print('Three commands to try:')
+  for (const command of commands) print(`  ${command}`)
   print('Stop with Ctrl-C.')
+}
+
+function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {
+  if (password) print(`Sign in as ${email} with the password ${password} (shown this once).`)
+  else print(`Sign in as ${email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
 }

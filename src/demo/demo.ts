@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { SINK_PATH } from '../delivery/sink.ts'
 import { FatalError } from '../fatal.ts'
@@ -35,8 +35,9 @@ interface DemoRows {
 /**
  * Shows the main job working on real input: makes sure that one account, one contract and one webhook on the service's
  * own sink exist, changes the contract through the API, and prints what happens until the ledger row says `success`.
+ * Returns commands to try by hand, as they can be pasted into a shell.
  */
-export async function runDemo(options: DemoOptions): Promise<void> {
+export async function runDemo(options: DemoOptions): Promise<string[]> {
   const { baseUrl, print } = options
   const client = buildDemoClient(baseUrl, options.jwt)
   const rows = await ensureDemoRows(client, baseUrl)
@@ -48,7 +49,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   print(`  change    PATCH /api/v3/contract/contract/${rows.contract.document_id}  status = ${status}`)
   const dispatch = await showDelivery(client, rows, options)
   const tokenFile = await writeToken(client, options)
-  printNextSteps({ print, baseUrl, rows, dispatch, tokenFile })
+  print('')
+  return buildCommands({ baseUrl, rows, dispatch, tokenFile })
 }
 
 async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<DemoRows> {
@@ -161,24 +163,23 @@ async function writeToken(client: DemoClient, options: DemoOptions): Promise<str
   return file
 }
 
-function printNextSteps(input: {
-  print: (line: string) => void
+function buildCommands(input: {
   baseUrl: string
   rows: DemoRows
   dispatch: DispatchDetail
   tokenFile: string
-}): void {
-  const { print, baseUrl, rows, dispatch, tokenFile } = input
-  const shown = relative(process.cwd(), tokenFile)
-  const file = shown.startsWith('..') ? tokenFile : shown
-  const auth = `-H "Authorization: Bearer $(cat '${file}')"`
-  print('')
-  print('Three commands to try, from this directory:')
-  print('')
-  print(
-    `  curl -s -X PATCH ${baseUrl}/api/v3/contract/contract/${rows.contract.document_id} ${auth} -H 'Content-Type: application/json' -d '{"name":"Changed by hand"}'`,
-  )
-  print(`  curl -s -X POST ${baseUrl}/api/v3/webhook/webhook/${rows.webhook.document_id}/test ${auth}`)
-  print(`  curl -s ${baseUrl}/api/v3/webhook/dispatch/${dispatch.document_id} ${auth}`)
-  print('')
+}): string[] {
+  const { baseUrl, rows, dispatch, tokenFile } = input
+  const authorize = `-H "Authorization: Bearer $(cat ${quoteForShell(tokenFile)})"`
+  const contract = `${baseUrl}/api/v3/contract/contract/${rows.contract.document_id}`
+  return [
+    `curl -s -X PATCH ${contract} ${authorize} -H 'Content-Type: application/json' -d '{"name":"Changed by hand"}'`,
+    `curl -s -X POST ${baseUrl}/api/v3/webhook/webhook/${rows.webhook.document_id}/test ${authorize}`,
+    `curl -s ${baseUrl}/api/v3/webhook/dispatch/${dispatch.document_id} ${authorize}`,
+  ]
+}
+
+/** Quotes a path for a POSIX shell, whatever characters it holds. */
+function quoteForShell(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`
 }
