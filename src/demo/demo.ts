@@ -45,9 +45,10 @@ export async function runDemo(options: DemoOptions): Promise<string[]> {
   print('A change through the API becomes a signed webhook:')
   print('')
   const status = rows.contract.status === 'active' ? 'draft' : 'active'
+  const changedAt = new Date(options.clock.now()).toISOString()
   await client.call('PATCH', `/api/v3/contract/contract/${rows.contract.document_id}`, { status })
   print(`  change    PATCH /api/v3/contract/contract/${rows.contract.document_id}  status = ${status}`)
-  const dispatch = await showDelivery(client, rows, options)
+  const dispatch = await showDelivery(client, rows, { ...options, changedAt })
   const tokenFile = await writeToken(client, options)
   print('')
   return buildCommands({ baseUrl, rows, dispatch, tokenFile })
@@ -119,9 +120,13 @@ interface DispatchDetail extends Row {
 }
 
 /** Follows the newest delivery to the demo webhook until it has ended, printing each step when it is there. */
-async function showDelivery(client: DemoClient, rows: DemoRows, options: DemoOptions): Promise<DispatchDetail> {
-  const { clock, print } = options
-  const list = `/api/v3/webhook/dispatch?${encodeFilter('webhook', rows.webhook.document_id)}&${encodeFilter('event', 'contract.update')}&page_size=1`
+async function showDelivery(
+  client: DemoClient,
+  rows: DemoRows,
+  options: DemoOptions & { changedAt: string },
+): Promise<DispatchDetail> {
+  const { clock, print, changedAt } = options
+  const list = `/api/v3/webhook/dispatch?${encodeFilter('webhook', rows.webhook.document_id)}&${encodeFilter('event', 'contract.update')}&filters=${encodeURIComponent(`created_at|gte|${changedAt}`)}&page_size=1`
   const deadline = clock.now() + DELIVERY_LIMIT_MS
   let isEventPrinted = false
   let printedAttempts = 0
