@@ -1,0 +1,287 @@
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { buildLedger } from '../../test/harness/ledger.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { WebhookId } from '../id.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { type ClaimRequest, claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
+
+const MINUTE_MS = 60_000
+
+async function openLedger() {
+  const database = await createTestDatabase()
+  const clock = buildManualClock()
+  const ledger = buildLedger(database.db, clock)
+  const later = (ms: number) => new Date(clock.now() + ms)
+  const claim = (change: Partial<ClaimRequest> = {}) =>
+    inTransaction(database.db, (tx) =>
+      claimDispatches(tx, {
+        workerId: 'worker-a',
+        now: new Date(clock.now()),
+        leaseUntil: later(30_000),
+        fastPlaces: 100,
+        slowPlaces: 25,
+        slowWebhooks: [],
+        perWebhook: 100,
+        ...change,
+      }),
+    )
+  return {
+    database,
+    db: database.db,
+    clock,
+    ledger,
+    later,
+    claim,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+function countByWebhook(claimed: readonly { webhook: { id: WebhookId } }[]) {
+  const counts = new Map<WebhookId, number>()
+  for (const { webhook } of claimed) counts.set(webhook.id, (counts.get(webhook.id) ?? 0) + 1)
+  return counts
+}
+
+describe('claiming: what is due', () => {
+  it('takes what is due at this very millisecond and leaves what is due in the next', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [now] = await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
+    await t.ledger.addDispatches(webhook, { dueAt: t.later(1) })
+    expect((await t.claim()).map((one) => one.id)).toEqual([now])
+    t.clock.advance(1)
+    expect(await t.claim()).toHaveLength(1)
+  })
+
+  it('counts the attempt, raises the fence and holds the row before anything is posted', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 2 })
+    const [claimed] = await t.claim()
+    expect(claimed).toMatchObject({ id, attempt: 3, fence: 1, trigger: 'schedule', isTest: false })
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      status: 'retrying',
+      attempts: 3,
+      fence: 1,
+      lease_owner: 'worker-a',
+      lease_until: t.later(30_000),
+      last_attempt_at: t.later(0),
+    })
+  })
+
+  it('never claims a held row again, even when its lease ran out: the recovery decides over it first', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 3 })
+    expect(await t.claim()).toHaveLength(3)
+    expect(await t.claim()).toEqual([])
+    t.clock.advance(3_600_000)
+    expect(await t.claim()).toEqual([])
+  })
+
+  it('takes no row that ended', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    for (const status of ['success', 'exhausted', 'failed', 'cancelled'] as const)
+      await t.ledger.addDispatches(webhook, { status })
+    expect(await t.claim()).toEqual([])
+  })
+
+  it('lets the rows of an inactive webhook rest, except its tests, which go; nothing of a deleted one goes', async () => {
+    await using t = await openLedger()
+    const inactive = await t.ledger.addWebhook({ isActived: false })
+    const deleted = await t.ledger.addWebhook({ isDeleted: true })
+    const deletedInactive = await t.ledger.addWebhook({ isDeleted: true, isActived: false })
+    await t.ledger.addDispatches(inactive, { count: 2 })
+    const [test] = await t.ledger.addDispatches(inactive, { isTest: true, trigger: 'test' })
+    await t.ledger.addDispatches(inactive, { isTest: true, dueAt: t.later(1) })
+    for (const webhook of [deleted, deletedInactive]) {
+      await t.ledger.addDispatches(webhook)
+      await t.ledger.addDispatches(webhook, { isTest: true })
+    }
+    expect((await t.claim()).map((one) => one.id)).toEqual([test])
+  })
+
+  it('reads the URL and the secret of now, not those of when the row was written', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ url: 'https://old.example.com/' })
+    await t.ledger.addDispatches(webhook)
+    await t.db.updateTable('webhook').set({ url: 'https://new.example.com/', secret_encrypted: 'box' }).execute()
+    expect((await t.claim())[0]!.webhook).toEqual({
+      id: webhook,
+      url: 'https://new.example.com/',
+      secretEncrypted: 'box',
+    })
+  })
+})
+
+describe('claiming: fairness', () => {
+  it('goes round the webhooks, so that a long backlog that is due longest delays no other', async () => {
+    await using t = await openLedger()
+    const [long, short, single] = [
+      await t.ledger.addWebhook(),
+      await t.ledger.addWebhook(),
+      await t.ledger.addWebhook(),
+    ]
+    await t.ledger.addDispatches(long, { count: 2_000, dueAt: t.later(-MINUTE_MS) })
+    await t.ledger.addDispatches(short, { count: 3, dueAt: t.later(-2) })
+    await t.ledger.addDispatches(single, { count: 1, dueAt: t.later(-1) })
+    const first = countByWebhook(await t.claim({ fastPlaces: 6 }))
+    expect(first).toEqual(
+      new Map([
+        [long, 3],
+        [short, 2],
+        [single, 1],
+      ]),
+    )
+    const second = countByWebhook(await t.claim({ fastPlaces: 6 }))
+    expect(second).toEqual(
+      new Map([
+        [long, 5],
+        [short, 1],
+      ]),
+    )
+  })
+
+  it('prefers the webhook with fewer POSTs under way over the one that is due longer', async () => {
+    await using t = await openLedger()
+    const [busy, idle] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await t.ledger.addDispatches(busy, { count: 5, leaseUntil: t.later(1_000) })
+    await t.ledger.addDispatches(busy, { count: 5, dueAt: t.later(-MINUTE_MS) })
+    await t.ledger.addDispatches(idle, { count: 5 })
+    expect(countByWebhook(await t.claim({ fastPlaces: 5 }))).toEqual(new Map([[idle, 5]]))
+  })
+
+  it('takes the longest due of one webhook first', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [late] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
+    const [early] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-2) })
+    expect((await t.claim({ fastPlaces: 1 })).map((one) => one.id)).toEqual([early])
+    expect((await t.claim({ fastPlaces: 1 })).map((one) => one.id)).toEqual([late])
+  })
+
+  it('counts what is under way against the cap of a webhook', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 10 })
+    expect(await t.claim({ perWebhook: 4 })).toHaveLength(4)
+    expect(await t.claim({ perWebhook: 4 })).toHaveLength(0)
+    expect(await t.claim({ perWebhook: 5 })).toHaveLength(1)
+  })
+
+  it('holds the cap of a webhook over claimers on connections of their own, and gives no row to two of them', async () => {
+    await using t = await openLedger()
+    const [a, b] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    for (const webhook of [a, b]) await t.ledger.addDispatches(webhook, { count: 200 })
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => t.claim({ workerId: `worker-${index}`, fastPlaces: 9, perWebhook: 20 })),
+    )
+    const all = claims.flat()
+    expect(new Set(all.map((one) => one.id)).size).toBe(all.length)
+    expect(countByWebhook(all)).toEqual(
+      new Map([
+        [a, 20],
+        [b, 20],
+      ]),
+    )
+  })
+
+  it('gives slow webhooks the slow places only, and keeps the fast ones for the others', async () => {
+    await using t = await openLedger()
+    const [slow, prompt] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await t.ledger.addDispatches(slow, { count: 50, dueAt: t.later(-MINUTE_MS) })
+    await t.ledger.addDispatches(prompt, { count: 50 })
+    const claimed = await t.claim({ fastPlaces: 10, slowPlaces: 2, slowWebhooks: [slow] })
+    expect(countByWebhook(claimed)).toEqual(
+      new Map([
+        [slow, 2],
+        [prompt, 10],
+      ]),
+    )
+    expect(await t.claim({ fastPlaces: 0, slowPlaces: 0 })).toEqual([])
+  })
+
+  it('passes over a row that another transaction is changing, instead of making all deliveries wait for it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [held] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
+    const [free] = await t.ledger.addDispatches(webhook)
+    await inTransaction(t.db, async (other) => {
+      await sql`select from webhook_dispatch where document_id = ${held} for update`.execute(other)
+      expect((await t.claim()).map((one) => one.id)).toEqual([free])
+    })
+    expect((await t.claim()).map((one) => one.id)).toEqual([held])
+  })
+})
+
+describe('giving back and taking back', () => {
+  it('gives back a claim that was not posted: the attempt does not count, and a fence is never used twice', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [first] = await t.claim()
+    await releaseClaims(t.db, [first!], new Date(t.clock.now()))
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      status: 'pending',
+      attempts: 0,
+      lease_owner: null,
+      lease_until: null,
+      last_attempt_at: null,
+    })
+    const [second] = await t.claim()
+    expect(second).toMatchObject({ attempt: 1, fence: 2 })
+    await releaseClaims(t.db, [first!], new Date(t.clock.now()))
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ attempts: 1, fence: 2, lease_owner: 'worker-a' })
+  })
+
+  it('finds a claim as lost when its lease has run out, not a millisecond sooner', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook, { attempts: 2, leaseUntil: t.later(1) })
+    expect(await findLostClaims(t.db, t.later(0), 10)).toEqual([])
+    expect(await findLostClaims(t.db, t.later(1), 10)).toMatchObject([
+      { id, fence: 1, attempt: 2, trigger: 'schedule', isTest: false, webhook, workerId: 'worker-lost' },
+    ])
+  })
+
+  it('finds at most as many lost claims as asked for, the longest lost first', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 3, leaseUntil: t.later(-1) })
+    const [oldest] = await t.ledger.addDispatches(webhook, { leaseUntil: t.later(-2) })
+    const lost = await findLostClaims(t.db, t.later(0), 2)
+    expect(lost).toHaveLength(2)
+    expect(lost[0]!.id).toBe(oldest)
+  })
+})
+
+describe('findNextDueAt', () => {
+  it('tells when the next row is due that a claim would take', async () => {
+    await using t = await openLedger()
+    expect(await findNextDueAt(t.db)).toBeNull()
+    const [active, other, inactive, deleted] = [
+      await t.ledger.addWebhook(),
+      await t.ledger.addWebhook(),
+      await t.ledger.addWebhook({ isActived: false }),
+      await t.ledger.addWebhook({ isDeleted: true }),
+    ]
+    await t.ledger.addDispatches(inactive, { dueAt: t.later(1) })
+    await t.ledger.addDispatches(deleted, { dueAt: t.later(2), isTest: true })
+    await t.ledger.addDispatches(active, { dueAt: t.later(3), leaseUntil: t.later(9) })
+    await t.ledger.addDispatches(active, { status: 'success' })
+    expect(await findNextDueAt(t.db)).toBeNull()
+    await t.ledger.addDispatches(other, { dueAt: t.later(9) })
+    await t.ledger.addDispatches(active, { dueAt: t.later(7) })
+    expect(await findNextDueAt(t.db)).toEqual(t.later(7))
+  })
+
+  it('looks at the tests of inactive webhooks too', async () => {
+    await using t = await openLedger()
+    const inactive = await t.ledger.addWebhook({ isActived: false })
+    await t.ledger.addDispatches(inactive, { dueAt: t.later(5), isTest: true })
+    expect(await findNextDueAt(t.db)).toEqual(t.later(5))
+  })
+})

@@ -1,0 +1,168 @@
+import { sql } from 'kysely'
+import type { AttemptTrigger, DispatchStatus } from '../../src/delivery/outcome.ts'
+import { recordEvents } from '../../src/event/event.ts'
+import type { AccountScope } from '../../src/http/route.ts'
+import {
+  type AccountId,
+  buildIdMaker,
+  type DispatchId,
+  type EventId,
+  type EventTypeId,
+  type WebhookId,
+} from '../../src/id.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import type { ManualClock } from './manual-clock.ts'
+
+/** What a test may say of a webhook that it writes straight into the table. */
+export interface WebhookRow {
+  url?: string
+  account?: AccountId | null
+  isActived?: boolean
+  isDeleted?: boolean
+  secretEncrypted?: string | null
+  consecutiveFailures?: number
+  createdAt?: Date
+  /** Event types it subscribes to. */
+  events?: readonly string[]
+}
+
+/** What a test may say of ledger rows. */
+export interface DispatchRows {
+  count?: number
+  status?: DispatchStatus
+  attempts?: number
+  trigger?: AttemptTrigger
+  isTest?: boolean
+  dueAt?: Date
+  leaseUntil?: Date | null
+  createdAt?: Date
+}
+
+/** Writes accounts, webhooks, event types, events and ledger rows for the tests of stores. Times are the clock's. */
+export function buildLedger(db: Database, clock: ManualClock) {
+  const ids = buildIdMaker(clock, systemRandom)
+  const deps = { ids, enableApiEventQueue: true, workerId: 'worker-a' }
+  const now = () => new Date(clock.now())
+  const stamps = () => ({ created_at: now(), updated_at: now() })
+
+  async function addAccount(): Promise<AccountId> {
+    const id = ids.next<'account'>() as AccountId
+    await db
+      .insertInto('account')
+      .values({ document_id: id, name: 'Example', ...stamps() })
+      .execute()
+    return id
+  }
+
+  async function addEventType(internal: string, accountScope: AccountScope = 'account', isActived = true) {
+    const id = ids.next<'event type'>() as EventTypeId
+    const row = { document_id: id, internal, account_scope: accountScope, is_actived: isActived, ...stamps() }
+    await db.insertInto('event').values(row).execute()
+    return id
+  }
+
+  async function subscribe(webhook: WebhookId, internal: string): Promise<void> {
+    await sql`insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+      select ${ids.next()}, ${webhook}, document_id, ${now()}, ${now()} from event where internal = ${internal}`.execute(
+      db,
+    )
+  }
+
+  async function addWebhook(row: WebhookRow = {}): Promise<WebhookId> {
+    const id = ids.next<'webhook'>() as WebhookId
+    const account = row.account ?? null
+    await db
+      .insertInto('webhook')
+      .values({
+        document_id: id,
+        url: row.url ?? 'https://subscriber.example.com/hook',
+        is_global: account === null,
+        account,
+        is_actived: row.isActived ?? true,
+        secret_encrypted: row.secretEncrypted ?? null,
+        consecutive_failures: row.consecutiveFailures ?? 0,
+        created_at: row.createdAt ?? now(),
+        updated_at: now(),
+        deleted_at: row.isDeleted ? now() : null,
+      })
+      .execute()
+    for (const event of row.events ?? []) await subscribe(id, event)
+    return id
+  }
+
+  /** Records events through the feature itself, as an operation would. */
+  async function recordMany(
+    event: string,
+    options: { account?: AccountId | null; scope?: AccountScope; count?: number } = {},
+  ) {
+    const [resource = '', action = ''] = event.split('.')
+    const draft = {
+      event,
+      accountScope: options.scope ?? 'account',
+      account: options.account ?? null,
+      resource,
+      action,
+      resourceId: null,
+      url: null,
+    }
+    const drafts = Array.from({ length: options.count ?? 1 }, () => draft)
+    return recordEvents(deps, db, drafts, now())
+  }
+
+  /** Writes ledger rows with one event each; returns their ids, the first due first. */
+  async function addDispatches(webhook: WebhookId, rows: DispatchRows = {}): Promise<DispatchId[]> {
+    const list = Array.from({ length: rows.count ?? 1 }, () => ({
+      id: ids.next<'dispatch'>(),
+      event: ids.next<'event'>(),
+    }))
+    const status = rows.status ?? 'pending'
+    const isWaiting = status === 'pending' || status === 'retrying'
+    const createdAt = rows.createdAt ?? now()
+    const leaseUntil = rows.leaseUntil ?? null
+    await sql`insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
+      select id, 'contract.create', 'contract', 'create', ${createdAt}::timestamptz, ${createdAt}
+      from unnest(${list.map((one) => one.event)}::uuid[]) as x (id)`.execute(db)
+    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, attempt_trigger,
+        is_test, next_attempt_at, lease_owner, lease_until, last_attempt_at, ended_at, fence, created_at, updated_at)
+      select id, ${webhook}, event_id, 'contract.create', ${status}, ${rows.attempts ?? 0}, ${rows.trigger ?? 'schedule'},
+        ${rows.isTest ?? false}, ${isWaiting ? (rows.dueAt ?? now()) : null}::timestamptz,
+        ${leaseUntil && 'worker-lost'}, ${leaseUntil}::timestamptz, ${leaseUntil && now()}::timestamptz,
+        ${isWaiting ? null : createdAt}::timestamptz, ${leaseUntil ? 1 : 0}, ${createdAt}, ${createdAt}
+      from unnest(${list.map((one) => one.id)}::uuid[], ${list.map((one) => one.event)}::uuid[]) as x (id, event_id)`.execute(
+      db,
+    )
+    return list.map((one) => one.id as DispatchId)
+  }
+
+  async function readDispatch(id: DispatchId) {
+    return db.selectFrom('webhook_dispatch').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
+  }
+
+  async function readWebhook(id: WebhookId) {
+    return db.selectFrom('webhook').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
+  }
+
+  /** The ledger as `webhook event_id` pairs, for rows that were routed. */
+  async function listRouted(): Promise<{ webhook: WebhookId; event_id: EventId }[]> {
+    const rows = await db.selectFrom('webhook_dispatch').select(['webhook', 'event_id']).execute()
+    return rows as { webhook: WebhookId; event_id: EventId }[]
+  }
+
+  return {
+    ids,
+    deps,
+    now,
+    addAccount,
+    addEventType,
+    subscribe,
+    addWebhook,
+    recordMany,
+    addDispatches,
+    readDispatch,
+    readWebhook,
+    listRouted,
+  }
+}
+
+export type Ledger = ReturnType<typeof buildLedger>
