@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { expectProblem } from './contract-world.ts'
+
+const PATH = '/api/v3/webhook/webhook'
+let database: TestDatabase
+let app: TestApp
+let development: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  app = await createTestApp({ database, env: { APP_ENV: 'production' } })
+  development = await createTestApp({ database, env: { APP_ENV: 'development' } })
+})
+afterAll(async () => {
+  await app[Symbol.asyncDispose]()
+  await development[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+const create = (url: string, by = app) => by.admin('POST', PATH, { url, is_global: true })
+
+async function expectRefused(url: string, by = app) {
+  const problem = expectProblem(await create(url, by), 422, 'validation_failed')
+  expect(problem.errors).toMatchObject([{ path: 'url' }])
+  return problem.errors[0].code
+}
+
+it('URL rules 1: https is required outside development, whatever the environment is called', async () => {
+  for (const env of ['production', 'certification', 'test']) {
+    await using other = await createTestApp({ database, env: { APP_ENV: env } })
+    expect(await expectRefused('http://hooks.example.com/', other)).toBe('url_not_https')
+    expect((await create('https://hooks.example.com/', other)).status).toBe(201)
+  }
+})
+
+it('URL rules 2: http:// is allowed in development, towards public hosts only', async () => {
+  expect((await create('http://hooks.example.com/', development)).status).toBe(201)
+  for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', 'db.internal', '169.254.169.254'])
+    expect(await expectRefused(`http://${host}/`, development)).toBe('url_host_not_public')
+})
+
+it('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
+  for (const url of [
+    'ftp://hooks.example.com/',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'hooks.example.com',
+    '//a.example/',
+  ])
+    for (const by of [app, development]) await expectRefused(url, by)
+})
+
+const FORBIDDEN = {
+  loopback: ['127.0.0.1', '127.1.2.3', '[::1]', 'localhost', 'a.localhost', 'localhost.'],
+  private: [
+    '10.0.0.1',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '[fd00::1]',
+    '[fc00::1]',
+    'nas.local',
+    '100.64.0.1',
+  ],
+  'link-local': ['169.254.1.1', '[fe80::1]'],
+  metadata: ['169.254.169.254', '[fd00:ec2::254]', 'metadata.google.internal', 'metadata.goog', '100.100.100.200'],
+  '*.internal': ['db.internal', 'a.b.internal', 'db.internal.', 'DB.INTERNAL'],
+  'odd spellings': ['2130706433', '0x7f000001', '0177.0.0.1', '127.1', '0x7f.1', '%31%32%37.0.0.1', '①②⑦.⓪.⓪.①'],
+  'wrapped addresses': [
+    '[::ffff:127.0.0.1]',
+    '[::ffff:a00:1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[::127.0.0.1]',
+    '[2001:0:4136:e378:8000:63bf:80ff:fffe]',
+  ],
+  reserved: [
+    '0.0.0.0',
+    '255.255.255.255',
+    '224.0.0.1',
+    '192.0.2.1',
+    '198.18.0.1',
+    '[ff02::1]',
+    '[2001:db8::1]',
+    '[::]',
+  ],
+} as const
+
+for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
+  it(`URL rules 4, D74, Errors 4: ${kind} hosts are refused`, async () => {
+    for (const host of hosts) {
+      for (const by of [app, development]) {
+        const answer = await create(`https://${host}/hook`, by)
+        expect(answer.status, host).toBe(422)
+        expect(answer.body.errors[0].path).toBe('url')
+      }
+    }
+  })
+}
+
+it('D74: user-info and the ports of other services are refused, public literal addresses and other ports are taken', async () => {
+  expect(await expectRefused('https://user:pass@hooks.example.com/')).toBe('url_has_user_info')
+  for (const port of [22, 25, 5432, 6379])
+    expect(await expectRefused(`https://hooks.example.com:${port}/`)).toBe('url_port_not_allowed')
+  for (const url of ['https://8.8.8.8/', 'https://[2606:4700::1111]/', 'https://hooks.example.com:8443/'])
+    expect((await create(url)).status, url).toBe(201)
+})
+
+it('URL rules 5, Limits 1: 2048 characters are taken, 2049 are not', async () => {
+  const start = 'https://hooks.example.com/'
+  expect((await create(start + 'a'.repeat(2048 - start.length))).status).toBe(201)
+  expect(await expectRefused(start + 'a'.repeat(2049 - start.length))).toBe('url_too_long')
+})
+
+it('URL rules 6: every rule holds for an update too', async () => {
+  const { document_id: id } = (await create('https://hooks.example.com/')).body.data
+  for (const url of [
+    '',
+    'http://hooks.example.com/',
+    'https://127.0.0.1/',
+    'https://db.internal/',
+    `https://hooks.example.com/${'a'.repeat(2048)}`,
+  ])
+    expectProblem(await app.admin('PATCH', `${PATH}/${id}`, { url }), 422, 'validation_failed')
+  expect((await app.admin('GET', `${PATH}/${id}`)).body.data.url).toBe('https://hooks.example.com/')
+})
+
+it('URL rules 7: a row that no longer passes the rules is refused at the next update, whatever the update changes', async () => {
+  const { document_id: id } = (await create('http://hooks.example.com/', development)).body.data
+  for (const body of [
+    { name: 'renamed' },
+    { description: 'd' },
+    { is_global: true },
+    { url: 'http://hooks.example.com/' },
+  ]) {
+    const problem = expectProblem(await app.admin('PATCH', `${PATH}/${id}`, body), 422, 'validation_failed')
+    expect(problem.errors[0]).toMatchObject({ path: 'url', code: 'url_not_https' })
+  }
+  expect((await app.admin('GET', `${PATH}/${id}`)).body.data.name).toBeNull()
+  const mended = await app.admin('PATCH', `${PATH}/${id}`, { url: 'https://hooks.example.com/', name: 'renamed' })
+  expect(mended.status).toBe(200)
+  expect(mended.body.data).toMatchObject({ url: 'https://hooks.example.com/', name: 'renamed' })
+})
+
+it('D74: a name that leads to a private address is refused, one forbidden address among several is enough', async () => {
+  const answers: Record<string, string[]> = {
+    'inside.example.com.': ['10.0.0.1'],
+    'mixed.example.com.': ['93.184.216.34', '127.0.0.1'],
+    'outside.example.com.': ['93.184.216.34'],
+  }
+  const lookup = async (name: string) => {
+    const found = answers[name]
+    if (!found) throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+    return found
+  }
+  await using resolving = await createTestApp({ database, lookup })
+  for (const name of ['inside.example.com', 'mixed.example.com']) {
+    const problem = expectProblem(await create(`https://${name}/`, resolving), 422, 'validation_failed')
+    expect(problem.errors[0].path).toBe('url')
+    expect(JSON.stringify(problem)).not.toMatch(/10\.0\.0\.1|127\.0\.0\.1/)
+  }
+  expect((await create('https://outside.example.com/', resolving)).status).toBe(201)
+  expect((await create('https://nowhere.example.com/', resolving)).status).toBe(201)
+})
+
+it('D74: the address is judged again at each attempt: a name that moved inside is never connected to', async () => {
+  let address = '93.184.216.34'
+  await using receiver = await startReceiver()
+  await using moving = await createTestApp({ database, lookup: async () => [address] })
+  const webhook = (await create(`https://moving.example.com:${receiver.port}/`, moving)).body.data
+  address = '127.0.0.1'
+  const test = await moving.admin('POST', `${PATH}/${webhook.document_id}/test`)
+  await moving.settle()
+  const { body } = await moving.admin('GET', `/api/v3/webhook/dispatch/${test.body.data.dispatch_id}`)
+  expect(body.data).toMatchObject({ status: 'retrying', last_error: 'blocked_address', attempts: 1 })
+  expect(JSON.stringify(body)).not.toContain('127.0.0.1')
+  expect(receiver.connectionCount()).toBe(0)
+})
+
+it('D74: WEBHOOK_ALLOWED_PRIVATE_TARGETS lets exactly what it lists through; production does not start with it', async () => {
+  const env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.1.0.0/16:8443,tools.internal' }
+  await using listed = await createTestApp({ database, env })
+  for (const url of ['https://10.1.2.3:8443/', 'https://tools.internal/'])
+    expect((await create(url, listed)).status, url).toBe(201)
+  for (const url of ['https://10.1.2.3/', 'https://10.2.0.1:8443/', 'https://other.internal/'])
+    await expectRefused(url, listed)
+  await expect(createTestApp({ database, env: { ...env, APP_ENV: 'production' } })).rejects.toThrow(
+    /WEBHOOK_ALLOWED_PRIVATE_TARGETS/,
+  )
+})

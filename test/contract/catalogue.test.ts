@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildCatalogue } from '../../src/catalogue/catalogue.ts'
+import { findCatalogueDrift } from '../../src/catalogue/catalogue-files.ts'
+import { ROUTE_TREE } from '../../src/route-tree.ts'
+import { type ContractWorld, expectProblem, type Json, startContractWorld } from './contract-world.ts'
+
+const EVENTS = '/api/v3/webhook/event'
+const STATUS = '/api/v3/webhook/catalogue/status'
+let world: ContractWorld
+
+beforeAll(async () => {
+  world = await startContractWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const list = async (query = '') => world.app.admin('GET', `${EVENTS}?${query}`)
+const readStatus = async () => (await world.app.admin('GET', STATUS)).body.data
+
+async function listAll(): Promise<Json[]> {
+  const rows: Json[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body } = await list(
+      new URLSearchParams({ sort: 'internal', page_size: '20', ...(cursor && { cursor }) }).toString(),
+    )
+    rows.push(...body.data)
+    cursor = body.pagination.next_cursor
+  }
+  return rows
+}
+
+it('Catalogue 1, Events 1, D70: one event per v3 route, named <resource>.<action>, held in the event table', async () => {
+  const rows = await listAll()
+  const wanted = ROUTE_TREE.filter((route) => route.event !== 'none').map(
+    (route) => `${route.resource}.${route.action}`,
+  )
+  const fromRoutes = rows.filter((row) => row.route !== null).map((row) => row.internal)
+  expect(fromRoutes.sort()).toEqual(wanted.sort())
+  expect(new Set(wanted).size).toBe(wanted.length)
+  for (const row of rows) expect(row.internal).toMatch(/^[a-z0-9-]+\.[a-z0-9-]+$/)
+  const { rows: stored } = await world.app.database.pool.query('select internal from event order by internal')
+  expect(stored.map((row) => row.internal).sort()).toEqual(rows.map((row) => row.internal).sort())
+})
+
+it('Catalogue 2: a row names its event, account_scope, method and route', async () => {
+  const { body } = await list('filters=internal|in|contract.create,role.create')
+  const byName = Object.fromEntries(body.data.map((row: Json) => [row.internal, row]))
+  expect(byName['contract.create']).toMatchObject({
+    account_scope: 'account',
+    method: 'POST',
+    route: '/api/v3/contract/contract',
+  })
+  expect(byName['role.create']).toMatchObject({ account_scope: 'none', method: 'POST', route: '/api/v3/identity/role' })
+})
+
+it('Catalogue 3: account_scope is account or none and says whether an owner is resolved', async () => {
+  for (const row of await listAll()) expect(['account', 'none']).toContain(row.account_scope)
+})
+
+it('Events 1, D70: webhook.test is in the catalogue and synthetic', async () => {
+  const { body } = await list('filters=internal|eq|webhook.test')
+  expect(body.data).toMatchObject([{ internal: 'webhook.test', source: 'synthetic' }])
+})
+
+it('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
+  const { status, body } = await list('filters=internal|in|webhook.create,webhook.delete&sort=internal')
+  expect(status).toBe(200)
+  expect(body.data.map((row: Json) => row.internal)).toEqual(['webhook.create', 'webhook.delete'])
+})
+
+it('Endpoints 19, Limits 12, D5: page_size is taken, 50 being the default', async () => {
+  expect((await list('page_size=3')).body.data).toHaveLength(3)
+  const byDefault = (await list()).body
+  expect(byDefault.data).toHaveLength(50)
+  expect(byDefault.pagination).toMatchObject({ page_size: 50, next_cursor: expect.any(String) })
+  expect((await list('page_size=50')).body.data.map((row: Json) => row.internal)).toEqual(
+    byDefault.data.map((row: Json) => row.internal),
+  )
+})
+
+it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync, count for count', async () => {
+  const generated = buildCatalogue(ROUTE_TREE).length
+  expect(await readStatus()).toEqual({
+    generated_count: generated,
+    synced_count: generated,
+    in_sync: true,
+    missing_internals: [],
+    stale_internals: [],
+  })
+})
+
+it('Catalogue status 2, Catalogue status 4, Events 7: what the database lacks is missing until a sync writes it', async () => {
+  const { pool } = world.app.database
+  await pool.query(`delete from event where internal in ('contract.delete', 'role.delete')`)
+  const generated = buildCatalogue(ROUTE_TREE).length
+  expect(await readStatus()).toMatchObject({
+    generated_count: generated,
+    synced_count: generated - 2,
+    in_sync: false,
+    missing_internals: ['contract.delete', 'role.delete'],
+  })
+  const synced = await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  expect(synced.status).toBe(200)
+  expect(synced.body.data).toMatchObject({ in_sync: true, missing_internals: [], written: 2 })
+  expect(await readStatus()).toMatchObject({ in_sync: true, missing_internals: [], synced_count: generated })
+})
+
+async function addStaleEvent(internal: string): Promise<string> {
+  const { rows } = await world.app.database.pool.query(
+    `insert into event (document_id, internal, account_scope, method, route, source, created_at, updated_at)
+     values (gen_random_uuid(), $1, 'account', 'POST', '/api/v3/gone', 'route', now(), now()) returning document_id`,
+    [internal],
+  )
+  return rows[0].document_id
+}
+
+it('Catalogue status 5: what no route produces any more is stale and stays subscribable until an operator deactivates it', async () => {
+  const account = (await world.createAccount()).document_id
+  const id = await addStaleEvent('gone.create')
+  expect(await readStatus()).toMatchObject({ in_sync: false, stale_internals: ['gone.create'] })
+  const before = await world.createWebhook({ account })
+  expect((await world.subscribe(before.id, ['gone.create'])).events.map((event: Json) => event.internal)).toContain(
+    'gone.create',
+  )
+  const off = await world.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
+  expect(off.body.data).toMatchObject({ internal: 'gone.create', is_actived: false })
+  const after = await world.createWebhook({ account })
+  const refused = await world.app.admin('PUT', `/api/v3/webhook/webhook/${after.id}/events`, { events: [id] })
+  expectProblem(refused, 422, 'validation_failed')
+  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  expect((await world.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
+})
+
+it('Catalogue status 5: a sync never deletes nor revives a stale row', async () => {
+  const id = await addStaleEvent('gone.update')
+  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  const read = await world.app.admin('GET', `${EVENTS}/${id}`)
+  expect(read.body.data).toMatchObject({ internal: 'gone.update', is_actived: true })
+  await world.app.admin('PATCH', `${EVENTS}/${id}/active`, { is_actived: false })
+  expect((await readStatus()).in_sync).toBe(true)
+})
+
+it('Events 7: a row that differs from the code is out of sync and mended by a sync', async () => {
+  await world.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
+  expect(await readStatus()).toMatchObject({ in_sync: false, missing_internals: [] })
+  await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
+  expect((await list('filters=internal|eq|contract.create')).body.data[0].account_scope).toBe('account')
+})
+
+it('Events 7: the committed catalogue and its docs are those of the route tree', async () => {
+  expect(await findCatalogueDrift(buildCatalogue(ROUTE_TREE))).toEqual([])
+})
+
+it('Events 7, D70: the check finds each way the committed files can differ', async () => {
+  const catalogue = buildCatalogue(ROUTE_TREE)
+  const [first, ...rest] = catalogue
+  expect(await findCatalogueDrift(rest)).toEqual(expect.arrayContaining(['catalogue.json', 'docs/events.md']))
+  expect((await findCatalogueDrift(rest)).some((line) => line.startsWith('- ') && line.includes(first!.internal))).toBe(
+    true,
+  )
+  const added = [...catalogue, { ...first!, internal: 'zebra.create' }]
+  expect((await findCatalogueDrift(added)).some((line) => line.startsWith('+ ') && line.includes('zebra.create'))).toBe(
+    true,
+  )
+})
+
+it('D71: an external event type is registered by POST and never stale', async () => {
+  const created = await world.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
+  expect(created.status).toBe(201)
+  expect(created.headers.location).toBe(`${EVENTS}/${created.body.data.document_id}`)
+  expect(created.body.data).toMatchObject({ internal: 'invoice.paid', source: 'external', method: null, route: null })
+  expect(await readStatus()).toMatchObject({ in_sync: true })
+  expect((await readStatus()).stale_internals).not.toContain('invoice.paid')
+  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'invoice.paid' }), 409, 'conflict')
+  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'contract.create' }), 409, 'conflict')
+  expectProblem(await world.app.admin('POST', EVENTS, { internal: 'webhook.forged' }), 422, 'validation_failed')
+})

@@ -1,0 +1,320 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { VERSION } from '../../src/version.ts'
+import type { ReceivedRequest } from '../harness/receiver.ts'
+import { type ContractWorld, readEnvelope, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
+
+let world: ContractWorld
+let account: string
+
+beforeAll(async () => {
+  world = await startContractWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(async () => {
+  world.receiver.behave({ kind: 'status', status: 200 })
+  account = (await world.createAccount()).document_id
+})
+
+/** `t` and `v1` of a delivery, and what they must be for this secret. */
+function readSignature(request: ReceivedRequest, secret: string) {
+  const match = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(request.headers['x-service-signature'] ?? '')
+  if (!match) throw new Error(`x-service-signature is ${request.headers['x-service-signature']}`)
+  const signed = Buffer.concat([Buffer.from(`${match[1]}.`), request.body])
+  return { t: Number(match[1]), v1: match[2], expected: createHmac('sha256', secret).update(signed).digest('hex') }
+}
+
+/** One subscribed webhook of an account of its own, and its one delivery. */
+async function deliverOne() {
+  account = (await world.createAccount()).document_id
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  const contract = await world.makeChange(account)
+  await world.app.settle()
+  const [request] = world.received(webhook)
+  if (!request) throw new Error('nothing was delivered')
+  const [row] = await world.readLedger(webhook)
+  return { webhook, contract, request, row }
+}
+
+it('Events 3, D60: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
+  const { webhook, request } = await deliverOne()
+  const { t, v1, expected } = readSignature(request, webhook.secret)
+  expect(t).toBe(Math.floor(world.app.clock.now() / 1000))
+  expect(v1).toBe(expected)
+})
+
+it('D60: the Standard Webhooks headers sign the same body with the decoded 32 bytes', async () => {
+  const { webhook, request } = await deliverOne()
+  const { headers } = request
+  expect(headers['webhook-id']).toBe(readEnvelope(request).id)
+  expect(headers['webhook-timestamp']).toBe(String(readSignature(request, webhook.secret).t))
+  const key = Buffer.from(webhook.secret.slice('whsec_'.length), 'base64')
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${request.body.toString('utf8')}`
+  expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+})
+
+it('D61: a delivery is a POST of JSON that names the service, the event, the dispatch and the attempt', async () => {
+  const { request, row } = await deliverOne()
+  expect(request.method).toBe('POST')
+  expect(request.headers).toMatchObject({
+    'content-type': 'application/json',
+    'user-agent': `Signalbox-Webhooks/${VERSION}`,
+    'x-service-event': 'contract.create',
+    'x-service-delivery': row.document_id,
+    'x-service-attempt': '1',
+  })
+})
+
+it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, D62: the body is thin and has exactly these members', async () => {
+  const { contract, request, row } = await deliverOne()
+  const envelope = readEnvelope(request)
+  expect(envelope).toEqual({
+    id: row.event_id,
+    type: 'contract.create',
+    api_version: '2026-09-11',
+    created_at: expect.stringMatching(TIMESTAMP),
+    attempt: 1,
+    data: {
+      account,
+      resource: 'contract',
+      action: 'create',
+      id: contract,
+      url: `/api/v3/contract/contract/${contract}`,
+    },
+  })
+  expect(envelope.id).toMatch(UUID_V7)
+  expect(Object.keys(envelope)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
+})
+
+it('Envelope 1, D62: data.url is the second call that reads the resource, and null once nothing can be read', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.delete'])
+  const contract = await world.makeChange(account)
+  await world.app.settle()
+  const read = await world.app.admin('GET', readEnvelope(world.received(webhook)[0]).data.url)
+  expect(read.body.data).toMatchObject({ document_id: contract, name: 'Lease' })
+  await world.app.admin('DELETE', `/api/v3/contract/contract/${contract}`)
+  await world.app.settle()
+  expect(readEnvelope(world.received(webhook)[1]).data).toMatchObject({ id: contract, url: null })
+})
+
+it('Envelope 2, D62: the event id is the same for every webhook, and each has its own dispatch', async () => {
+  const first = await world.createWebhook({ account }, ['contract.create'])
+  const second = await world.createWebhook({ is_global: true }, ['contract.create'])
+  await world.makeChange(account)
+  await world.app.settle()
+  const [one, two] = [world.received(first)[0], world.received(second)[0]]
+  expect(readEnvelope(one).id).toBe(readEnvelope(two).id)
+  expect(one?.headers['x-service-delivery']).not.toBe(two?.headers['x-service-delivery'])
+  await world.subscribe(second.id, ['webhook.test'])
+})
+
+it('Envelope 4, D62, D67: each attempt has its number, keeps the event id, and is signed afresh at its own time', async () => {
+  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  const { webhook } = await deliverOne()
+  world.app.clock.advance(60_000)
+  await world.app.settle()
+  const [first, second] = world.received(webhook) as [ReceivedRequest, ReceivedRequest]
+  expect([readEnvelope(first).attempt, readEnvelope(second).attempt]).toEqual([1, 2])
+  expect(second.headers['x-service-attempt']).toBe('2')
+  expect(readEnvelope(second).id).toBe(readEnvelope(first).id)
+  const signatures = [readSignature(first, webhook.secret), readSignature(second, webhook.secret)] as const
+  for (const { v1, expected } of signatures) expect(v1).toBe(expected)
+  expect(signatures[1].t - signatures[0].t).toBe(60)
+})
+
+it('States 11, Limits 6, D67: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
+  world.receiver.behave({ kind: 'status', status: 500 })
+  const { webhook, row } = await deliverOne()
+  let posts = 1
+  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
+    const waiting = await world.readDispatch(row.document_id)
+    expect(waiting).toMatchObject({
+      status: 'retrying',
+      attempts: posts,
+      last_error: 'http_5xx',
+      last_status_code: 500,
+    })
+    expect(Date.parse(waiting.next_attempt_at)).toBe(world.app.clock.now() + delayMs)
+    world.app.clock.advance(delayMs - 1)
+    await world.app.settle()
+    expect(world.received(webhook)).toHaveLength(posts)
+    world.app.clock.advance(1)
+    await world.app.settle()
+    posts += 1
+    expect(world.received(webhook)).toHaveLength(posts)
+  }
+})
+
+it('States 12, Limits 7, D64: after 5 POSTs the row is exhausted and no further one follows', async () => {
+  world.receiver.behave({ kind: 'status', status: 500 })
+  const { webhook, row } = await deliverOne()
+  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
+    world.app.clock.advance(delayMs)
+    await world.app.settle()
+  }
+  expect(await world.readDispatch(row.document_id)).toMatchObject({
+    status: 'exhausted',
+    attempts: 5,
+    next_attempt_at: null,
+  })
+  world.app.clock.advance(365 * 86_400_000)
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(5)
+})
+
+it('Events 5, States 13, Errors 8, D64: a 3xx ends the delivery at once as failed and is never followed', async () => {
+  for (const status of [300, 301, 302, 303, 304, 307, 308]) {
+    world.receiver.behave({ kind: 'redirect', status, location: `${world.receiver.origin}/elsewhere` })
+    const { webhook, row } = await deliverOne()
+    expect(await world.readDispatch(row.document_id)).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      last_status_code: status,
+      last_error: 'http_3xx',
+      next_attempt_at: null,
+    })
+    world.app.clock.advance(86_400_000)
+    world.receiver.behave({ kind: 'status', status: 200 })
+    await world.app.settle()
+    expect(world.received(webhook)).toHaveLength(1)
+  }
+  expect(world.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
+})
+
+it('States 14, Errors 7, D67: a 401 after a rotation is retried on the schedule and arrives once the secret is deployed', async () => {
+  world.receiver.behaveNext({ kind: 'status', status: 401 })
+  const { webhook, row } = await deliverOne()
+  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
+  world.app.clock.advance(60_000)
+  await world.app.settle()
+  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2, last_error: null })
+  expect(world.received(webhook)).toHaveLength(2)
+})
+
+it('D67: every answer but a 2xx or a 3xx is a failed attempt that is retried, and Retry-After changes nothing', async () => {
+  for (const status of [400, 404, 410, 429, 500, 503, 600]) {
+    world.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
+    const { row } = await deliverOne()
+    const waiting = await world.readDispatch(row.document_id)
+    expect(waiting).toMatchObject({ status: 'retrying', last_status_code: status })
+    expect(Date.parse(waiting.next_attempt_at)).toBe(world.app.clock.now() + 60_000)
+  }
+})
+
+it('D67, D74: a connection that fails is a failed attempt named by its class, without a second POST inside it', async () => {
+  const kinds = {
+    'reset-before-headers': 'reset',
+    'close-before-headers': 'reset',
+    'invalid-http': 'protocol',
+  } as const
+  for (const [kind, errorClass] of Object.entries(kinds)) {
+    world.receiver.behaveNext({ kind: kind as keyof typeof kinds })
+    const { webhook, row } = await deliverOne()
+    expect(await world.readDispatch(row.document_id), kind).toMatchObject({
+      status: 'retrying',
+      attempts: 1,
+      last_error: errorClass,
+      last_status_code: null,
+    })
+    expect(world.received(webhook), kind).toHaveLength(1)
+  }
+})
+
+it('D64: any 2xx is a success', async () => {
+  for (const status of [200, 201, 202, 204, 226, 299]) {
+    world.receiver.behaveNext(status === 204 ? { kind: 'no-content' } : { kind: 'status', status })
+    const { row } = await deliverOne()
+    expect(await world.readDispatch(row.document_id)).toMatchObject({
+      status: 'success',
+      attempts: 1,
+      last_status_code: status,
+      last_error: null,
+      delivered_at: new Date(world.app.clock.now()).toISOString(),
+      next_attempt_at: null,
+    })
+  }
+})
+
+it('D64: no answer within 15 s is a failed attempt of the class timeout', async () => {
+  world.receiver.behaveNext({ kind: 'hang' })
+  const { row } = await deliverOne()
+  const ended = await world.readDispatch(row.document_id)
+  expect(ended).toMatchObject({ status: 'retrying', last_error: 'timeout', attempts: 1 })
+  expect(ended.last_duration_ms).toBeGreaterThanOrEqual(14_900)
+  expect(ended.last_duration_ms).toBeLessThan(17_000)
+})
+
+it('D67a, States 6: URL and secret are read at send time: a waiting row is served by the new ones, the old are dead at once', async () => {
+  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  const { webhook, row } = await deliverOne()
+  const path = `/api/v3/webhook/webhook/${webhook.id}`
+  const moved = { ...webhook, path: `${webhook.path}-moved` }
+  await world.app.admin('PATCH', path, { url: `${world.receiver.origin}${moved.path}` })
+  const { secret } = (await world.app.admin('POST', `${path}/rotate-secret`)).body.data
+  world.app.clock.advance(60_000)
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(1)
+  const [request] = world.received(moved) as [ReceivedRequest]
+  const signature = readSignature(request, secret)
+  expect(signature.v1).toBe(signature.expected)
+  expect(readSignature(request, webhook.secret).expected).not.toBe(signature.v1)
+  expect(request.headers['x-service-signature']?.match(/v1=/g)).toHaveLength(1)
+  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success' })
+})
+
+it('Endpoints 10, States 10: the test action answers 202 with a dispatch_id and delivers a signed webhook.test', async () => {
+  const webhook = await world.createWebhook({ account })
+  const answer = await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  expect(answer.status).toBe(202)
+  expect(answer.body.data.dispatch_id).toMatch(UUID_V7)
+  await world.app.settle()
+  const [request] = world.received(webhook) as [ReceivedRequest]
+  expect(readEnvelope(request)).toMatchObject({ type: 'webhook.test', data: { account, id: webhook.id } })
+  const { v1, expected } = readSignature(request, webhook.secret)
+  expect(v1).toBe(expected)
+  expect(await world.readDispatch(answer.body.data.dispatch_id)).toMatchObject({
+    status: 'success',
+    is_test: true,
+    event: 'webhook.test',
+  })
+})
+
+it('Endpoints 10: the test action reaches this webhook only, subscribed or not, active or not', async () => {
+  const bystander = await world.createWebhook({ is_global: true })
+  const webhook = await world.createWebhook({ account })
+  await world.app.database.pool.query('update webhook_event set deleted_at = now() where webhook = $1', [webhook.id])
+  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(1)
+  expect(world.received(bystander)).toEqual([])
+})
+
+it('Events 5: delivery is at least once: an attempt whose process was lost is made again with the same event id', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await world.makeChange(account)
+  await world.app.app.router.drain()
+  const [row] = await world.readLedger(webhook)
+  const leaseUntil = new Date(world.app.clock.now() + 30_000)
+  await world.app.database.pool.query(
+    `update webhook_dispatch set lease_owner = 'lost', lease_until = $2, fence = fence + 1, attempts = attempts + 1
+     where document_id = $1`,
+    [row.document_id, leaseUntil],
+  )
+  await world.app.settle()
+  expect(world.received(webhook)).toEqual([])
+  world.app.clock.advance(30_000)
+  await world.app.settle()
+  const envelopes = world.received(webhook).map((request) => readEnvelope(request))
+  expect(envelopes).toMatchObject([{ id: row.event_id, attempt: 2 }])
+  expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2 })
+})
+
+it('Events 5: an event is delivered once to each webhook when nothing goes wrong', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  for (let change = 0; change < 5; change += 1) await world.makeChange(account)
+  await world.app.settle()
+  const ids = world.received(webhook).map((request) => readEnvelope(request).id)
+  expect(ids).toHaveLength(5)
+  expect(new Set(ids).size).toBe(5)
+})

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startReceiver } from '../harness/receiver.ts'
+import {
+  type ContractWebhook,
+  type ContractWorld,
+  expectProblem,
+  readEnvelope,
+  startContractWorld,
+} from './contract-world.ts'
+
+let world: ContractWorld
+let account: string
+
+beforeAll(async () => {
+  world = await startContractWorld()
+  account = (await world.createAccount()).document_id
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
+
+/** Deliveries that end at once without success: a redirect is terminal. */
+async function failTimes(count: number) {
+  world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
+  for (let change = 0; change < count; change += 1) await world.makeChange(account)
+  await world.app.settle()
+}
+
+async function succeedOnce() {
+  world.receiver.behave({ kind: 'status', status: 200 })
+  await world.makeChange(account)
+  await world.app.settle()
+}
+
+const unsubscribe = (webhook: ContractWebhook) => world.subscribe(webhook.id, ['webhook.test'])
+const activate = (webhook: ContractWebhook, isActived: boolean) =>
+  world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
+
+async function exhaust() {
+  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
+    world.app.clock.advance(delayMs)
+    await world.app.settle()
+  }
+}
+
+it('States 4, Limits 8, D66: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(19)
+  expect(await world.readWebhook(webhook)).toMatchObject({
+    is_actived: true,
+    consecutive_failures: 19,
+    disabled_at: null,
+    disabled_reason: null,
+  })
+  await failTimes(1)
+  expect(await world.readWebhook(webhook)).toMatchObject({
+    is_actived: false,
+    consecutive_failures: 20,
+    disabled_at: new Date(world.app.clock.now()).toISOString(),
+    disabled_reason: 'consecutive-failures',
+  })
+})
+
+it('States 4: a webhook that disabled itself gets no further rows until it is activated', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(20)
+  await succeedOnce()
+  expect(await world.readLedger(webhook)).toHaveLength(20)
+  await activate(webhook, true)
+  await succeedOnce()
+  expect(await world.readLedger(webhook)).toHaveLength(21)
+  expect(await world.readWebhook(webhook)).toMatchObject({
+    is_actived: true,
+    consecutive_failures: 0,
+    disabled_at: null,
+  })
+  await unsubscribe(webhook)
+})
+
+it('D66: any success sets the count to 0', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(19)
+  await succeedOnce()
+  expect(await world.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 0 })
+  await failTimes(19)
+  expect(await world.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
+  await unsubscribe(webhook)
+})
+
+it('D66, Webhook 8: deliveries are counted, not attempts: five failed POSTs of one row add one', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  world.receiver.behave({ kind: 'status', status: 500 })
+  await world.makeChange(account)
+  await world.app.settle()
+  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+  await exhaust()
+  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1, is_actived: true })
+  await unsubscribe(webhook)
+})
+
+it('D66: test and replay attempts never count up and reset on success', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(3)
+  await unsubscribe(webhook)
+  const [row] = await world.readLedger(webhook)
+  const test = () => world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
+  const replay = () => world.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
+  await test()
+  await replay()
+  await world.app.settle()
+  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 3 })
+  world.receiver.behave({ kind: 'status', status: 200 })
+  await replay()
+  await world.app.settle()
+  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+  await world.app.database.pool.query('update webhook set consecutive_failures = 3 where document_id = $1', [
+    webhook.id,
+  ])
+  await test()
+  await world.app.settle()
+  expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+})
+
+it('D66: an automatic disable emits webhook.auto-disable, which others can subscribe to', async () => {
+  const watcher = await world.createWebhook({ is_global: true }, ['webhook.auto-disable'])
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(20)
+  world.receiver.behave({ kind: 'status', status: 200 })
+  world.app.clock.advance(60_000)
+  await world.app.settle()
+  const dispatches = await world.readLedger(watcher)
+  expect(dispatches.map((row) => row.event)).toEqual(['webhook.auto-disable'])
+  expect(world.received(watcher).map((request) => readEnvelope(request).data)).toMatchObject([
+    { id: webhook.id, url: `/api/v3/webhook/webhook/${webhook.id}` },
+  ])
+})
+
+it('D66: an automatic disable is counted in the metrics', async () => {
+  const line = 'webhook_out_notices_total{event="webhook.auto-disable"}'
+  const before = await world.readMetric(line)
+  await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(20)
+  expect(await world.readMetric(line)).toBe(before + 1)
+})
+
+it('D65, States 2: while a webhook is inactive its waiting rows rest, and go on when it is active again', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  await world.makeChange(account)
+  await world.app.settle()
+  await activate(webhook, false)
+  world.app.clock.advance(86_400_000)
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(1)
+  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'retrying', attempts: 1 })
+  await activate(webhook, true)
+  await world.app.settle()
+  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 2 })
+  await unsubscribe(webhook)
+})
+
+it('D65, D64, States 7: a soft delete cancels what waits and posts nothing more', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  world.receiver.behaveNext({ kind: 'status', status: 500 })
+  await world.makeChange(account)
+  await world.app.settle()
+  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  world.app.clock.advance(86_400_000)
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(1)
+  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
+})
+
+it('D65: an event recorded before its webhook was deleted ends without a POST', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await world.makeChange(account)
+  await world.app.app.router.drain()
+  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  await world.app.settle()
+  expect(world.received(webhook)).toEqual([])
+  expect(await world.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
+})
+
+it('D73: a subscriber that hangs delays no other', async () => {
+  await using slow = await startReceiver()
+  const prompt = world.receiver
+  await using crowded = await startContractWorld({
+    receiver: prompt,
+    env: {
+      WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${slow.port},127.0.0.1:${prompt.port}`,
+      WEBHOOK_CONCURRENCY: '8',
+      WEBHOOK_CONCURRENCY_PER_WEBHOOK: '2',
+    },
+  })
+  const owner = (await crowded.createAccount()).document_id
+  const release = Promise.withResolvers<void>()
+  slow.behave({ kind: 'wait', until: release.promise })
+  const hanging = await crowded.createWebhook({ account: owner }, ['contract.create'])
+  await crowded.app.admin('PATCH', `/api/v3/webhook/webhook/${hanging.id}`, { url: `${slow.origin}/hang` })
+  for (let change = 0; change < 10; change += 1) await crowded.makeChange(owner)
+  const draining = crowded.app.settle()
+  await slow.waitFor(2, 5_000)
+  const other = await crowded.createWebhook({ account: owner }, ['contract.update'])
+  const contract = await crowded.makeChange(owner)
+  const seen = prompt.requests.length
+  await crowded.app.admin('PATCH', `/api/v3/contract/contract/${contract}`, { name: 'Renewed' })
+  const more = crowded.app.settle()
+  await prompt.waitFor(seen + 1, 5_000)
+  expect(crowded.received(other)).toHaveLength(1)
+  expect(slow.requests).toHaveLength(2)
+  release.resolve()
+  await Promise.all([draining, more])
+  expect(slow.requests).toHaveLength(11)
+})
+
+it('D68: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await failTimes(1)
+  const [row] = await world.readLedger(webhook)
+  const replay = () => world.app.admin('POST', `/api/v3/webhook/dispatch/${row.document_id}/replay`)
+  await activate(webhook, false)
+  expectProblem(await replay(), 409, 'webhook_inactive')
+  await activate(webhook, true)
+  await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)
+  expectProblem(await replay(), 409, 'webhook_inactive')
+})

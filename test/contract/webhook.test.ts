@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ContractWorld, expectProblem, NO_ONE, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
+
+const PATH = '/api/v3/webhook/webhook'
+let world: ContractWorld
+let account: string
+
+beforeAll(async () => {
+  world = await startContractWorld()
+  account = (await world.createAccount()).document_id
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const create = (body: object, headers = {}) => world.app.admin('POST', PATH, body, headers)
+const globalOn = (url: string) => ({ url, is_global: true })
+const PUBLIC_URL = 'https://hooks.example.com/a'
+
+it('Webhook 1, D2: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
+  const created = (await create(globalOn(PUBLIC_URL))).body.data
+  expect(created.document_id).toMatch(UUID_V7)
+  const read = await world.app.admin('GET', `${PATH}/${created.document_id}`)
+  expect(read.status).toBe(200)
+  expect(read.body.data.document_id).toBe(created.document_id)
+})
+
+it('Webhook 2, Errors 4: url is required and kept as given', async () => {
+  const missing = expectProblem(await create({ is_global: true }), 422, 'validation_failed')
+  expect(missing.errors.map((one: { path: string }) => one.path)).toEqual(['url'])
+  expectProblem(await create(globalOn('')), 422, 'validation_failed')
+  const created = await create(globalOn('https://hooks.example.com/a?b=c'))
+  expect(created.body.data.url).toBe('https://hooks.example.com/a?b=c')
+})
+
+it('Webhook 3, Limits 2: name is optional and takes 100 characters, not 101', async () => {
+  expect((await create(globalOn(PUBLIC_URL))).body.data.name).toBeNull()
+  const longest = await create({ ...globalOn(PUBLIC_URL), name: 'n'.repeat(100) })
+  expect(longest.body.data.name).toBe('n'.repeat(100))
+  const over = expectProblem(await create({ ...globalOn(PUBLIC_URL), name: 'n'.repeat(101) }), 422, 'validation_failed')
+  expect(over.errors[0].path).toBe('name')
+})
+
+it('Webhook 4, Limits 3: description is optional and takes 500 characters, not 501', async () => {
+  expect((await create(globalOn(PUBLIC_URL))).body.data.description).toBeNull()
+  const longest = await create({ ...globalOn(PUBLIC_URL), description: 'd'.repeat(500) })
+  expect(longest.body.data.description).toBe('d'.repeat(500))
+  const over = expectProblem(
+    await create({ ...globalOn(PUBLIC_URL), description: 'd'.repeat(501) }),
+    422,
+    'validation_failed',
+  )
+  expect(over.errors[0].path).toBe('description')
+})
+
+it('Limits 2, Limits 3: lengths are counted in characters, not in UTF-16 units, and hold for an update too', async () => {
+  const created = await create({ ...globalOn(PUBLIC_URL), name: '🐦'.repeat(100), description: '🐦'.repeat(500) })
+  expect(created.status).toBe(201)
+  const path = `${PATH}/${created.body.data.document_id}`
+  expectProblem(await world.app.admin('PATCH', path, { name: 'n'.repeat(101) }), 422, 'validation_failed')
+  expectProblem(await world.app.admin('PATCH', path, { description: 'd'.repeat(501) }), 422, 'validation_failed')
+})
+
+it('Webhook 5: is_global is false by default', async () => {
+  const created = await create({ url: PUBLIC_URL, account })
+  expect(created.body.data).toMatchObject({ is_global: false, account })
+})
+
+it('Webhook 6, Errors 5: account is required and must exist when is_global is false', async () => {
+  for (const body of [{}, { account: null }, { is_global: false }, { account: NO_ONE }, { account: 'no uuid' }]) {
+    const problem = expectProblem(await create({ url: PUBLIC_URL, ...body }), 422, 'validation_failed')
+    expect(problem.errors[0].path).toBe('account')
+  }
+})
+
+it('Webhook 6: an account that was deleted is no existing account', async () => {
+  const gone = (await world.createAccount()).document_id
+  await world.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
+  expectProblem(await create({ url: PUBLIC_URL, account: gone }), 422, 'validation_failed')
+})
+
+it('Webhook 6: account is ignored and null when is_global is true, whether it exists or not', async () => {
+  for (const given of [account, NO_ONE, null]) {
+    const created = await create({ url: PUBLIC_URL, is_global: true, account: given })
+    expect(created.status).toBe(201)
+    expect(created.body.data.account).toBeNull()
+  }
+})
+
+it('Webhook 6: an update keeps the scope rules: to global drops the account, to an account needs one that exists', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  const widened = await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
+  expect(widened.body.data).toMatchObject({ is_global: true, account: null })
+  expectProblem(await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false }), 422, 'validation_failed')
+  expectProblem(
+    await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account: NO_ONE }),
+    422,
+    'validation_failed',
+  )
+  const narrowed = await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: false, account })
+  expect(narrowed.body.data).toMatchObject({ is_global: false, account })
+})
+
+it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, never disabled', async () => {
+  const created = await create({ url: PUBLIC_URL, account })
+  expect(created.body.data).toMatchObject({
+    is_actived: true,
+    consecutive_failures: 0,
+    disabled_at: null,
+    disabled_reason: null,
+  })
+})
+
+it('Webhook 11, D60: secret is whsec_ and the base64 of 32 bytes, another one each time', async () => {
+  const first = (await create(globalOn(PUBLIC_URL))).body.data.secret
+  const second = (await create(globalOn(PUBLIC_URL))).body.data.secret
+  expect(first).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(Buffer.from(first.slice('whsec_'.length), 'base64')).toHaveLength(32)
+  expect(second).not.toBe(first)
+})
+
+it('Webhook 11, Authentication 7, States 1: only create and rotate-secret ever show the secret', async () => {
+  const created = (await create({ url: PUBLIC_URL, account })).body.data
+  const path = `${PATH}/${created.document_id}`
+  const rotated = await world.app.admin('POST', `${path}/rotate-secret`)
+  const others = [
+    await world.app.admin('GET', path),
+    await world.app.admin('GET', `${PATH}?filters=document_id|eq|${created.document_id}`),
+    await world.app.admin('PATCH', path, { name: 'renamed' }),
+    await world.app.admin('PATCH', `${path}/active`, { is_actived: false }),
+    await world.app.admin('GET', `${path}/events`),
+    await world.app.admin('DELETE', path),
+    await world.app.admin('DELETE', `${path}/purge`),
+  ]
+  for (const answer of others) {
+    expect(answer.status).toBe(200)
+    const text = JSON.stringify(answer.body)
+    expect(text).not.toContain('whsec_')
+    expect(text).not.toContain('"secret')
+    expect(text).not.toContain(created.secret.slice(6))
+    expect(text).not.toContain(rotated.body.data.secret.slice(6))
+  }
+})
+
+it('Webhook 11, Endpoints 20, D69: no export format holds a secret', async () => {
+  const created = (await create({ url: PUBLIC_URL, account })).body.data
+  for (const format of ['csv', 'json', 'ndjson']) {
+    const exported = await world.app.admin('GET', `${PATH}/export?format=${format}`)
+    expect(exported.status).toBe(200)
+    const text = typeof exported.body === 'string' ? exported.body : JSON.stringify(exported.body)
+    expect(text).toContain(created.document_id)
+    expect(text).not.toContain('whsec_')
+    expect(text).not.toContain('secret')
+  }
+})
+
+it('Webhook 11: secrets are not kept readable in the database', async () => {
+  const { secret } = (await create(globalOn(PUBLIC_URL))).body.data
+  const { rows } = await world.app.database.pool.query('select w::text as text from webhook w')
+  for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
+})
+
+it('Webhook 12, D2: every row carries created_at and updated_at, and deleted_at as it is soft-deletable', async () => {
+  const created = (await create(globalOn(PUBLIC_URL))).body.data
+  expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
+  world.app.clock.advance(1_500)
+  const path = `${PATH}/${created.document_id}`
+  const changed = (await world.app.admin('PATCH', path, { name: 'later' })).body.data
+  expect(changed.created_at).toBe(created.created_at)
+  expect(Date.parse(changed.updated_at) - Date.parse(created.updated_at)).toBe(1_500)
+  const deleted = (await world.app.admin('DELETE', path)).body.data
+  expect(deleted.deleted_at).toMatch(TIMESTAMP)
+})
+
+it('Endpoints 1, D3: create answers 201 with a Location, the row with its secret, and a message', async () => {
+  const answer = await create({ url: PUBLIC_URL, account, name: 'n', description: 'd' })
+  expect(answer.status).toBe(201)
+  expect(Object.keys(answer.body).sort()).toEqual(['data', 'message'])
+  expect(answer.headers.location).toBe(`${PATH}/${answer.body.data.document_id}`)
+  expect(answer.body.message).toEqual(expect.any(String))
+})
+
+it('Endpoints 2: the list holds public rows and leaves deleted ones out', async () => {
+  const kept = (await create({ url: PUBLIC_URL, account })).body.data
+  const gone = (await create({ url: PUBLIC_URL, account })).body.data
+  await world.app.admin('DELETE', `${PATH}/${gone.document_id}`)
+  const list = await world.app.admin('GET', `${PATH}?page_size=200`)
+  const ids = list.body.data.map((row: { document_id: string }) => row.document_id)
+  expect(ids).toContain(kept.document_id)
+  expect(ids).not.toContain(gone.document_id)
+})
+
+it('Endpoints 3: the single read is the public row', async () => {
+  const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account })).body.data
+  const read = await world.app.admin('GET', `${PATH}/${row.document_id}`)
+  expect(read.body.data).toEqual(row)
+})
+
+it('Endpoints 4: PATCH changes what it names and leaves the rest', async () => {
+  const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account, name: 'old', description: 'kept' }))
+    .body.data
+  const changed = await world.app.admin('PATCH', `${PATH}/${row.document_id}`, {
+    name: 'new',
+    url: 'https://other.example.com/b',
+  })
+  expect(changed.status).toBe(200)
+  expect(changed.body.data).toEqual({
+    ...row,
+    name: 'new',
+    url: 'https://other.example.com/b',
+    updated_at: changed.body.data.updated_at,
+  })
+})
+
+it('Endpoints 4: what has its own action cannot be set by PATCH', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  for (const body of [
+    { is_actived: false },
+    { secret: 'whsec_x' },
+    { consecutive_failures: 0 },
+    { disabled_at: null },
+  ]) {
+    expectProblem(await world.app.admin('PATCH', `${PATH}/${id}`, body), 422, 'validation_failed')
+  }
+})
+
+it('Endpoints 5, States 7: DELETE is soft: the webhook is gone from the API and its ledger stays', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await world.makeChange(account)
+  await world.app.settle()
+  const deleted = await world.app.admin('DELETE', `${PATH}/${webhook.id}`)
+  expect(deleted.status).toBe(200)
+  expect(deleted.body.data.deleted_at).not.toBeNull()
+  expectProblem(await world.app.admin('GET', `${PATH}/${webhook.id}`), 404, 'not_found')
+  const ledger = await world.readLedger(webhook)
+  expect(ledger).toHaveLength(1)
+  expect(ledger[0].status).toBe('success')
+})
+
+it('Endpoints 6, States 8, D65: purge removes the webhook and its ledger for good, also after a soft delete', async () => {
+  for (const isDeletedFirst of [false, true]) {
+    const webhook = await world.createWebhook({ account }, ['contract.create'])
+    await world.makeChange(account)
+    await world.app.settle()
+    if (isDeletedFirst) await world.app.admin('DELETE', `${PATH}/${webhook.id}`)
+    expect((await world.app.admin('DELETE', `${PATH}/${webhook.id}/purge`)).status).toBe(200)
+    expectProblem(await world.app.admin('DELETE', `${PATH}/${webhook.id}/purge`), 404, 'not_found')
+    expect(await world.readLedger(webhook)).toEqual([])
+    for (const table of ['webhook', 'webhook_event', 'webhook_dispatch']) {
+      const column = table === 'webhook' ? 'document_id' : 'webhook'
+      const { rows } = await world.app.database.pool.query(`select from ${table} where ${column} = $1`, [webhook.id])
+      expect(rows).toEqual([])
+    }
+  }
+})
+
+it('Endpoints 7: active takes exactly { is_actived: boolean }', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  const path = `${PATH}/${id}/active`
+  for (const body of [{}, { is_actived: 'false' }, { is_actived: null }, { is_actived: false, more: 1 }])
+    expectProblem(await world.app.admin('PATCH', path, body), 422, 'validation_failed')
+  const answer = await world.app.admin('PATCH', path, { is_actived: false })
+  expect(answer.body.data.is_actived).toBe(false)
+})
+
+it('Endpoints 8, States 6: rotate-secret takes no body and answers the public row with a new secret', async () => {
+  const created = (await create({ url: PUBLIC_URL, account })).body.data
+  const path = `${PATH}/${created.document_id}/rotate-secret`
+  expectProblem(await world.app.admin('POST', path, { secret: 'whsec_mine' }), 422, 'validation_failed')
+  const rotated = await world.app.admin('POST', path)
+  expect(rotated.status).toBe(200)
+  expect(rotated.body.data).toMatchObject({ ...created, secret: expect.any(String), updated_at: expect.any(String) })
+  expect(rotated.body.data.secret).not.toBe(created.secret)
+})
+
+it('States 6: rotating changes no state: an inactive webhook stays inactive with its failure count', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  await world.app.database.pool.query(
+    `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = $2, disabled_reason = 'consecutive-failures'
+     where document_id = $1`,
+    [id, new Date(world.app.clock.now())],
+  )
+  const before = (await world.app.admin('GET', `${PATH}/${id}`)).body.data
+  await world.app.admin('POST', `${PATH}/${id}/rotate-secret`)
+  const after = (await world.app.admin('GET', `${PATH}/${id}`)).body.data
+  for (const member of ['is_actived', 'consecutive_failures', 'disabled_at', 'disabled_reason'])
+    expect(after[member]).toEqual(before[member])
+})
+
+it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at and disabled_reason', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  for (const isActived of [false, true]) {
+    await world.app.database.pool.query(
+      `update webhook set is_actived = $3, consecutive_failures = 7, disabled_at = $2, disabled_reason = 'legacy-secret-rotation-required'
+       where document_id = $1`,
+      [id, new Date(world.app.clock.now()), isActived],
+    )
+    const answer = await world.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: true })
+    expect(answer.body.data).toMatchObject({
+      is_actived: true,
+      consecutive_failures: 0,
+      disabled_at: null,
+      disabled_reason: null,
+    })
+  }
+})
+
+it('States 2: deactivating keeps the failure count and sets no disabled_at: an operator did it, not the service', async () => {
+  const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
+  await world.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
+  const answer = await world.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
+  expect(answer.body.data).toMatchObject({ is_actived: false, consecutive_failures: 7, disabled_at: null })
+})
+
+it('D7: a create repeated under one Idempotency-Key makes one webhook and shows the secret once', async () => {
+  const headers = { 'idempotency-key': 'one-key' }
+  const body = { url: 'https://once.example.com/', account }
+  const first = await create(body, headers)
+  const again = await create(body, headers)
+  expect(again.status).toBe(201)
+  expect(again.headers['idempotency-replayed']).toBe('true')
+  expect(again.headers.location).toBe(first.headers.location)
+  expect(again.body.data).toEqual({ ...first.body.data, secret: null })
+  expect(again.body.message).toContain('secret')
+  expectProblem(await create({ ...body, url: 'https://twice.example.com/' }, headers), 422, 'idempotency_key_reused')
+  const list = await world.app.admin('GET', `${PATH}?filters=url|eq|https://once.example.com/`)
+  expect(list.body.data).toHaveLength(1)
+})
