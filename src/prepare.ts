@@ -40,13 +40,18 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
     ? undefined
     : await startEmbeddedPostgres({ dataDir: config.dataDir, random, log: (line) => logger.info(line) })
   const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
+  let isClosing = false
   const database = openDatabase({
     connectionString,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
-    onError: (error) => logger.error({ err: error }, 'database connection lost: see docs/operations.md, database'),
+    onError: (error) => {
+      // The pool says goodbye without waiting, so our own server may be faster in ending the connection.
+      if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
+    },
   })
   const close = async () => {
+    isClosing = true
     await database.close()
     await postgres?.stop()
   }

@@ -42,11 +42,11 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
     throw new FatalError(`--demo makes rows and shows a key, so it needs APP_ENV=development (it is ${config.appEnv}).`)
   // Counted from the request, whatever goes on then: a start that hangs must not hold up the stop either.
   void stopRequested.then(() => limitStop(logger))
-  const world = { config, clock: systemClock, random: systemRandom, logger }
-  const ground = await openGround(world)
+  const startedAt = systemClock.now()
+  const ground = await openGround({ config, clock: systemClock, random: systemRandom, logger })
   const parts: Started = { app: undefined, admin: undefined }
   try {
-    await startInSteps({ options, ground, parts, stopRequested })
+    await startInSteps({ options, ground, parts, stopRequested, startedAt })
   } catch (error) {
     limitStop(logger)
     // Made, but not told yet: whoever mends the fault would start again and find nobody to sign in as.
@@ -72,10 +72,10 @@ async function startInSteps(start: {
   ground: Ground
   parts: Started
   stopRequested: Promise<StopRequest>
+  startedAt: number
 }): Promise<void> {
-  const { options, ground, parts, stopRequested } = start
+  const { options, ground, parts, stopRequested, startedAt } = start
   const { config, logger, print } = options
-  const startedAt = systemClock.now()
   const world = { config, clock: systemClock, random: systemRandom, logger }
   let isStopping = false
   void stopRequested.then(() => {

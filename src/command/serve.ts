@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { buildLogger } from '../logger.ts'
 import { type StopRequest, serve } from '../serve.ts'
@@ -15,16 +16,35 @@ export function addServeCommand(program: Command): void {
       // The demonstration tells its story on standard output; the log joins in only with what needs attention.
       const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
       const logger = buildLogger({ level, isTerminal })
+      // Whoever read along may be gone (`npm start | head`, a closed terminal): that ends nothing.
+      process.stdout.on('error', () => {})
+      process.on('uncaughtExceptionMonitor', (error) =>
+        logger.fatal({ err: error }, 'unexpected error: the process ends'),
+      )
       const print = (line: string) => process.stdout.write(`${line}\n`)
       const code = await serve({ config, logger, demo, print }, waitForSignal())
       process.exit(code)
     })
 }
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT ends the process at once, for who does not want to wait. */
+/** One Ctrl-C may arrive more than once, from the terminal and from npm; only a later one is a second wish. */
+const REPEAT_MS = 1_000
+
+/**
+ * Resolves at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT, over a second later, ends the process at once, for
+ * who does not want to wait: what it had claimed is then taken over when the lease runs out.
+ */
 function waitForSignal(): Promise<StopRequest> {
+  let firstAtMs: number | undefined
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => resolve({ reason: signal, isFailure: false }))
+      process.on(signal, () => {
+        if (firstAtMs === undefined) {
+          firstAtMs = systemClock.now()
+          resolve({ reason: signal, isFailure: false })
+        } else if (signal === 'SIGINT' && systemClock.now() - firstAtMs >= REPEAT_MS) {
+          process.exit(130)
+        }
+      })
   })
 }

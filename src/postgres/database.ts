@@ -1,5 +1,7 @@
+import { Socket } from 'node:net'
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
+import { systemClock } from '../clock.ts'
 import type { DB } from './tables.generated.ts'
 
 /** The database, or a transaction of it: stores take either. */
@@ -15,6 +17,18 @@ export interface DatabasePool {
 
 // int8 comes as text from the driver. Counts and totals here stay far below 2^53, so numbers serve better.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+/** How long the database may take to show that it is there. */
+const READY_LIMIT_MS = 2_000
+
+/** How long a statement may run. */
+const STATEMENT_LIMIT_MS = 30_000
+
+/**
+ * A connection that is silent for longer than any statement may take leads nowhere (a machine that vanished, a network that swallows): it is
+ * ended, so that whoever waits gets an error. Without this a vanished server holds its callers for the quarter of an hour of TCP.
+ */
+const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
 
 /**
  * Opens a pool on `connectionString`. Connections are made when needed, at most `size`.
@@ -32,13 +46,26 @@ export function openDatabase(options: {
     application_name: options.applicationName,
     connectionTimeoutMillis: 5000,
     // A statement that takes longer than this hangs on something; give the connection back with an error.
-    statement_timeout: 30_000,
+    statement_timeout: STATEMENT_LIMIT_MS,
+    stream: openSocket,
     idle_in_transaction_session_timeout: 60_000,
     options: '-c timezone=UTC',
   })
-  pool.on('error', options.onError)
+  pool.on('error', (error) => {
+    // The driver hangs the whole connection onto the error; a log line has no use for it.
+    delete (error as { client?: unknown }).client
+    options.onError(error)
+  })
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, close: () => db.destroy() }
+}
+
+function openSocket(): Socket {
+  const socket = new Socket()
+  socket.setTimeout(SILENCE_LIMIT_MS, () => {
+    socket.destroy(Object.assign(new Error('the database was silent'), { code: 'ETIMEDOUT' }))
+  })
+  return socket
 }
 
 /**
@@ -50,14 +77,16 @@ export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) 
   return db.transaction().execute(work)
 }
 
-/** Whether the database answers now. Never throws. */
+/** Whether the database answers now: a server that hangs says nothing, and is not ready either. Never throws. */
 export async function isDatabaseReady(db: Database): Promise<boolean> {
-  try {
-    await sql`select 1`.execute(db)
-    return true
-  } catch {
-    return false
-  }
+  const answered = sql`select 1`.execute(db).then(
+    () => true,
+    () => false,
+  )
+  const limit = new AbortController()
+  const isReady = await Promise.race([answered, systemClock.sleep(READY_LIMIT_MS, limit.signal).then(() => false)])
+  limit.abort()
+  return isReady
 }
 
 /** Whether `error` says that the database cannot be reached or is going down, so that the caller may try again. */

@@ -48,7 +48,13 @@ export async function migrate(
   options: { migrations?: Migration[]; upTo?: string; now?: Date } = {},
 ): Promise<string[]> {
   const migrations = options.migrations ?? (await readMigrations())
-  const client = new pg.Client({ connectionString, application_name: 'signalbox migrate' })
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'signalbox migrate',
+    connectionTimeoutMillis: 5000,
+  })
+  // A connection that breaks fails the statement under way; without a listener it would end the process as well.
+  client.on('error', () => {})
   await client.connect()
   try {
     await checkServerVersion(client)
@@ -105,7 +111,8 @@ async function runMigration(client: pg.Client, migration: Migration, now: Date):
     ])
     await client.query('commit')
   } catch (error) {
-    await client.query('rollback')
+    // Undone by the server as well when the connection is gone; the first error is the one to tell.
+    await client.query('rollback').catch(() => {})
     throw new MigrationError(`Migration ${migration.name} failed and was undone: ${(error as Error).message}`, {
       cause: error,
     })

@@ -10,6 +10,15 @@ const COALESCE_MS = 20
 /** How long to wait before listening again after the connection broke. */
 const RECONNECT_MS = 1_000
 
+/** How long a connection may take to come about. */
+const CONNECT_LIMIT_MS = 5_000
+
+/** A silent connection is asked for a sign of life after this long. */
+const KEEP_ALIVE_MS = 10_000
+
+/** How long a goodbye to the database may take at the stop: one that hangs must not hold up the rest. */
+const GOODBYE_MS = 500
+
 /** Tells every process of the database that there is work, and is told. Only a hint: whoever works also polls. */
 export interface Wake {
   /** Wakes the workers of this process now and those of others within milliseconds. Never throws. */
@@ -46,15 +55,22 @@ export function buildWake(options: {
     client = new pg.Client({
       connectionString: options.connectionString,
       application_name: 'signalbox wake',
+      connectionTimeoutMillis: CONNECT_LIMIT_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     })
     client.on('notification', onWork)
     client.on('error', () => broken.resolve())
     client.on('end', () => broken.resolve())
-    await client.connect()
-    await client.query(`listen ${CHANNEL}`)
-    onWork()
-    await broken.promise
+    try {
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
+      onWork()
+      await broken.promise
+    } finally {
+      // Also after a refused LISTEN: the next round opens a connection of its own.
+      void client.end().catch(() => {})
+    }
   }
 
   return {
@@ -72,8 +88,8 @@ export function buildWake(options: {
     },
     stop: async () => {
       stopping.abort()
-      await client?.end().catch(() => {})
-      await announcing
+      const goodbye = client?.end().catch(() => {})
+      await Promise.race([Promise.all([goodbye, announcing]), clock.sleep(GOODBYE_MS)])
     },
   }
 }
