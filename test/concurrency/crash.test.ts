@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+
+/** Each point, whether the receiver sees the first POST, and whether the first POST's result was recorded. */
+const POINTS = [
+  { point: 'after-claim', seen: [2], log: ['interrupted', null] },
+  { point: 'after-post', seen: [1, 2], log: ['interrupted', null] },
+  { point: 'before-record', seen: [1, 2], log: ['interrupted', null] },
+  { point: 'during-record', seen: [1, 2], log: ['interrupted', null] },
+]
+
+describe('a dispatcher that is killed', () => {
+  test.for(POINTS)('$point: its delivery is made again by the next process and ends success', async (expected) => {
+    await using ground = await openDeliveryGround()
+    const receiver = await ground.receive()
+    const api = await ground.start({ roles: 'api' })
+    await ground.subscribe(api, receiver)
+    const doomed = await ground.start({ roles: 'dispatcher', env: { SIGNALBOX_CRASH_POINT: expected.point } })
+
+    await ground.change(api)
+    expect(await doomed.ended).toEqual({ code: null, signal: 'SIGKILL' })
+    const [held] = await ground.readLedger()
+    expect(held).toMatchObject({ status: 'pending', attempts: 1, leaseOwner: expect.any(String), log: [] })
+
+    await ground.letLeasesRunOut()
+    await ground.start({ roles: 'dispatcher' })
+    const rows = await ground.waitForLedger(1, ['success'])
+    expect(rows).toHaveLength(1)
+    expect(rows[0]!.attempts).toBe(2)
+    expect(rows[0]!.log.map((one) => one.error_class)).toEqual(expected.log)
+    expect(countSeen(receiver).get(rows[0]!.id)).toEqual(expected.seen)
+  })
+})
+
+test('the API killed between the change and its answer: the change and its event are both there, and the next process delivers', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const setUp = await ground.start({ roles: 'api' })
+  await ground.subscribe(setUp, receiver)
+  expect(await setUp.stop()).toEqual({ code: 0, signal: null })
+  const doomed = await ground.start({ env: { SIGNALBOX_CRASH_POINT: 'after-change' } })
+
+  await expect(ground.change(doomed, { 'idempotency-key': 'one-change' })).rejects.toThrow('fetch failed')
+  expect(await doomed.ended).toEqual({ code: null, signal: 'SIGKILL' })
+  const { rows: contracts } = await ground.database.pool.query('select document_id from contract')
+  const { rows: events } = await ground.database.pool.query(
+    'select resource_id from event_occurrence where event = $1',
+    ['contract.create'],
+  )
+  expect(contracts).toHaveLength(1)
+  expect(events).toEqual([{ resource_id: contracts[0].document_id }])
+
+  const next = await ground.start()
+  const rows = await ground.waitForLedger(1, ['success'])
+  expect(rows.map((row) => row.attempts)).toEqual([1])
+  // Who got no answer asks again with the same key, and learns what was made instead of making a second one.
+  expect(await ground.change(next, { 'idempotency-key': 'one-change' })).toBe(contracts[0].document_id)
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('five automatic POSTs at most, whatever dies: after the fifth attempt was lost the row is exhausted and nothing is posted', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  receiver.behave({ kind: 'status', status: 500 })
+  const api = await ground.start({ roles: 'api,dispatcher' })
+  await ground.subscribe(api, receiver)
+  await ground.change(api)
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await receiver.waitFor(attempt, 10_000)
+    await ground.waitForLedger(1, ['retrying'])
+    if (attempt === 4) break
+    await ground.letRetriesComeDue()
+  }
+  await api.stop()
+  const doomed = await ground.start({ roles: 'dispatcher', env: { SIGNALBOX_CRASH_POINT: 'after-post' } })
+  await ground.letRetriesComeDue()
+  await doomed.ended
+  await ground.letLeasesRunOut()
+  await ground.start({ roles: 'dispatcher' })
+  const rows = await ground.waitForLedger(1, ['exhausted'])
+  expect(rows[0]!.attempts).toBe(5)
+  expect(rows[0]!.log.map((one) => one.error_class)).toEqual([
+    'http_5xx',
+    'http_5xx',
+    'http_5xx',
+    'http_5xx',
+    'interrupted',
+  ])
+  expect(countSeen(receiver).get(rows[0]!.id)).toEqual([1, 2, 3, 4, 5])
+})

@@ -1,0 +1,97 @@
+import { connect } from 'node:net'
+import { expect, test } from 'vitest'
+import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { waitFor } from '../harness/wait.ts'
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} under a POST that hangs: ended within 10 s with 0, the attempt counted as interrupted and due at once`, async () => {
+    await using ground = await openDeliveryGround()
+    const receiver = await ground.receive()
+    const service = await ground.start()
+    await ground.subscribe(service, receiver)
+    receiver.behaveNext({ kind: 'hang' })
+    await ground.change(service)
+    await receiver.waitFor(1, 10_000)
+
+    const askedAt = performance.now()
+    expect(await service.stop(signal)).toEqual({ code: 0, signal: null })
+    expect(performance.now() - askedAt).toBeLessThan(10_000)
+    expect(service.stdout()).toContain(`Stopping (${signal}).`)
+    expect(service.stdout()).toContain('Stopped.')
+    const [row] = await ground.readLedger()
+    expect(row).toMatchObject({ status: 'retrying', attempts: 1, isDue: true, leaseOwner: null })
+    expect(row!.log).toMatchObject([{ attempt: 1, status_code: null, error_class: 'interrupted' }])
+
+    // No lease to wait for: the next process has it at once.
+    await ground.start()
+    const [delivered] = await ground.waitForLedger(1, ['success'])
+    expect(delivered!.attempts).toBe(2)
+    expect(countSeen(receiver).get(delivered!.id)).toEqual([1, 2])
+  })
+}
+
+test('a POST that ends within the grace is recorded as what it was, and nothing new is begun', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const service = await ground.start()
+  await ground.subscribe(service, receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behaveNext({ kind: 'wait', until: answer.promise })
+  await ground.change(service)
+  await receiver.waitFor(1, 10_000)
+  const ended = service.stop()
+  await service.waitForOutput(/Stopping/)
+  answer.resolve()
+  expect(await ended).toEqual({ code: 0, signal: null })
+  expect(await ground.readLedger()).toMatchObject([{ status: 'success', attempts: 1 }])
+})
+
+test('signals: the same Ctrl-C twice is one, a later one ends at once, and others take over what was claimed', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const service = await ground.start()
+  await ground.subscribe(service, receiver)
+  receiver.behaveNext({ kind: 'hang' })
+  await ground.change(service)
+  await receiver.waitFor(1, 10_000)
+  service.signal('SIGINT')
+  const [, askedAt] = [await service.waitForOutput(/Stopping/), performance.now()]
+  service.signal('SIGINT')
+  // Over a second later, by the clock of the process: only then is it a second wish.
+  await waitFor('the second wish', () => performance.now() - askedAt > 1_200)
+  expect(await Promise.race([service.ended, 'still stopping'])).toBe('still stopping')
+  service.signal('SIGINT')
+  expect(await service.ended).toEqual({ code: 130, signal: null })
+  await ground.letLeasesRunOut()
+  await ground.start()
+  expect(await ground.waitForLedger(1, ['success'])).toMatchObject([{ attempts: 2 }])
+})
+
+test('a client that never finishes its request holds up no stop', async () => {
+  await using ground = await openDeliveryGround()
+  const service = await ground.start()
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('POST /api/v3/contract/contract HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{')
+  await waitFor('the connection', () => socket.bytesWritten > 0)
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
+  socket.destroy()
+})
+
+test('a reader of the output that goes away ends nothing', async () => {
+  await using ground = await openDeliveryGround()
+  const { startProcess, PROJECT_ROOT } = await import('../harness/process.ts')
+  const { buildServiceEnvironment } = await import('../harness/service-process.ts')
+  const command = `"${process.execPath}" "${PROJECT_ROOT}/src/main.ts" serve | head -n 0`
+  await using shell = startProcess({
+    command: '/bin/sh',
+    args: ['-c', `${command}; echo over >&2`],
+    env: buildServiceEnvironment(ground.database.connectionString),
+    isGroup: true,
+  })
+  const [, port] = await shell.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+  await waitFor('an answer', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200)
+  expect(shell.stderr()).not.toContain('EPIPE')
+  shell.signal('SIGTERM', 'group')
+  await shell.ended
+})

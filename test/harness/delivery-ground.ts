@@ -1,0 +1,201 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import { onTestFailed } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import { buildIdMaker } from '../../src/id.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { prepareDatabase } from '../../src/prepare.ts'
+import { systemRandom } from '../../src/random.ts'
+import { issueSession } from '../../src/session/session.ts'
+import { createAdministrator } from '../../src/user/administrator.ts'
+import { TEST_SECRETS } from './app.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+import { buildServiceEnvironment, type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
+import { createAuthority } from './tls.ts'
+import { waitFor } from './wait.ts'
+
+/** A ledger row with its attempt log. */
+export interface LedgerRow {
+  id: string
+  webhook: string
+  status: string
+  attempts: number
+  isDue: boolean
+  leaseOwner: string | null
+  log: { attempt: number; status_code: number | null; error_class: string | null; worker: string }[]
+}
+
+/** A database, an administrator's token, an account and HTTPS receivers, for services that run as processes. */
+export interface DeliveryGround extends AsyncDisposable {
+  database: TestDatabase
+  account: string
+  /** Starts a service on the database (or on `databaseUrl`), killed at the end when it still runs. */
+  start(options?: { env?: Record<string, string>; roles?: string; databaseUrl?: string }): Promise<ServiceProcess>
+  /** Starts a receiver whose certificate the services trust. */
+  receive(): Promise<Receiver>
+  /** Makes a global webhook on the receiver, subscribed to `contract.create`; returns its id. */
+  subscribe(service: ServiceProcess, receiver: Receiver): Promise<string>
+  /** Creates a contract through the API; returns its id. */
+  change(service: ServiceProcess, headers?: Record<string, string>): Promise<string>
+  /** Stands for the passing of the 30 s after which a lost process is noticed. */
+  letLeasesRunOut(): Promise<void>
+  /** Stands for the passing of the minutes until the next attempt. */
+  letRetriesComeDue(): Promise<void>
+  readLedger(): Promise<LedgerRow[]>
+  /** Waits until every event is routed and every one of `count` rows has one of `statuses` and is held by nobody. */
+  waitForLedger(count: number, statuses: string[], limitMs?: number): Promise<LedgerRow[]>
+}
+
+/** Opens a ground on `given`, or on a fresh clone of the template. */
+export async function openDeliveryGround(given?: TestDatabase): Promise<DeliveryGround> {
+  const database = given ?? (await createTestDatabase())
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox ground '))
+  const authority = createAuthority()
+  const caFile = join(directory, 'ca.pem')
+  await writeFile(caFile, authority.ca)
+  const { token, account } = await prepareGround(database)
+  const services: ServiceProcess[] = []
+  const receivers: Receiver[] = []
+  const readLedger = () => readRows(database)
+  // What the processes said is the only witness of what went wrong in them.
+  onTestFailed(() => {
+    for (const { pid, stdout, stderr } of services)
+      process.stderr.write(`process ${pid} wrote:\n${stdout().slice(-2_000)}\n${stderr().slice(-8_000)}\n`)
+  })
+  return {
+    database,
+    account,
+    start: async ({ env = {}, roles, databaseUrl = database.connectionString } = {}) => {
+      const service = await startService({
+        databaseUrl,
+        token,
+        env: {
+          NODE_EXTRA_CA_CERTS: caFile,
+          WEBHOOK_ALLOWED_PRIVATE_TARGETS: receivers.map(({ port }) => `127.0.0.1:${port}`).join(','),
+          ...(roles && { SIGNALBOX_ROLES: roles }),
+          ...env,
+        },
+      })
+      services.push(service)
+      return service
+    },
+    receive: async () => {
+      const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
+      receivers.push(receiver)
+      return receiver
+    },
+    subscribe: subscribeToContracts,
+    change: async (service, headers) => {
+      const answer = await service.call('POST', '/api/v3/contract/contract', { name: 'A contract', account }, headers)
+      if (answer.status !== 201) throw new Error(`the change was refused: ${JSON.stringify(answer.body)}`)
+      return answer.body.data.document_id
+    },
+    letLeasesRunOut: async () => {
+      await database.pool.query(
+        `update webhook_dispatch set lease_until = now() - interval '1 s' where lease_until is not null`,
+      )
+    },
+    letRetriesComeDue: async () => {
+      await database.pool.query(`update webhook_dispatch set next_attempt_at = now() where status = 'retrying'`)
+    },
+    readLedger,
+    waitForLedger: (count, statuses, limitMs) => waitForRows({ database, readLedger }, { count, statuses, limitMs }),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(services.map((service) => service.kill()))
+      await Promise.all(receivers.map((receiver) => receiver.close()))
+      await rm(directory, { recursive: true, force: true })
+      if (!given) await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Brings the database up to date as a start does, and makes an administrator, a session and an account. */
+async function prepareGround(database: TestDatabase): Promise<{ token: string; account: string }> {
+  const logger = pino({ level: 'silent' })
+  const config = readConfig(buildServiceEnvironment(database.connectionString), '/nowhere')
+  const world = { config, clock: systemClock, random: systemRandom, logger }
+  const ground = { ...world, connectionString: database.connectionString, database, secrets: TEST_SECRETS }
+  await prepareDatabase({ ...ground, postgres: undefined, close: async () => {} }, world)
+  const ids = buildIdMaker(systemClock, systemRandom)
+  const now = new Date(systemClock.now())
+  const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
+  const deps = { ids, random: systemRandom, keys }
+  const input = { email: 'faults@example.com', password: 'correct horse battery', now }
+  const admin = await createAdministrator(deps, database.db, input)
+  if (!admin.ok) throw new Error(admin.error)
+  const origin = { address: null, userAgent: 'test' }
+  const session = await inTransaction(database.db, (tx) =>
+    issueSession(deps, tx, { userId: admin.user.id, origin, now }),
+  )
+  if (!session) throw new Error('the administrator of a test cannot sign in')
+  const account = ids.next()
+  const row = { document_id: account, name: 'Faults', created_at: now, updated_at: now }
+  await database.db.insertInto('account').values(row).execute()
+  return { token: session.jwt, account }
+}
+
+async function subscribeToContracts(service: ServiceProcess, receiver: Receiver): Promise<string> {
+  const made = await service.call('POST', '/api/v3/webhook/webhook', {
+    url: `${receiver.origin}/hook`,
+    is_global: true,
+    name: 'A subscriber',
+  })
+  if (made.status !== 201) throw new Error(`the webhook was refused: ${JSON.stringify(made.body)}`)
+  const id = made.body.data.document_id
+  const found = await service.call('GET', '/api/v3/webhook/event?filters=internal%7Ceq%7Ccontract.create')
+  const events = found.body.data.map((event: { document_id: string }) => event.document_id)
+  const set = await service.call('PUT', `/api/v3/webhook/webhook/${id}/events`, { events })
+  if (set.status !== 200) throw new Error(`the subscription was refused: ${JSON.stringify(set.body)}`)
+  return id
+}
+
+async function readRows(database: TestDatabase): Promise<LedgerRow[]> {
+  const { rows } = await database.pool.query<LedgerRow>(`
+    select d.document_id as id, d.webhook, d.status, d.attempts, d.next_attempt_at <= now() as "isDue",
+      d.lease_owner as "leaseOwner", coalesce(l.log, '[]') as log
+    from webhook_dispatch d
+    left join lateral (
+      select json_agg(json_build_object('attempt', a.attempt, 'status_code', a.status_code,
+        'error_class', a.error_class, 'worker', a.worker) order by a.attempt) as log
+      from webhook_attempt a where a.dispatch = d.document_id
+    ) l on true
+    order by d.created_at, d.document_id`)
+  return rows
+}
+
+async function waitForRows(
+  ground: { database: TestDatabase; readLedger: () => Promise<LedgerRow[]> },
+  wanted: { count: number; statuses: string[]; limitMs: number | undefined },
+): Promise<LedgerRow[]> {
+  let last = ''
+  return waitFor(
+    `${wanted.count} rows that are ${wanted.statuses.join(' or ')}`,
+    async () => {
+      const { rows: open } = await ground.database.pool.query<{ open: number; unrouted: number; total: number }>(
+        `
+        select count(*) filter (where not (status = any($1) and lease_until is null))::int as open, count(*)::int as total,
+          (select count(*)::int from event_occurrence where routed_at is null) as unrouted
+        from webhook_dispatch`,
+        [wanted.statuses],
+      )
+      last = JSON.stringify(open[0])
+      const isDone = open[0]?.open === 0 && open[0].unrouted === 0 && open[0].total >= wanted.count
+      return isDone && ground.readLedger()
+    },
+    { limitMs: wanted.limitMs ?? 20_000, describe: () => `The ledger: ${last}` },
+  )
+}
+
+/** How often the receivers saw each dispatch: attempt numbers by dispatch id. */
+export function countSeen(...receivers: Receiver[]): Map<string, number[]> {
+  const seen = new Map<string, number[]>()
+  for (const { headers } of receivers.flatMap((receiver) => receiver.requests)) {
+    const id = headers['x-service-delivery'] ?? ''
+    seen.set(id, [...(seen.get(id) ?? []), Number(headers['x-service-attempt'])])
+  }
+  return seen
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path'
+import { TEST_SECRETS, type TestAnswer } from './app.ts'
+import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
+import { limit, waitFor } from './wait.ts'
+
+/** What every process of a test calls itself, so that one token holds in all of them, on whatever port. */
+export const TEST_BASE_URL = 'http://signalbox.test'
+
+/** A running service in a process of its own. */
+export interface ServiceProcess extends TestProcess {
+  /** Where it really listens. */
+  url: string
+  /** Calls its API as the administrator of the ground. Rejects when the connection breaks. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>
+  /** Asks it to stop and waits for its end. */
+  stop(signal?: NodeJS.Signals): Promise<ProcessEnding>
+}
+
+/** What a service is started with. */
+export interface ServiceOptions {
+  databaseUrl: string
+  token: string
+  env?: Record<string, string>
+}
+
+/** Starts `signalbox serve` and waits until it is ready. */
+export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
+  const started = startProcess({
+    args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
+    env: { ...buildServiceEnvironment(options.databaseUrl), ...options.env },
+  })
+  try {
+    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+    const url = `http://127.0.0.1:${port}`
+    await waitFor('readiness', () => isReady(url))
+    return {
+      ...started,
+      url,
+      call: (method, path, body, headers) =>
+        callService({ url, token: options.token }, { method, path, body, headers }),
+      stop: async (signal = 'SIGTERM') => {
+        started.signal(signal)
+        return limit(started.ended, 15_000, `the stop after ${signal}`)
+      },
+    }
+  } catch (error) {
+    await started.kill()
+    throw error
+  }
+}
+
+/** The environment of a service of tests. */
+export function buildServiceEnvironment(databaseUrl: string): Record<string, string> {
+  return {
+    APP_ENV: 'test',
+    PORT: '0',
+    BASE_URL: TEST_BASE_URL,
+    DATABASE_URL: databaseUrl,
+    DATABASE_POOL_SIZE: '6',
+    LOG_LEVEL: 'info',
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    SECRET_KEY: TEST_SECRETS.secretKey.join(','),
+    SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(','),
+    SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(','),
+    OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(','),
+  }
+}
+
+/** Whether `/readyz` says so. */
+export async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/readyz`).catch(() => undefined)
+  await response?.arrayBuffer()
+  return response?.status === 200
+}
+
+/** One call of the API. */
+export async function callService(
+  service: { url: string; token?: string },
+  request: { method: string; path: string; body?: unknown; headers?: Record<string, string> | undefined },
+): Promise<TestAnswer> {
+  const response = await fetch(`${service.url}${request.path}`, {
+    method: request.method,
+    headers: {
+      ...(service.token !== undefined && { authorization: `Bearer ${service.token}` }),
+      ...(request.body !== undefined && { 'content-type': 'application/json' }),
+      ...request.headers,
+    },
+    ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json')
+  return {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: isJson ? JSON.parse(text) : text,
+  }
+}
