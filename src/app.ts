@@ -27,6 +27,9 @@ import { buildRecorders } from './record-success.ts'
 import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
 import { buildSecretBox, type SecretBox } from './secret-box.ts'
 import { mountServiceRoutes } from './service-routes.ts'
+import { buildRequestTraceStart } from './tracing/request-trace.ts'
+import { openSpanExport, type SpanExport } from './tracing/span-export.ts'
+import { buildTracer, type Tracer } from './tracing/tracer.ts'
 import { VERSION } from './version.ts'
 import type { CallbackRules } from './webhook/callback-url.ts'
 
@@ -72,12 +75,21 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const workerId = `${hostname()}:${process.pid}:${random.bytes(3).toString('hex')}`
   const secretBox = buildSecretBox(secrets.secretKey, random)
   const catalogue = buildCatalogue(ROUTE_TREE)
-  const server = await buildServer({ logger, clock, ids, trustProxy: config.trustProxy, baseUrl: () => baseUrl() })
+  const { tracer, spanExport } = await openTracing(options, workerId)
+  const startTrace = buildRequestTraceStart(tracer)
+  const server = await buildServer({
+    logger,
+    clock,
+    ids,
+    trustProxy: config.trustProxy,
+    baseUrl: () => baseUrl(),
+    startTrace,
+  })
   const baseUrl = () => config.baseUrl ?? `http://localhost:${readPort(server) ?? config.port}`
   const callbackRules = buildCallbackRules(config, () => `${baseUrl()}${SINK_PATH}`)
   const poster = buildPoster({ lookup: options.lookup, rules: callbackRules, ...(options.ca && { ca: options.ca }) })
   const metrics: Metrics = buildMetrics({ db: database.db, clock, underWay: () => dispatcher.underWay() })
-  const dispatcher = buildAppDispatcher({ options, ids, workerId, secretBox, poster, metrics })
+  const dispatcher = buildAppDispatcher({ options, ids, workerId, secretBox, poster, metrics, tracer })
   const router = buildRouterLoop({
     ids,
     clock,
@@ -147,9 +159,23 @@ export async function buildApp(options: AppOptions): Promise<App> {
       await Promise.all([server.close(), dispatcher.stop()])
       await wake.stop()
       await Promise.all(workers)
-      await poster.close()
+      // Last, when every span has ended.
+      await Promise.all([poster.close(), spanExport?.stop()])
     },
   }
+}
+
+/** The tracer; its spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is loaded for it. */
+async function openTracing(
+  { config, clock, random, logger }: AppOptions,
+  workerId: string,
+): Promise<{ tracer: Tracer; spanExport: SpanExport | undefined }> {
+  const endpoint = config.otlpEndpoint
+  const spanExport =
+    endpoint === undefined
+      ? undefined
+      : await openSpanExport({ endpoint, instanceId: workerId, version: VERSION, logger })
+  return { tracer: buildTracer({ clock, random, exportSpan: spanExport?.add }), spanExport }
 }
 
 function readPort(server: FastifyInstance): number | undefined {
@@ -181,8 +207,9 @@ function buildAppDispatcher(parts: {
   secretBox: SecretBox
   poster: Poster
   metrics: Metrics
+  tracer: Tracer
 }): Dispatcher {
-  const { options, ids, workerId, secretBox, poster, metrics } = parts
+  const { options, ids, workerId, secretBox, poster, metrics, tracer } = parts
   const { config, onCrashPoint } = options
   return buildDispatcher({
     db: options.database.db,
@@ -193,6 +220,7 @@ function buildAppDispatcher(parts: {
     secretBox,
     poster,
     version: VERSION,
+    tracer,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,
     perWebhook: config.webhookConcurrencyPerWebhook,

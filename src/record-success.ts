@@ -24,9 +24,9 @@ export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPa
 /** Turns the success of a route into the events it causes: one for each changed resource (D70a). */
 export function draftEvents(
   findReadPath: ReadPathFinder,
-  route: RouteDeclaration,
-  changed: readonly Changed[] = [],
+  source: { route: RouteDeclaration; changed: readonly Changed[] | undefined; trace: string | null },
 ): EventDraft[] {
+  const { route, changed = [], trace } = source
   if (route.event === 'none' || route.event === 'operation') return []
   return changed.map((one) => ({
     event: eventNameOf(route),
@@ -36,6 +36,7 @@ export function draftEvents(
     action: route.action,
     resourceId: one.id,
     url: findReadPath(route, one),
+    trace,
   }))
 }
 
@@ -63,20 +64,21 @@ export function buildRecorders(
 ): Pick<Shell, 'recordChange' | 'recordEvents' | 'recordRead'> {
   const findReadPath = buildReadPathFinder(routes)
   return {
-    recordEvents: async ({ route, changed, db, now }) => {
-      await recordEvents(deps, db, draftEvents(findReadPath, route, changed), now)
+    recordEvents: async ({ db, now, ...source }) => {
+      await recordEvents(deps, db, draftEvents(findReadPath, source), now)
     },
     recordChange: async (success) => {
-      const { db, now } = success.request
-      await recordEvents(deps, db, draftEvents(findReadPath, success.route, success.outcome.changed), now)
+      const { route, outcome } = success
+      const { db, now, trace } = success.request
+      await recordEvents(deps, db, draftEvents(findReadPath, { route, changed: outcome.changed, trace }), now)
       await recordAudit(db, { ids: deps.ids, now }, ...draftAudit(success))
     },
     recordRead: async (success) => {
-      const { db, now } = success.request
+      const { route, outcome } = success
+      const { db, now, trace } = success.request
       // A list reads no single resource, and yet it is one operation: one event without an id.
-      const { outcome } = success
       const changed = outcome.changed ?? [{ id: null, account: null }]
-      const drafts = draftEvents(findReadPath, success.route, changed)
+      const drafts = draftEvents(findReadPath, { route, changed, trace })
       await recordSubscribedEvents(deps, db, drafts, now)
     },
   }

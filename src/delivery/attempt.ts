@@ -1,9 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { SecretBox } from '../secret-box.ts'
+import { buildTraceHeaders, parseStoredContext } from '../tracing/trace-context.ts'
+import type { Span, Tracer } from '../tracing/tracer.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import type { ClaimedDispatch } from './claim.store.ts'
 import { buildDeliveryHeaders, buildEnvelope } from './envelope.ts'
-import type { ErrorClass } from './outcome.ts'
+import { classifyResult, type ErrorClass } from './outcome.ts'
 import type { Poster } from './post.ts'
 import type { PostResult } from './post-result.ts'
 import type { EndedAttempt } from './record.ts'
@@ -16,13 +18,15 @@ export interface AttemptDeps {
   workerId: string
   /** The service's version, for the `user-agent`. */
   version: string
+  tracer: Tracer
   /** Runs right before and right after the POST: crash tests end the process there. */
   onPoint?: (point: 'before-post' | 'after-post') => void
 }
 
 /**
  * Makes one attempt of a claimed dispatch: builds the envelope, signs it afresh, posts it, and says what came of it.
- * Never throws; a webhook without a usable secret is a failed attempt like any other. `signal` interrupts the POST.
+ * Never throws; a webhook without a usable secret is a failed attempt like any other. `signal` interrupts the POST. The POST
+ * carries the trace of its event, with a span of its own (W3C Trace Context); what is signed says nothing of it.
  */
 export async function makeAttempt(
   deps: AttemptDeps,
@@ -30,7 +34,9 @@ export async function makeAttempt(
   signal: AbortSignal,
 ): Promise<EndedAttempt> {
   const startedAtMs = deps.clock.now()
-  const outcome = await postSigned(deps, claimed, { startedAtMs, signal })
+  const span = startSpan(deps.tracer, claimed)
+  const outcome = await postSigned(deps, claimed, { startedAtMs, signal, span })
+  endSpan(span, outcome)
   return {
     id: claimed.id,
     fence: claimed.fence,
@@ -40,10 +46,43 @@ export async function makeAttempt(
     webhook: claimed.webhook.id,
     event: claimed.event.type,
     workerId: deps.workerId,
+    traceId: span.context.traceId,
     startedAt: new Date(startedAtMs),
     endedAt: new Date(deps.clock.now()),
     ...outcome,
   }
+}
+
+/**
+ * A child of the request that caused the event. What no request caused (a notice of the dispatcher, a test, an event from
+ * before traces) has the event's own id as its trace, so that all its attempts, whenever they are made, are found together.
+ */
+function startSpan(tracer: Tracer, { event, webhook, id, attempt, trigger }: ClaimedDispatch): Span {
+  return tracer.startSpan('webhook.attempt', {
+    kind: 'client',
+    parent: event.trace === null ? undefined : parseStoredContext(event.trace),
+    traceId: event.id.replaceAll('-', ''),
+    attributes: {
+      'signalbox.event': event.type,
+      'signalbox.event_id': event.id,
+      'signalbox.webhook': webhook.id,
+      'signalbox.dispatch': id,
+      'signalbox.attempt': attempt,
+      'signalbox.trigger': trigger,
+    },
+  })
+}
+
+function endSpan(span: Span, { durationMs, result }: AttemptOutcome): void {
+  const errorClass = classifyResult(result)
+  span.end({
+    durationMs,
+    attributes: {
+      ...('statusCode' in result && { 'http.response.status_code': result.statusCode }),
+      ...(errorClass !== undefined && { 'error.type': errorClass }),
+    },
+    isError: errorClass !== undefined,
+  })
 }
 
 type AttemptOutcome = Pick<EndedAttempt, 'durationMs' | 'result' | 'responseExcerpt' | 'responseHeaders' | 'timings'>
@@ -51,7 +90,7 @@ type AttemptOutcome = Pick<EndedAttempt, 'durationMs' | 'result' | 'responseExce
 async function postSigned(
   deps: AttemptDeps,
   claimed: ClaimedDispatch,
-  context: { startedAtMs: number; signal: AbortSignal },
+  context: { startedAtMs: number; signal: AbortSignal; span: Span },
 ): Promise<AttemptOutcome> {
   const secret = openSecret(deps.secretBox, claimed)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)
@@ -69,7 +108,7 @@ async function postSigned(
   deps.onPoint?.('before-post')
   const result = await deps.poster.post({
     url: claimed.webhook.url,
-    headers,
+    headers: { ...headers, ...buildTraceHeaders(context.span.context) },
     body,
     signal: context.signal,
     poolKey: claimed.webhook.id,

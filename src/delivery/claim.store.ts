@@ -26,6 +26,8 @@ export interface ClaimedDispatch {
     action: string
     resourceId: string | null
     url: string | null
+    /** The trace of the request that caused it, as text; null when none did. */
+    trace: string | null
   }
 }
 
@@ -47,6 +49,7 @@ interface ClaimedColumns {
   action: string
   resource_id: string | null
   url: string | null
+  trace_context: string | null
 }
 
 export interface ClaimRequest {
@@ -127,7 +130,7 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
       and d.status in ('pending', 'retrying') and d.lease_until is null
     returning d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test, d.created_at, d.webhook,
       w.url as webhook_url, w.secret_encrypted, d.event_id, d.event, e.created_at as event_created_at, e.account,
-      e.resource, e.action, e.resource_id, e.url`.execute(db)
+      e.resource, e.action, e.resource_id, e.url, e.trace_context`.execute(db)
   return rows.map(toClaimedDispatch)
 }
 
@@ -149,6 +152,7 @@ function toClaimedDispatch(row: ClaimedColumns): ClaimedDispatch {
       action: row.action,
       resourceId: row.resource_id,
       url: row.url,
+      trace: row.trace_context,
     },
   }
 }

@@ -199,6 +199,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
 function toInterrupted(claim: LostClaim, now: Date): EndedAttempt {
   return {
     ...claim,
+    traceId: null,
     endedAt: now,
     // How long it really ran is not known; never longer than its claim held, however long nobody was there to look.
     durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),

@@ -26,6 +26,8 @@ export interface EndedAttempt {
   /** The event type of the dispatch. */
   event: string
   workerId: string
+  /** 32 hex digits; null when the attempt was lost with its process. */
+  traceId: string | null
   startedAt: Date
   endedAt: Date
   durationMs: number

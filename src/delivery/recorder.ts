@@ -120,6 +120,7 @@ function isRefusedForGood(error: unknown): boolean {
 /** The one line of an attempt: ids first, the decision included (models, habit 14). Never a body or a signature. */
 function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedAttempt): void {
   const line = {
+    trace_id: attempt.traceId,
     dispatch: attempt.id,
     webhook: attempt.webhook,
     event: attempt.event,

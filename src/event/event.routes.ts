@@ -77,8 +77,8 @@ export const eventRoutes: Routes<PublishDeps> = [
       data: PublishAnswer,
     },
     {
-      handle: async (deps: PublishDeps, { db, body, caller, now }) => {
-        const ids = await publishEvents(deps, db, { ...readPublications(body), caller, now })
+      handle: async (deps: PublishDeps, { db, body, caller, now, trace }) => {
+        const ids = await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })
         return {
           data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
           message: ids.length === 1 ? 'Event accepted.' : `${ids.length} events accepted.`,

@@ -15,13 +15,13 @@ export async function insertEvents(
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
   await sql`
     insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
-      excluded_webhook, created_at, routed_at)
+      excluded_webhook, trace_context, created_at, routed_at)
     select x.*, ${options.routedAt ?? null}::timestamptz from unnest(
       ${column((one) => one.id)}::uuid[], ${column((one) => one.event)}::text[], ${column((one) => one.account)}::uuid[],
       ${column((one) => one.resource)}::text[], ${column((one) => one.action)}::text[],
       ${column((one) => one.resourceId)}::text[], ${column((one) => one.url)}::text[],
       ${column((one) => one.isPurge)}::boolean[], ${column((one) => one.excludedWebhook)}::uuid[],
-      ${column((one) => one.createdAt)}::timestamptz[]
+      ${column((one) => one.trace)}::text[], ${column((one) => one.createdAt)}::timestamptz[]
     ) as x`.execute(db)
 }
 
@@ -106,6 +106,7 @@ interface EventColumns {
   url: string | null
   is_purge: boolean
   excluded_webhook: string | null
+  trace_context: string | null
   created_at: Date
 }
 
@@ -120,6 +121,7 @@ function toEventRecord(row: EventColumns): EventRecord {
     url: row.url,
     isPurge: row.is_purge,
     excludedWebhook: row.excluded_webhook as WebhookId | null,
+    trace: row.trace_context,
     createdAt: row.created_at,
   }
 }

@@ -22,6 +22,8 @@ export interface EventDraft {
   url: string | null
   /** Never delivered to this webhook, because the event is about it. */
   excludedWebhook?: WebhookId
+  /** The trace of the request that caused it, as text; none for what no request did: its trace starts with its delivery. */
+  trace?: string | null
 }
 
 /** An event as it is stored. */
@@ -35,6 +37,7 @@ export interface EventRecord {
   url: string | null
   isPurge: boolean
   excludedWebhook: WebhookId | null
+  trace: string | null
   createdAt: Date
 }
 
@@ -67,6 +70,7 @@ function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date):
     url: draft.url,
     isPurge,
     excludedWebhook: draft.excludedWebhook ?? null,
+    trace: draft.trace ?? null,
     createdAt: now,
   }
 }

@@ -44,7 +44,14 @@ export type PathOf = (index: number, member: string) => string
 export async function publishEvents(
   deps: PublishDeps,
   db: Database,
-  input: { publications: readonly Publication[]; pathOf: PathOf; caller: Caller; now: Date },
+  input: {
+    publications: readonly Publication[]
+    pathOf: PathOf
+    caller: Caller
+    now: Date
+    /** Of the request; its events' deliveries go on in it. */
+    trace: string | null
+  },
 ): Promise<EventId[]> {
   const { publications, pathOf, now } = input
   const ground = await readGround(deps, db, publications)
@@ -60,7 +67,7 @@ export async function publishEvents(
   publications.forEach((publication, index) => {
     const id = ids[index] as EventId
     const isNew = publication.idempotencyKey === null || taken.isNew(publication.idempotencyKey)
-    if (isNew && !drafts.has(id)) drafts.set(id, buildDraft(publication, ground, id))
+    if (isNew && !drafts.has(id)) drafts.set(id, { ...buildDraft(publication, ground, id), trace: input.trace })
   })
   await recordEvents(deps, db, [...drafts.values()], now)
   return publications.map(({ idempotencyKey }, index) => taken.eventOf(idempotencyKey) ?? (ids[index] as EventId))

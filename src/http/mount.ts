@@ -123,8 +123,9 @@ function buildRouteRequest<Deps>(
 ): RouteRequest<unknown, unknown, unknown, undefined> {
   let listing: Listing | undefined
   const now = new Date(shell.clock.now())
+  const trace = request.trace?.stored ?? null
   return {
-    emit: (tx, changed) => shell.recordEvents({ route, changed, db: tx, now }),
+    emit: (tx, changed) => shell.recordEvents({ route, changed, db: tx, now, trace }),
     params: request.params,
     query: request.query,
     body: request.body,
@@ -143,6 +144,7 @@ function buildRouteRequest<Deps>(
       listing = read
     },
     requestId: request.id,
+    trace,
     address: request.ip,
     headers: request.headers,
     rawBody: request.rawBody ?? Buffer.alloc(0),

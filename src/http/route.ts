@@ -58,6 +58,8 @@ export interface RouteRequest<Params, Query, Body, Target> {
   /** Filters, sort and page of a list route (D5). */
   listing: Listing
   requestId: string
+  /** What the events of this request are stored with, so that their deliveries belong to its trace; null when it has none. */
+  trace: string | null
   address: string
   headers: Record<string, string | string[] | undefined>
   /** The body as it came, for signatures. */

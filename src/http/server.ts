@@ -14,6 +14,7 @@ import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
+import type { RequestTraceStart } from './request-trace.ts'
 import { ProblemSchema } from './schema.ts'
 import { compileValidator } from './validation.ts'
 
@@ -29,11 +30,13 @@ export interface ServerOptions {
   trustProxy: boolean
   /** What the service calls itself; asked late, since the port may be chosen at start. */
   baseUrl: () => string
+  /** Starts the trace of a request; without it requests have none. */
+  startTrace?: RequestTraceStart
 }
 
 /** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, clock, ids, trustProxy, baseUrl } = options
+  const { logger, clock, ids, trustProxy, baseUrl, startTrace } = options
   const server = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     // One line of ours a request; every line that comes of a request carries its id (D6).
@@ -64,12 +67,20 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const startedAt = new WeakMap<FastifyRequest, number>()
   server.addHook('onRequest', async (request, reply) => {
     startedAt.set(request, clock.now())
+    if (startTrace)
+      request.trace = startTrace({ method: request.method, requestId: request.id, headers: request.headers })
     reply.header('x-request-id', request.id)
     if (/%00/.test(request.url))
       throw new Problem('malformed_request', 'The address holds %00, which no text here can.')
   })
   server.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, clock.now() - (startedAt.get(request) ?? clock.now()))
+    request.trace?.end({
+      route: routePathOf(request),
+      status: reply.statusCode,
+      code: request.problem?.code,
+      durationMs: reply.elapsedTime,
+    })
   })
   server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
   server.setNotFoundHandler((request, reply) =>
@@ -182,12 +193,17 @@ function answerUnreadable(error: Error, socket: Socket): void {
   socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
 }
 
+/** The path as it was declared, without what a caller filled in; null where there is no such route. */
+function routePathOf(request: FastifyRequest): string | null {
+  return request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
+}
+
 /** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
-  const route = request.routeOptions.config.route
   const line = {
+    ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
     method: request.method,
-    route: route?.path ?? request.routeOptions.url ?? null,
+    route: routePathOf(request),
     status: reply.statusCode,
     duration_ms: durationMs,
     user: request.caller?.userId ?? null,

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller } from './caller.ts'
+import type { RequestTrace } from './request-trace.ts'
 import type { Changed, Outcome, Route, RouteDeclaration, RouteRequest } from './route.ts'
 
 /** A success to record: by which route, with what outcome, for whom. */
@@ -21,7 +22,13 @@ export interface Shell {
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
   /** Writes the events of a change that keeps its own transactions, in the one it names. */
-  recordEvents(change: { route: RouteDeclaration; changed: Changed[]; db: Database; now: Date }): Promise<void>
+  recordEvents(change: {
+    route: RouteDeclaration
+    changed: Changed[]
+    db: Database
+    now: Date
+    trace: string | null
+  }): Promise<void>
   /** Writes the events and the audit entry of a change, in its transaction (D72). */
   recordChange(success: Success): Promise<void>
   /** Records the event of a read, when somebody subscribes to it (D70). */
@@ -37,6 +44,7 @@ export interface Shell {
 declare module 'fastify' {
   interface FastifyRequest {
     caller?: Caller
+    trace?: RequestTrace
     rawBody?: Buffer
   }
   interface FastifyContextConfig {

@@ -105,6 +105,7 @@ export interface EventOccurrence {
   resource: string
   resource_id: string | null
   routed_at: Timestamp | null
+  trace_context: string | null
   url: string | null
 }
 

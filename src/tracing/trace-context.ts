@@ -1,0 +1,109 @@
+/** Where a span stands: what `traceparent` and `tracestate` say (W3C Trace Context, level 1). */
+export interface TraceContext {
+  /** 32 lower-case hex digits, not all zero. */
+  traceId: string
+  /** 16 lower-case hex digits, not all zero: the span that what follows is a child of. */
+  spanId: string
+  /** Whether the sender may have recorded its span. */
+  isSampled: boolean
+  /** What tracing systems carry along, as it came; absent when there is none. */
+  tracestate?: string
+}
+
+const TRACEPARENT_PATTERN = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^,]*)?$/
+const ZEROS_PATTERN = /^0+$/
+
+/**
+ * Reads the headers of a request (W3C Trace Context, 2.2 and 3.3). Undefined when `traceparent` is missing or breaks a
+ * rule: then a new trace starts and `tracestate` counts for nothing. A `tracestate` that breaks a rule goes alone.
+ *
+ * A higher version than 00 may add members after the flags; what is known of it is read. A header that came twice
+ * arrives here joined by a comma, and no version takes one.
+ */
+export function parseTraceContext(headers: {
+  traceparent: string | undefined
+  tracestate: string | undefined
+}): TraceContext | undefined {
+  const match = TRACEPARENT_PATTERN.exec(headers.traceparent ?? '')
+  if (!match) return undefined
+  const [, version = '', traceId = '', spanId = '', flags = '', more] = match
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined
+  if (ZEROS_PATTERN.test(traceId) || ZEROS_PATTERN.test(spanId)) return undefined
+  const tracestate = parseTracestate(headers.tracestate ?? '')
+  return {
+    traceId,
+    spanId,
+    isSampled: (Number.parseInt(flags, 16) & 1) === 1,
+    ...(tracestate !== undefined && { tracestate }),
+  }
+}
+
+/** `tracestate`: members at most, and characters of them that are passed along (W3C Trace Context, 3.3.1 and 3.3.1.5). */
+const MAX_MEMBERS = 32
+const MAX_TRACESTATE_CHARS = 512
+/** A member longer than this is the first to go where room is short. */
+const LARGE_MEMBER_CHARS = 128
+
+const SIMPLE_KEY = /^[a-z][a-z0-9_*/-]{0,255}$/
+const TENANT_KEY = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
+const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
+
+/**
+ * The `tracestate` that is passed along: the members in their order, without blanks between them. Undefined when there
+ * is none, one breaks the grammar, a key comes twice, or there are more than 32. What is longer than 512 characters
+ * loses whole members: large ones first, then from the end, where the oldest are.
+ */
+export function parseTracestate(text: string): string | undefined {
+  const members = text
+    .split(',')
+    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .filter((member) => member !== '')
+  if (members.length === 0 || members.length > MAX_MEMBERS || !members.every(isMember)) return undefined
+  if (new Set(members.map(keyOf)).size < members.length) return undefined
+  const kept = limitMembers(members)
+  return kept.length === 0 ? undefined : kept.join(',')
+}
+
+function keyOf(member: string): string {
+  return member.slice(0, member.indexOf('='))
+}
+
+function isMember(member: string): boolean {
+  const equals = member.indexOf('=')
+  if (equals === -1) return false
+  const key = member.slice(0, equals)
+  return (SIMPLE_KEY.test(key) || TENANT_KEY.test(key)) && VALUE.test(member.slice(equals + 1))
+}
+
+function limitMembers(members: readonly string[]): readonly string[] {
+  const isTooLong = (list: readonly string[]) => list.join(',').length > MAX_TRACESTATE_CHARS
+  if (!isTooLong(members)) return members
+  const kept = [...members]
+  while (isTooLong(kept)) {
+    const large = kept.findLastIndex((member) => member.length > LARGE_MEMBER_CHARS)
+    kept.splice(large === -1 ? kept.length - 1 : large, 1)
+  }
+  return kept
+}
+
+/** The headers that carry a context on (W3C Trace Context, 2.2.2 and 3.3): version 00, of the flags only the sampled one. */
+export function buildTraceHeaders(context: TraceContext): { traceparent: string; tracestate?: string } {
+  const { traceId, spanId, isSampled, tracestate } = context
+  return {
+    traceparent: `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`,
+    ...(tracestate !== undefined && { tracestate }),
+  }
+}
+
+/** A context as one text, for a column: `traceparent`, and after a space `tracestate`. */
+export function formatTraceContext(context: TraceContext): string {
+  const { traceparent, tracestate } = buildTraceHeaders(context)
+  return tracestate === undefined ? traceparent : `${traceparent} ${tracestate}`
+}
+
+/** Reads what `formatTraceContext` wrote; undefined for anything else. */
+export function parseStoredContext(text: string): TraceContext | undefined {
+  const space = text.indexOf(' ')
+  if (space === -1) return parseTraceContext({ traceparent: text, tracestate: undefined })
+  return parseTraceContext({ traceparent: text.slice(0, space), tracestate: text.slice(space + 1) })
+}
