@@ -1,0 +1,21 @@
+import { createRequire } from 'node:module'
+import pino from 'pino'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../test/harness/app.ts'
+import { openSpanExport } from './span-export.ts'
+
+/** What is loaded of the optional packages; `@opentelemetry/api` comes with the metrics library in any case. */
+function listLoaded(): string[] {
+  return Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
+}
+
+test('without an endpoint the service runs and loads nothing of OpenTelemetry; with one it does', async () => {
+  await using app = await createTestApp()
+  expect((await app.admin('POST', '/api/v3/identity/account', { name: 'Untraced' })).status).toBe(201)
+  await app.settle()
+  expect(listLoaded()).toEqual([])
+  const logger = pino({ level: 'silent' })
+  const spanExport = await openSpanExport({ endpoint: 'http://127.0.0.1:1', instanceId: 'here', version: '1', logger })
+  await spanExport?.stop()
+  expect(listLoaded()).not.toEqual([])
+})

@@ -1,0 +1,240 @@
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer } from '../../test/harness/app.ts'
+import { startCollector } from '../../test/harness/collector.ts'
+import { type ReceivedRequest, startReceiver } from '../../test/harness/receiver.ts'
+import { createAuthority } from '../../test/harness/tls.ts'
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const SPAN = '00f067aa0ba902b7'
+const RETRY_MS = 60_000
+
+interface LogLine {
+  msg: string
+  trace_id?: string
+  span_id?: string
+  route?: string
+  [member: string]: unknown
+}
+
+/** The service, a global webhook on a receiver that is subscribed to `account.create`, and the log. */
+async function openWorld(options: { endpoint?: string } = {}) {
+  const authority = createAuthority()
+  const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
+  const lines: LogLine[] = []
+  const app = await createTestApp({
+    ca: authority.ca,
+    logger: pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
+    env: {
+      WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`,
+      ...(options.endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: options.endpoint }),
+    },
+  })
+  const made = await app.admin('POST', '/api/v3/webhook/webhook', {
+    url: `${receiver.origin}/hook?token=query-value`,
+    is_global: true,
+  })
+  const webhook = made.body.data.document_id as string
+  const found = await app.admin('GET', '/api/v3/webhook/event?filters=internal%7Ceq%7Caccount.create')
+  await app.admin('PUT', `/api/v3/webhook/webhook/${webhook}/events`, { events: [found.body.data[0].document_id] })
+  const createAccount = (headers: Record<string, string>): Promise<TestAnswer> =>
+    app.admin('POST', '/api/v3/identity/account', { name: 'Traced' }, headers)
+  return {
+    ...app,
+    receiver,
+    secret: made.body.data.secret as string,
+    webhook,
+    lines,
+    findLines: (msg: string) => lines.filter((line) => line.msg === msg),
+    createAccount,
+    /** The one POST that the change of a request with these headers brings about. */
+    receiveOne: async (headers: Record<string, string>): Promise<ReceivedRequest> => {
+      const before = receiver.requests.length
+      expect((await createAccount(headers)).status).toBe(201)
+      await app.settle()
+      expect(receiver.requests).toHaveLength(before + 1)
+      return receiver.requests[before]!
+    },
+    [Symbol.asyncDispose]: async () => {
+      await app[Symbol.asyncDispose]()
+      await receiver.close()
+    },
+  }
+}
+
+function readTraceparent(request: ReceivedRequest | undefined): { trace: string; span: string; flags: string } {
+  const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/.exec(request?.headers.traceparent ?? '')
+  if (!match) throw new Error(`no traceparent: ${request?.headers.traceparent}`)
+  return { trace: match[1]!, span: match[2]!, flags: match[3]! }
+}
+
+describe('the trace of a request', () => {
+  test('goes on to the subscriber with a span of each attempt, its flag and its tracestate, and into the log', async () => {
+    await using world = await openWorld()
+    world.receiver.behaveNext({ kind: 'status', status: 500 })
+    const first = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1, b=2' })
+    await world.clock.advance(RETRY_MS)
+    await world.settle()
+    const attempts = [first, world.receiver.requests[1]].map(readTraceparent)
+    expect(attempts.map(({ trace, flags }) => [trace, flags])).toEqual([
+      [TRACE, '01'],
+      [TRACE, '01'],
+    ])
+    expect(world.receiver.requests.map(({ headers }) => headers.tracestate)).toEqual(['a=1,b=2', 'a=1,b=2'])
+    const request = world.findLines('request').find((line) => line.trace_id === TRACE)
+    expect(request?.route).toBe('/api/v3/identity/account')
+    expect(new Set([SPAN, request?.span_id, ...attempts.map(({ span }) => span)]).size).toBe(4)
+    expect(world.findLines('attempt').map((line) => line.trace_id)).toEqual([TRACE, TRACE])
+  })
+
+  test('that is not sampled stays so', async () => {
+    await using world = await openWorld()
+    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
+    expect(readTraceparent(request)).toMatchObject({ trace: TRACE, flags: '00' })
+    expect(request.headers).not.toHaveProperty('tracestate')
+  })
+
+  test('is a new one when the headers break a rule: nothing of theirs is logged, stored or sent', async () => {
+    await using world = await openWorld()
+    const hostile = [
+      { traceparent: `ff-${TRACE}-${SPAN}-01`, tracestate: 'evil=1' },
+      { traceparent: `00-${TRACE.toUpperCase()}-${SPAN}-01`, tracestate: 'evil=1' },
+      { traceparent: `00-${'0'.repeat(32)}-${SPAN}-01`, tracestate: 'evil=1' },
+      { traceparent: `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`, tracestate: 'evil=1' },
+      { traceparent: "' or 1=1 --", tracestate: 'evil=1' },
+      { traceparent: 'x'.repeat(10_000), tracestate: 'evil=1' },
+      { tracestate: 'evil=1' },
+    ]
+    const traces = new Set<string>()
+    for (const headers of hostile) {
+      const request = await world.receiveOne(headers)
+      traces.add(readTraceparent(request).trace)
+      expect(request.headers).not.toHaveProperty('tracestate')
+    }
+    expect(traces.size).toBe(hostile.length)
+    expect(traces).not.toContain(TRACE)
+    const rows = await world.database.db.selectFrom('event_occurrence').select('trace_context').execute()
+    expect(JSON.stringify([rows, world.lines])).not.toMatch(/evil|or 1=1|xxxx|4bf92f3577b34da6/i)
+  })
+
+  test('loses a tracestate that breaks a rule and goes on', async () => {
+    await using world = await openWorld()
+    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
+    expect(readTraceparent(request).trace).toBe(TRACE)
+    expect(request.headers).not.toHaveProperty('tracestate')
+  })
+
+  test('is no part of the signed body', async () => {
+    await using world = await openWorld()
+    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
+    const body = JSON.parse(request.body.toString())
+    expect(Object.keys(body)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
+    expect(request.body.toString()).not.toContain(TRACE)
+  })
+
+  test('every request has a line with a trace of its own, refused ones too', async () => {
+    await using world = await openWorld()
+    world.lines.length = 0
+    await world.anonymous('GET', '/livez')
+    await world.anonymous('GET', '/api/v3/webhook/webhook')
+    await world.anonymous('GET', '/nothing/here')
+    await world.anonymous('GET', '/api/v3/webhook/webhook/%00')
+    const ids = world.findLines('request').map((line) => line.trace_id)
+    expect(ids).toHaveLength(4)
+    expect(new Set(ids).size).toBe(4)
+    expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id ?? ''))).toBe(true)
+  })
+})
+
+describe('what no request caused', () => {
+  test('a test delivery has a trace of its own, the same for all its attempts: the id of its event', async () => {
+    await using world = await openWorld()
+    world.receiver.behaveNext({ kind: 'status', status: 500 })
+    await world.admin('POST', `/api/v3/webhook/webhook/${world.webhook}/test`, undefined, {
+      traceparent: `00-${TRACE}-${SPAN}-01`,
+    })
+    await world.settle()
+    await world.clock.advance(RETRY_MS)
+    await world.settle()
+    const [first, second] = world.receiver.requests
+    const event = first?.headers['webhook-id']?.replaceAll('-', '')
+    expect([readTraceparent(first).trace, readTraceparent(second).trace]).toEqual([event, event])
+    expect(readTraceparent(first).span).not.toBe(readTraceparent(second).span)
+  })
+})
+
+describe('with a collector', () => {
+  test('the attempt is a child of the request, which is a child of the caller', async () => {
+    await using collector = await startCollector()
+    await using world = await openWorld({ endpoint: collector.origin })
+    world.receiver.behaveNext({ kind: 'status', status: 503 })
+    const received = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'request-1' })
+    await world.app.stop()
+    const spans = collector.spans.filter((span) => span.traceId === TRACE)
+    const request = spans.find((span) => span.name === 'http.server')
+    const attempt = spans.find((span) => span.name === 'webhook.attempt')
+    expect(spans).toHaveLength(2)
+    expect(request).toMatchObject({
+      parentSpanId: SPAN,
+      statusCode: 0,
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': '/api/v3/identity/account',
+        'http.response.status_code': 201,
+        'signalbox.request_id': 'request-1',
+      },
+    })
+    expect(attempt).toMatchObject({
+      spanId: readTraceparent(received).span,
+      parentSpanId: request?.spanId,
+      statusCode: 2,
+      attributes: {
+        'signalbox.event': 'account.create',
+        'signalbox.event_id': received.headers['webhook-id'],
+        'signalbox.webhook': world.webhook,
+        'signalbox.dispatch': received.headers['x-service-delivery'],
+        'signalbox.attempt': 1,
+        'signalbox.trigger': 'schedule',
+        'http.response.status_code': 503,
+        'error.type': 'http_5xx',
+      },
+    })
+  })
+
+  test('a trace that starts here is sampled, one that its caller does not sample is not exported', async () => {
+    await using collector = await startCollector()
+    await using world = await openWorld({ endpoint: collector.origin })
+    const quiet = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
+    const made = await world.receiveOne({})
+    await world.app.stop()
+    expect(readTraceparent(quiet).flags).toBe('00')
+    expect(readTraceparent(made).flags).toBe('01')
+    const names = (trace: string) => collector.spans.filter((span) => span.traceId === trace).map((span) => span.name)
+    expect(names(TRACE)).toEqual([])
+    expect(names(readTraceparent(made).trace).sort()).toEqual(['http.server', 'webhook.attempt'])
+  })
+
+  test('spans say nothing of bodies, secrets, tokens, URLs and their queries', async () => {
+    await using collector = await startCollector()
+    await using world = await openWorld({ endpoint: collector.origin })
+    await world.receiveOne({})
+    await world.anonymous('POST', '/api/v3/auth/login/local?next=query-value', {
+      email: 'a@b.example',
+      password: 'p4ssw0rd',
+    })
+    await world.anonymous('GET', '/nothing/query-value?query-value')
+    await world.app.stop()
+    const text = collector.bodies.join('\n')
+    expect(text).toContain('webhook.attempt')
+    for (const secret of ['Traced', 'query-value', 'p4ssw0rd', 'a@b.example', world.secret, world.adminToken, '/hook'])
+      expect(text).not.toContain(secret)
+  })
+
+  test('that is down, everything is delivered as ever', async () => {
+    const gone = await startCollector()
+    await gone[Symbol.asyncDispose]()
+    await using world = await openWorld({ endpoint: gone.origin })
+    const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01` })
+    expect(readTraceparent(request).trace).toBe(TRACE)
+  })
+})
