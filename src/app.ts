@@ -10,6 +10,7 @@ import { cancelWaitingDispatches } from './delivery/dispatch.store.ts'
 import { buildDispatcher, type Dispatcher } from './delivery/dispatcher.ts'
 import type { Lookup } from './delivery/dns.ts'
 import { buildPoster, type Poster } from './delivery/post.ts'
+import { buildReplayWorker, type ReplayWorker } from './delivery/replay-job-worker.ts'
 import { buildRouterLoop, type RouterLoop } from './delivery/router-loop.ts'
 import { sinkRoutes } from './delivery/sink.routes.ts'
 import { SINK_PATH } from './delivery/sink.ts'
@@ -58,6 +59,7 @@ export interface App {
   callbackRules: CallbackRules
   dispatcher: Dispatcher
   router: RouterLoop
+  replayWorker: ReplayWorker
   maintenance: Maintenance
   metrics: Metrics
   workerId: string
@@ -97,6 +99,13 @@ export async function buildApp(options: AppOptions): Promise<App> {
     logger,
     workerId,
     onDispatches: () => dispatcher.wake(),
+  })
+  const replayWorker = buildReplayWorker({
+    db: database.db,
+    clock,
+    logger,
+    workerId,
+    onReplays: () => wake.announce(),
   })
   const isDispatcher = config.roles.includes('dispatcher')
   const wake = buildWake({
@@ -142,6 +151,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     callbackRules,
     dispatcher,
     router,
+    replayWorker,
     maintenance,
     metrics,
     workerId,
@@ -149,11 +159,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
       workers.push(wake.run())
-      if (isDispatcher) workers.push(router.run(), dispatcher.run())
+      if (isDispatcher) workers.push(router.run(), dispatcher.run(), replayWorker.run())
       if (config.roles.includes('maintenance')) workers.push(maintenance.run())
     },
     stop: async () => {
       router.stop()
+      replayWorker.stop()
       maintenance.stop()
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
       await Promise.all([server.close(), dispatcher.stop()])

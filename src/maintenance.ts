@@ -2,7 +2,10 @@ import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { cancelOrphanedDispatches, deleteOldDispatches } from './delivery/dispatch.store.ts'
+import { deleteOldReplayJobs } from './delivery/replay-job.store.ts'
 import { deleteOldEvents } from './event/event.store.ts'
+import { deleteExpiredPublishKeys } from './event/publish.store.ts'
+import { PUBLISH_KEY_KEPT_MS } from './event/publish.ts'
 import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from './http/idempotency.ts'
 import { deleteOldRateWindows } from './http/rate-limit.ts'
 import type { Database } from './postgres/database.ts'
@@ -35,7 +38,15 @@ export interface MaintenanceDeps {
 
 /** What one sweep removed or mended. */
 export type SweepReport = Record<
-  'dispatches' | 'events' | 'cancelled' | 'idempotencyKeys' | 'rateWindows' | 'sessions' | 'resealed',
+  | 'dispatches'
+  | 'events'
+  | 'cancelled'
+  | 'replayJobs'
+  | 'publishKeys'
+  | 'idempotencyKeys'
+  | 'rateWindows'
+  | 'sessions'
+  | 'resealed',
   number
 >
 
@@ -67,6 +78,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     return {
       dispatches: await inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
       events: await inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      replayJobs: await inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      publishKeys: await inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
       cancelled: await inBatches(() => cancelOrphanedDispatches(db, { workerId, now: new Date(now), limit: BATCH_SIZE })),
       idempotencyKeys: await inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: await deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),

@@ -7,6 +7,7 @@ import { catalogueRoutes } from './catalogue/catalogue.routes.ts'
 import { contractRoutes } from './contract/contract.routes.ts'
 import { dashboardRoutes } from './dashboard/dashboard.routes.ts'
 import { dispatchRoutes } from './delivery/dispatch.routes.ts'
+import { replayJobRoutes } from './delivery/replay-job.routes.ts'
 import { routingExplanationRoutes } from './delivery/routing-explanation.routes.ts'
 import { eventRoutes } from './event/event.routes.ts'
 import { healthRoutes } from './health/health.routes.ts'
@@ -40,6 +41,7 @@ export const ROUTE_TREE = [
   ...eventRoutes,
   ...routingExplanationRoutes,
   ...dispatchRoutes,
+  ...replayJobRoutes,
   ...dashboardRoutes,
   ...healthRoutes,
 ] as const

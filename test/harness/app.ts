@@ -139,6 +139,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     settle: async () => {
       for (;;) {
         const { events } = await app.router.drain()
+        await app.replayWorker.drain()
         const attempts = await app.dispatcher.drain()
         if (events === 0 && attempts === 0) return
       }
