@@ -22,6 +22,10 @@ export const EventRow = Type.Object({
     }),
   ),
   created_at: TimestampSchema,
+  updated_at: Type.String({
+    ...TimestampSchema,
+    description: 'When it was routed, the one thing that changes; else `created_at`.',
+  }),
 })
 
 const publicationMembers = {
@@ -82,5 +86,6 @@ export function toEventRow(record: StoredEvent): Static<typeof EventRow> {
     excluded_webhook: record.excludedWebhook,
     routed_at: record.routedAt?.toISOString() ?? null,
     created_at: record.createdAt.toISOString(),
+    updated_at: (record.routedAt ?? record.createdAt).toISOString(),
   }
 }

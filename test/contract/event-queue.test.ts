@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import {
+  type ContractWorld,
+  expectProblem,
+  type Json,
+  NO_ONE,
+  readEnvelope,
+  startContractWorld,
+  UUID_V7,
+} from './contract-world.ts'
+
+const CONTRACTS = '/api/v3/contract/contract'
+let world: ContractWorld
+let account: string
+
+beforeAll(async () => {
+  world = await startContractWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(async () => {
+  account = (await world.createAccount()).document_id
+})
+
+async function countEvents(from = world): Promise<number> {
+  const { rows } = await from.app.database.pool.query('select count(*)::int as count from event_occurrence')
+  return rows[0].count
+}
+
+it('Events 2, D72, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change is made and no event is recorded or sent', async () => {
+  await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+  const owner = (await off.createAccount()).document_id
+  const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
+  const contract = await off.makeChange(owner)
+  await off.app.admin('GET', `${CONTRACTS}/${contract}`)
+  await off.app.settle()
+  expect(await countEvents(off)).toBe(0)
+  expect(await off.readLedger(webhook)).toEqual([])
+  expect(off.receiver.requests).toEqual([])
+  expect((await off.app.admin('GET', `${CONTRACTS}/${contract}`)).status).toBe(200)
+})
+
+it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing say so instead of doing nothing', async () => {
+  await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+  const owner = (await off.createAccount()).document_id
+  const webhook = await off.createWebhook({ account: owner })
+  const test = expectProblem(await off.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`), 409, 'conflict')
+  expect(test.detail).toContain('ENABLE_API_EVENT_QUEUE')
+  await off.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
+  const publication = { event: 'invoice.paid', account: owner, id: '1' }
+  expectProblem(await off.app.admin('POST', '/api/v3/webhook/publish', publication), 409, 'conflict')
+  expect(off.receiver.requests).toEqual([])
+})
+
+it('Events 2, D72: a process with ENABLE_API_EVENT_QUEUE=false sends nothing that waited, and loses nothing of it', async () => {
+  const webhook = await world.createWebhook({ account }, ['contract.create'])
+  await world.makeChange(account)
+  await world.app.app.router.drain()
+  await using off = await startContractWorld({
+    database: world.app.database,
+    receiver: world.receiver,
+    clock: world.app.clock,
+    env: { ENABLE_API_EVENT_QUEUE: 'false' },
+  })
+  await off.app.settle()
+  expect(world.received(webhook)).toEqual([])
+  await world.app.settle()
+  expect(world.received(webhook)).toHaveLength(1)
+  expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 1 })
+})
+
+it('D72: the event row is written in the transaction of the change that causes it', async () => {
+  const contract = await world.makeChange(account)
+  const { rows } = await world.app.database.pool.query(
+    `select c.xmin::text as change, e.xmin::text as event from contract c join event_occurrence e on e.resource_id = c.document_id::text
+     where c.document_id = $1`,
+    [contract],
+  )
+  expect(rows).toHaveLength(1)
+  expect(rows[0].event).toBe(rows[0].change)
+})
+
+it('D72: a change whose event cannot be written is not made', async () => {
+  const { pool } = world.app.database
+  await pool.query(`alter table event_occurrence add constraint no_lease check (event <> 'contract.create') not valid`)
+  const answer = await world.app.admin('POST', CONTRACTS, { account, name: 'Never' })
+  await pool.query('alter table event_occurrence drop constraint no_lease')
+  expect(answer.status).toBe(500)
+  const { rows } = await pool.query(`select from contract where name = 'Never'`)
+  expect(rows).toEqual([])
+})
+
+it('D70a: a refused or failed operation emits nothing', async () => {
+  const contract = await world.makeChange(account)
+  const member = await world.app.signInMember([])
+  const before = await countEvents()
+  const refusals = [
+    await world.app.anonymous('POST', CONTRACTS, { account, name: 'x' }),
+    await member.call('POST', '/api/v3/identity/account', { name: 'x' }),
+    await world.app.admin('PATCH', `${CONTRACTS}/${NO_ONE}`, { name: 'x' }),
+    await world.app.admin('PATCH', `${CONTRACTS}/${contract}`, { name: '' }),
+    await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'contract.create' }),
+  ]
+  expect(refusals.map((answer) => answer.status)).toEqual([401, 403, 404, 422, 409])
+  expect(await countEvents()).toBe(before)
+})
+
+it('D70a, D7: an answer that is repeated under its Idempotency-Key emits no second event', async () => {
+  const headers = { 'idempotency-key': `once-${account}` }
+  const before = await countEvents()
+  await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
+  await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
+  expect(await countEvents()).toBe(before + 1)
+})
+
+it('D70: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
+  const contract = await world.makeChange(account)
+  const read = () => world.app.admin('GET', `${CONTRACTS}/${contract}`)
+  const before = await countEvents()
+  await read()
+  expect(await countEvents()).toBe(before)
+  const webhook = await world.createWebhook({ account }, ['contract.find-one'])
+  const subscribed = await countEvents()
+  await read()
+  expect(await countEvents()).toBe(subscribed + 1)
+  await world.app.settle()
+  expect(world.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
+    { type: 'contract.find-one', data: { account, id: contract } },
+  ])
+  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  const inactive = await countEvents()
+  await read()
+  expect(await countEvents()).toBe(inactive)
+})
+
+it('D71: published events of other services are durable at 202, routed like any other and never forged', async () => {
+  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
+  const webhook = await world.createWebhook({ account }, ['invoice.paid'])
+  const publish = (body: unknown) => world.app.admin('POST', '/api/v3/webhook/publish', body)
+  const one = await publish({ event: 'invoice.paid', account, id: 'inv-1' })
+  expect(one.status).toBe(202)
+  expect(one.body.data).toEqual({ accepted: 1, events: [{ event_id: expect.stringMatching(UUID_V7) }] })
+  const { rows } = await world.app.database.pool.query('select from event_occurrence where document_id = $1', [
+    one.body.data.events[0].event_id,
+  ])
+  expect(rows).toHaveLength(1)
+  await world.app.settle()
+  expect(world.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
+    { id: one.body.data.events[0].event_id, type: 'invoice.paid', data: { account, id: 'inv-1' } },
+  ])
+  for (const event of ['contract.create', 'webhook.auto-disable', 'no.such'])
+    expectProblem(await publish({ event, account, id: '1' }), 422, 'validation_failed')
+})
+
+it('D71: up to 1,000 events are taken at once, all or none, each once under its idempotency_key', async () => {
+  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
+  const publish = (events: Json[]) => world.app.admin('POST', '/api/v3/webhook/publish', { events })
+  const build = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      event: 'invoice.sent',
+      account,
+      id: `${at}`,
+      idempotency_key: `${account}-${at}`,
+    }))
+  const before = await countEvents()
+  const full = await publish(build(1000))
+  expect(full.status).toBe(202)
+  expect(full.body.data.accepted).toBe(1000)
+  expect(await countEvents()).toBe(before + 1000)
+  const again = await publish(build(1000))
+  expect(again.body.data.events).toEqual(full.body.data.events)
+  expect(await countEvents()).toBe(before + 1000)
+  expectProblem(await publish(build(1001)), 422, 'validation_failed')
+  expectProblem(await publish([]), 422, 'validation_failed')
+  expectProblem(
+    await publish([
+      { event: 'invoice.sent', account, id: 'new' },
+      { event: 'no.such', id: '2' },
+    ]),
+    422,
+    'validation_failed',
+  )
+  expect(await countEvents()).toBe(before + 1000)
+})

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { ROUTE_TREE } from '../../src/route-tree.ts'
+import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
+
+/** The modules whose every route is walked here; a new route of one of them needs a step below. */
+const MODULES = ['webhook', 'identity', 'contract', 'audit', 'health']
+
+/** Routes whose success changes no resource of its own: a publication is the event it publishes, and a dry run is none. */
+const SILENT = ['event.publish']
+
+const routes = (ROUTE_TREE as readonly RouteDeclaration[]).filter(
+  (route) => MODULES.includes(route.path.split('/')[3] ?? '') && route.event !== 'none',
+)
+
+let world: ContractWorld
+/** One successful answer of every route walked, by event name. */
+const answers = new Map<string, { status: number; body: Json }>()
+const delivered: Json[] = []
+
+async function step(name: string, body?: unknown, params: Record<string, string> = {}, query = ''): Promise<Json> {
+  const route = routes.find((one) => eventNameOf(one) === name)
+  if (!route) throw new Error(`no route produces ${name}`)
+  const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
+  const answer = await world.app.admin(route.method, `${path}${query}`, body)
+  answers.set(name, answer)
+  expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(route.status ?? 200)
+  return answer.body.data
+}
+
+async function walkIdentity() {
+  const account = await step('account.create', { name: 'Walk' })
+  const user = await step('user.create', { email: 'walk@example.com', password: 'correct horse battery' })
+  const role = await step('role.create', { name: 'walker', permissions: ['contract:*'] })
+  const key = await step('api-key.create', { name: 'walk', permissions: ['contract:*'] })
+  const [byAccount, byUser, byRole, byKey] = [account, user, role, key].map((row) => ({
+    id: row.document_id as string,
+  }))
+  for (const name of ['account', 'user', 'role', 'api-key', 'permission']) await step(`${name}.find-all`)
+  await step('account.find-one', undefined, byAccount)
+  await step('user.find-one', undefined, byUser)
+  await step('role.find-one', undefined, byRole)
+  await step('api-key.find-one', undefined, byKey)
+  await step('account.update', { name: 'Walked' }, byAccount)
+  await step('account-member.create', { user: user.document_id }, byAccount)
+  await step('account-member.find-all', undefined, byAccount)
+  await step('account-member.delete', { user: user.document_id }, byAccount)
+  await step('user.update', { name: 'Walker' }, byUser)
+  await step('role.update', { description: 'walks' }, byRole)
+  await world.app.app.server.inject({
+    method: 'POST',
+    url: '/api/v3/auth/login/local',
+    payload: { email: 'walk@example.com', password: 'correct horse battery' },
+  })
+  await step('user.revoke-sessions', undefined, byUser)
+  await step('user.disable', undefined, byUser)
+  await step('user.enable', undefined, byUser)
+  await step('user.delete', undefined, byUser)
+  await step('role.delete', undefined, byRole)
+  await step('api-key.delete', undefined, byKey)
+  await step('account.delete', undefined, byAccount)
+}
+
+async function walkContract(account: string) {
+  const { document_id: id } = await step('contract.create', { account, name: 'Lease' })
+  await step('contract.find-all')
+  await step('contract.find-one', undefined, { id })
+  await step('contract.update', { status: 'active' }, { id })
+  await step('contract.delete', undefined, { id })
+}
+
+async function walkWebhook(account: string) {
+  const { document_id: id } = await step('webhook.create', { url: `${world.receiver.origin}/walk`, account })
+  await step('webhook.find-all')
+  await step('webhook.find-one', undefined, { id })
+  await step('webhook.export', undefined, {}, '?format=json')
+  await step('webhook.update', { name: 'walked' }, { id })
+  const [created, updated] = await world.findEventIds(['contract.create', 'contract.update'])
+  await step('webhook-event.set', { events: [created] }, { id })
+  await step('webhook-event.find-set', undefined, { id })
+  const link = { id: (await step('webhook-event.create', { webhook: id, event: updated })).document_id }
+  await step('webhook-event.find-all')
+  await step('webhook-event.find-one', undefined, link)
+  const [other] = await world.findEventIds(['contract.delete'])
+  await step('webhook-event.update', { event: other }, link)
+  const [moved] = (await world.app.admin('GET', `/api/v3/webhook/webhook-event?filters=event|eq|${other}`)).body.data
+  await step('webhook-event.delete', undefined, { id: moved.document_id })
+  await step('webhook.rotate-secret', undefined, { id })
+  const { dispatch_id: dispatch } = await step('webhook.test', undefined, { id })
+  await world.app.settle()
+  await walkLedger(dispatch)
+  await step('webhook.active', { is_actived: false }, { id })
+  await step('webhook.delete', undefined, { id })
+  await step('webhook.purge', undefined, { id })
+}
+
+async function walkLedger(dispatch: string) {
+  await step('webhook-dispatch.find-all')
+  await step('webhook-dispatch.find-one', undefined, { id: dispatch })
+  await step('webhook-dispatch.replay', { confirm_duplicate: true }, { id: dispatch })
+  await world.app.settle()
+  const { event_id: event } = await world.readDispatch(dispatch)
+  await step('event-occurrence.find-all')
+  await step('event-occurrence.find-one', undefined, { id: event })
+  const { webhook } = await world.readDispatch(dispatch)
+  await step('event-occurrence.routing', undefined, { id: event }, `?webhook=${webhook}`)
+  const filters = [`document_id|eq|${dispatch}`]
+  const { document_id: job } = await step('webhook-dispatch.replay-all', { filters, confirm_duplicate: true })
+  await step('replay-job.find-all')
+  for (const action of ['find-one', 'pause', 'resume', 'cancel'])
+    await step(`replay-job.${action}`, undefined, { id: job })
+}
+
+async function walkCatalogue() {
+  const { document_id: id } = await step('event.create', { internal: 'invoice.paid' })
+  await step('event.find-all')
+  await step('event.find-one', undefined, { id })
+  await step('event.publish', { event: 'invoice.paid', id: 'inv-1' })
+  await step('event.active', { is_actived: false }, { id })
+  await step('webhook.catalogue-status')
+  await step('webhook.catalogue-sync')
+  await step('webhook.dashboard')
+  await step('audit-log.find-all')
+  await step('health.webhook-out')
+  await step('health.find-all')
+}
+
+beforeAll(async () => {
+  world = await startContractWorld()
+  const account = (await world.createAccount()).document_id
+  const all = routes.map(eventNameOf)
+  const watcher = await world.createWebhook({ is_global: true }, all)
+  await walkIdentity()
+  await walkContract(account)
+  await walkWebhook(account)
+  await walkCatalogue()
+  await world.app.settle()
+  delivered.push(...world.received(watcher).map((request) => readEnvelope(request)))
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+it('Endpoints 21: every declared route of the webhook, identity, contract, audit and health modules answers', () => {
+  expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
+})
+
+it('Events 6, D70, D70a: every route produces the event named after its resource and action, reads too while subscribed', () => {
+  const types = new Set(delivered.map((envelope) => envelope.type))
+  const expected = routes.map(eventNameOf).filter((name) => !SILENT.includes(name) && name !== 'webhook.test')
+  expect(expected.filter((name) => !types.has(name))).toEqual([])
+  expect(SILENT.filter((name) => types.has(name))).toEqual([])
+})
+
+it('Events 6, Envelope 3, Routing 3: only account events carry an account, and no purge does', () => {
+  const scopes = new Map(routes.map((route) => [eventNameOf(route), route.accountScope]))
+  for (const { type, data } of delivered) {
+    if (scopes.get(type) === 'none' || data.action === 'purge') expect(data.account, type).toBeNull()
+    expect(type).toBe(`${data.resource}.${data.action}`)
+  }
+  expect(delivered.filter(({ data }) => data.action === 'purge').length).toBeGreaterThan(0)
+})
+
+it('Envelope 1: no envelope holds more than ids: what a resource contains is read by the second call', () => {
+  for (const envelope of delivered) {
+    expect(Object.keys(envelope.data).sort(), envelope.type).toEqual(['account', 'action', 'id', 'resource', 'url'])
+    expect(JSON.stringify(envelope)).not.toMatch(/Lease|walk@example\.com|whsec_|sbx_/)
+  }
+})
+
+it('D3: a success is { data, message }, a list has pagination besides, 202 and 201 are where they are declared', () => {
+  for (const route of routes) {
+    const name = eventNameOf(route)
+    const { body } = answers.get(name) ?? { body: undefined }
+    if (name === 'webhook.export') continue
+    const members = route.list ? ['data', 'message', 'pagination'] : ['data', 'message']
+    expect(Object.keys(body).sort(), name).toEqual(members)
+    expect(body.message, name).toEqual(expect.stringMatching(/\S/))
+    if (route.list) {
+      expect(Array.isArray(body.data), name).toBe(true)
+      expect(body.pagination, name).toMatchObject({ page_size: 50 })
+      expect(body.pagination, name).toHaveProperty('next_cursor')
+    }
+    if (route.action === 'create') expect(route.status, name).toBe(201)
+  }
+})
+
+it('D2: every row carries created_at and updated_at', () => {
+  for (const [name, { body }] of answers) {
+    if (!/\.(create|find-one|update)$/.test(name)) continue
+    expect(body.data, name).toMatchObject({ created_at: expect.any(String), updated_at: expect.any(String) })
+  }
+})
+
+it('D9: each operation left an audit entry under the name of its event, with who did it', async () => {
+  const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
+  const { rows } = await world.app.database.pool.query('select distinct action from audit_log where outcome = $1', [
+    'success',
+  ])
+  const actions = rows.map((row) => row.action)
+  expect(changes.filter((name) => !actions.includes(name))).toEqual([])
+  const own = await world.app.admin('GET', '/api/v3/audit/log?filters=action|eq|contract.create')
+  expect(own.body.data[0]).toMatchObject({ action: 'contract.create', user: world.app.adminId, outcome: 'success' })
+})

@@ -1,0 +1,160 @@
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildEnvelope } from '../../src/delivery/envelope.ts'
+import { createSecret, signTimestamped } from '../../src/delivery/signature.ts'
+import { systemRandom } from '../../src/random.ts'
+import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { expectProblem, NO_ONE } from './contract-world.ts'
+
+const SINK = '/api/v3/webhook/sink'
+const SECRET = createSecret(systemRandom)
+let database: TestDatabase
+let certification: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  certification = await createTestApp({ database, env: { APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SECRET } })
+})
+afterAll(async () => {
+  await certification[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+const ENVELOPE = buildEnvelope({
+  event: {
+    id: NO_ONE,
+    type: 'contract.create',
+    createdAt: new Date(0),
+    account: null,
+    resource: 'contract',
+    action: 'create',
+    resourceId: null,
+    url: null,
+  },
+  attempt: 1,
+})
+
+/** Posts a signed envelope; `skewSeconds` moves the time of the signature. */
+function postSigned(
+  app: TestApp,
+  options: { secret?: string; skewSeconds?: number; body?: string; signed?: string } = {},
+) {
+  const { secret = SECRET, skewSeconds = 0, body = ENVELOPE, signed = body } = options
+  const seconds = Math.floor(app.clock.now() / 1000) + skewSeconds
+  return app.anonymous('POST', SINK, body, {
+    'content-type': 'application/json',
+    'x-service-signature': signTimestamped(secret, seconds, signed),
+  })
+}
+
+it('Errors 1, Events 9, Endpoints 17: production answers 404, whatever WEBHOOK_SINK_SECRET says', async () => {
+  for (const env of [{}, { WEBHOOK_SINK_SECRET: SECRET }] as Record<string, string>[]) {
+    await using production = await createTestApp({ database, env: { APP_ENV: 'production', ...env } })
+    expectProblem(await postSigned(production), 404, 'not_found')
+    expectProblem(await production.anonymous('POST', SINK, ENVELOPE), 404, 'not_found')
+    expectProblem(await production.admin('GET', SINK), 404, 'not_found')
+  }
+})
+
+it('Endpoints 17: the sink is mounted in development and certification only', async () => {
+  const statuses: Record<string, number> = {}
+  for (const env of ['development', 'certification', 'test']) {
+    await using app = await createTestApp({ database, env: { APP_ENV: env, WEBHOOK_SINK_SECRET: SECRET } })
+    statuses[env] = (await postSigned(app)).status
+  }
+  expect(statuses).toEqual({ development: 200, certification: 200, test: 404 })
+})
+
+it('Endpoints 17: without a sink secret there is no sink', async () => {
+  for (const env of ['development', 'certification']) {
+    await using app = await createTestApp({ database, env: { APP_ENV: env } })
+    expectProblem(await postSigned(app), 404, 'not_found')
+  }
+})
+
+it('D80: a signed envelope is answered 200 with accepted, without any token', async () => {
+  const answer = await postSigned(certification)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({ data: { accepted: true }, message: expect.any(String) })
+})
+
+it('D80, Limits 5, Events 3: a signature up to 300 s off is taken, 301 s is not, on both sides', async () => {
+  for (const skewSeconds of [-300, 300]) expect((await postSigned(certification, { skewSeconds })).status).toBe(200)
+  for (const skewSeconds of [-301, 301])
+    expectProblem(await postSigned(certification, { skewSeconds }), 401, 'signature_invalid')
+})
+
+it('D80, Authentication 6: another secret, another body, or no signature is 401', async () => {
+  expectProblem(await postSigned(certification, { secret: createSecret(systemRandom) }), 401, 'signature_invalid')
+  expectProblem(await postSigned(certification, { signed: `${ENVELOPE} ` }), 401, 'signature_invalid')
+  expectProblem(await certification.anonymous('POST', SINK, ENVELOPE), 401, 'signature_invalid')
+  const seconds = Math.floor(certification.clock.now() / 1000)
+  for (const header of ['', 't=1', `t=${seconds},v1=`, `t=${seconds},v1=${'0'.repeat(64)}`, `v1=${'0'.repeat(64)}`]) {
+    const answer = await certification.anonymous('POST', SINK, ENVELOPE, { 'x-service-signature': header })
+    expectProblem(answer, 401, 'signature_invalid')
+  }
+})
+
+it('D80: a signed body that is no D62 envelope is refused', async () => {
+  for (const body of ['{}', '[]', JSON.stringify({ ...JSON.parse(ENVELOPE), data: {} })])
+    expect((await postSigned(certification, { body })).status, body).toBe(422)
+})
+
+/** An app of development that really listens, whose name `localhost` leads to itself; `lines` is its log. */
+async function startListening(options: TestAppOptions & { port?: number }) {
+  const { port = 0, ...appOptions } = options
+  const lines: Record<string, unknown>[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  const app = await createTestApp({
+    ...appOptions,
+    env: { APP_ENV: 'development', ...appOptions.env },
+    logger: pino({ level: 'info' }, stream),
+    lookup: async () => ['127.0.0.1'],
+  })
+  await app.app.server.listen({ host: '127.0.0.1', port })
+  return { app, lines }
+}
+
+it('Events 9, States 10: webhook on the sink, its secret in WEBHOOK_SINK_SECRET, restart, test: the dispatch is a success', async () => {
+  const first = await startListening({ database })
+  const url = `${first.app.app.baseUrl()}${SINK}`
+  const { port } = new URL(url)
+  const created = await first.app.admin('POST', '/api/v3/webhook/webhook', { url, is_global: true })
+  expect(created.status).toBe(201)
+  await first.app[Symbol.asyncDispose]()
+
+  const { secret, document_id: id } = created.body.data
+  const second = await startListening({ database, port: Number(port), env: { WEBHOOK_SINK_SECRET: secret } })
+  await using app = second.app
+  const test = await app.admin('POST', `/api/v3/webhook/webhook/${id}/test`)
+  await app.settle()
+  const { body } = await app.admin('GET', `/api/v3/webhook/dispatch/${test.body.data.dispatch_id}`)
+  expect(body.data).toMatchObject({ status: 'success', attempts: 1, last_status_code: 200 })
+  const accepted = second.lines.find((line) => line.msg === 'sink accepted a delivery')
+  expect(accepted).toMatchObject({ x_service_event: 'webhook.test', x_service_delivery: test.body.data.dispatch_id })
+  expect(JSON.stringify(second.lines)).not.toContain(secret.slice(6))
+  expect(JSON.stringify(accepted)).not.toContain('v1')
+
+  await app.admin('POST', `/api/v3/webhook/webhook/${id}/rotate-secret`)
+  const after = await app.admin('POST', `/api/v3/webhook/webhook/${id}/test`)
+  await app.settle()
+  const refused = await app.admin('GET', `/api/v3/webhook/dispatch/${after.body.data.dispatch_id}`)
+  expect(refused.body.data).toMatchObject({ status: 'retrying', last_status_code: 401 })
+})
+
+it('D74: the sink of another environment is no public host: its URL is refused there', async () => {
+  await using production = await createTestApp({ database, env: { APP_ENV: 'production' } })
+  const url = `${production.app.baseUrl()}${SINK}`
+  expectProblem(
+    await production.admin('POST', '/api/v3/webhook/webhook', { url, is_global: true }),
+    422,
+    'validation_failed',
+  )
+})
