@@ -28,9 +28,8 @@ import { buildRecorders } from './record-success.ts'
 import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
 import { buildSecretBox, type SecretBox } from './secret-box.ts'
 import { mountServiceRoutes } from './service-routes.ts'
-import { buildRequestTraceStart } from './tracing/request-trace.ts'
-import { openSpanExport, type SpanExport } from './tracing/span-export.ts'
-import { buildTracer, type Tracer } from './tracing/tracer.ts'
+import type { Tracer } from './tracing/tracer.ts'
+import { openTracing } from './tracing/tracing.ts'
 import { VERSION } from './version.ts'
 import type { CallbackRules } from './webhook/callback-url.ts'
 
@@ -77,8 +76,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const workerId = `${hostname()}:${process.pid}:${random.bytes(3).toString('hex')}`
   const secretBox = buildSecretBox(secrets.secretKey, random)
   const catalogue = buildCatalogue(ROUTE_TREE)
-  const { tracer, spanExport } = await openTracing(options, workerId)
-  const startTrace = buildRequestTraceStart(tracer)
+  const endpoint = config.otlpEndpoint
+  const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
+  const { tracer, startTrace } = tracing
   const server = await buildServer({
     logger,
     clock,
@@ -171,22 +171,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
       await wake.stop()
       await Promise.all(workers)
       // Last, when every span has ended.
-      await Promise.all([poster.close(), spanExport?.stop()])
+      await Promise.all([poster.close(), tracing.stop()])
     },
   }
-}
-
-/** The tracer; its spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is loaded for it. */
-async function openTracing(
-  { config, clock, random, logger }: AppOptions,
-  workerId: string,
-): Promise<{ tracer: Tracer; spanExport: SpanExport | undefined }> {
-  const endpoint = config.otlpEndpoint
-  const spanExport =
-    endpoint === undefined
-      ? undefined
-      : await openSpanExport({ endpoint, instanceId: workerId, version: VERSION, logger })
-  return { tracer: buildTracer({ clock, random, exportSpan: spanExport?.add }), spanExport }
 }
 
 function readPort(server: FastifyInstance): number | undefined {

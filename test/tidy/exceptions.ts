@@ -32,6 +32,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/delivery/resolve.ts': 'bounds a look-up in real time, as above',
     'src/postgres/migrate.ts': 'tools and tests migrate without a clock; the service passes its own',
     'src/serve.ts': 'the last resort when an orderly stop hangs',
+    'src/tracing/span-export.ts': 'bounds a request to the collector in real time; decides nothing',
   },
   'SQL stands in stores': {
     'src/http/idempotency.ts': "the shell's own table; rule and statements are one page",

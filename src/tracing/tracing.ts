@@ -1,0 +1,31 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { RequestTraceStart } from '../http/request-trace.ts'
+import type { Random } from '../random.ts'
+import { buildRequestTraceStart } from './request-trace.ts'
+import { openSpanExport } from './span-export.ts'
+import { buildTracer, type Tracer } from './tracer.ts'
+
+/** Traces of one process. */
+export interface Tracing {
+  tracer: Tracer
+  /** For the HTTP shell. */
+  startTrace: RequestTraceStart
+  /** Sends what spans still wait, within 2 s. Called last, when every span has ended. */
+  stop(): Promise<void>
+}
+
+/** Opens tracing: spans are exported to `endpoint` (OTEL_EXPORTER_OTLP_ENDPOINT); without one nothing is loaded for it. */
+export async function openTracing(options: {
+  endpoint: string | undefined
+  instanceId: string
+  version: string
+  clock: Clock
+  random: Random
+  logger: Logger
+}): Promise<Tracing> {
+  const { endpoint, clock, random } = options
+  const spanExport = endpoint === undefined ? undefined : await openSpanExport({ ...options, endpoint })
+  const tracer = buildTracer({ clock, random, exportSpan: spanExport?.add })
+  return { tracer, startTrace: buildRequestTraceStart(tracer), stop: async () => spanExport?.stop() }
+}
