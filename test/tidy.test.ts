@@ -129,6 +129,7 @@ const RULES: Rule[] = [
     kept: {
       'src/a/a.ts': "import { b } from '../b/b.ts'\nimport { c } from '../c/c.ts'\n",
       'src/b/b.ts': "import { c } from '../c/c.ts'\n",
+      'src/c/c.ts': "import type { A } from '../a/a.ts'\n",
     },
   },
   {

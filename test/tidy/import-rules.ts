@@ -42,6 +42,8 @@ export function findWrongDirections(files: readonly SourceFile[]): Finding[] {
   return listServiceImports(files).flatMap((one) => {
     // The version is written once, where npm wants it.
     if (one.from === 'src/version.ts' && one.to === 'package.json') return []
+    // The receiver's commands use what receivers use.
+    if (one.from.startsWith('src/command/') && /^packages\/[^/]+\/src\//.test(one.to)) return []
     if (!one.to.startsWith('src/')) return [{ key: keyOf(one), message: 'src/ imports nothing outside src/' }]
     const [from, to] = [roomOf(one.from), roomOf(one.to)]
     if (MAY_IMPORT[from.kind].includes(to.kind)) return []
@@ -76,10 +78,11 @@ export function findVagueImports(files: readonly SourceFile[]): Finding[] {
     .map((one) => ({ key: keyOf(one), message: 'a relative import ends in the file name extension' }))
 }
 
-/** Circles of imports, each named once, by its files in order. Imports of types count: a circle of words is one too. */
+/** Circles of imports, each named once, by its files in order. An import of types is gone when the program runs. */
 export function findCycles(files: readonly SourceFile[]): Finding[] {
   const graph = new Map<string, string[]>()
-  for (const { from, to } of listServiceImports(files)) graph.set(from, [...(graph.get(from) ?? []), to])
+  for (const { from, to, isTypeOnly } of listServiceImports(files))
+    if (!isTypeOnly) graph.set(from, [...(graph.get(from) ?? []), to])
   const found = new Map<string, Finding>()
   const done = new Set<string>()
   const visit = (path: string, trail: readonly string[]) => {
@@ -101,7 +104,7 @@ export function findCycles(files: readonly SourceFile[]): Finding[] {
 
 /** Where a program may be started from without being imported. */
 const STARTING_POINTS =
-  /^(?:package\.json|packages\/[^/]+\/package\.json|vitest\.config\.ts|\.ci\/.*|\.github\/.*|bin\/.*|test\/.*|packages\/[^/]+\/test\/.*)$/
+  /^(?:package\.json|packages\/[^/]+\/package\.json|vitest\.config\.ts|\.ci\/.*|\.github\/.*|bin\/.*|bench\/.*|test\/.*|packages\/[^/]+\/test\/.*)$/
 
 /**
  * Files nobody uses: no import leads to them, and no script, package.json or test names them as the place to start. For a

@@ -92,7 +92,7 @@ function listFunctions(lines: readonly string[]): { start: number; end: number }
 /** Functions that take more than three positional parameters. `deps` and the database, which stand before them, do not count. */
 export function findLongParameterLists(files: readonly SourceFile[]): Finding[] {
   return files
-    .filter(({ path }) => isProgram(path))
+    .filter(({ path }) => isProgram(path) && !isTest(path))
     .flatMap(({ path, code }) =>
       [...code.matchAll(/\bfunction\s*\*?\s*\w*(?:<[^(]*>)?\(/g)].flatMap((match) => {
         const count = countParameters(code, match.index + match[0].length)
