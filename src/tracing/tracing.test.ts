@@ -17,7 +17,7 @@ interface LogLine {
   [member: string]: unknown
 }
 
-/** The service, a global webhook on a receiver that is subscribed to `account.create`, and the log. */
+/** The service, a global webhook on a receiver that is subscribed to three event types, and the log. */
 async function openWorld(options: { endpoint?: string } = {}) {
   const authority = createAuthority()
   const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
@@ -35,8 +35,11 @@ async function openWorld(options: { endpoint?: string } = {}) {
     is_global: true,
   })
   const webhook = made.body.data.document_id as string
-  const found = await app.admin('GET', '/api/v3/webhook/event?filters=internal%7Ceq%7Caccount.create')
-  await app.admin('PUT', `/api/v3/webhook/webhook/${webhook}/events`, { events: [found.body.data[0].document_id] })
+  await app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
+  const wanted = 'filters=internal%7Cin%7Caccount.create,account.find-one,invoice.paid'
+  const found = await app.admin('GET', `/api/v3/webhook/event?${wanted}`)
+  const events = found.body.data.map((row: { document_id: string }) => row.document_id)
+  await app.admin('PUT', `/api/v3/webhook/webhook/${webhook}/events`, { events })
   const createAccount = (headers: Record<string, string>): Promise<TestAnswer> =>
     app.admin('POST', '/api/v3/identity/account', { name: 'Traced' }, headers)
   return {
@@ -85,6 +88,22 @@ describe('the trace of a request', () => {
     expect(request?.route).toBe('/api/v3/identity/account')
     expect(new Set([SPAN, request?.span_id, ...attempts.map(({ span }) => span)]).size).toBe(4)
     expect(world.findLines('attempt').map((line) => line.trace_id)).toEqual([TRACE, TRACE])
+  })
+
+  test('goes on from a read that somebody subscribes to, and from a publisher', async () => {
+    await using world = await openWorld()
+    const made = await world.createAccount({})
+    await world.settle()
+    const headers = { traceparent: `00-${TRACE}-${SPAN}-01` }
+    await world.admin('GET', `/api/v3/identity/account/${made.body.data.document_id}`, undefined, headers)
+    const published = { event: 'invoice.paid', account: null, id: 'inv-1' }
+    expect((await world.admin('POST', '/api/v3/webhook/publish', published, headers)).status).toBe(202)
+    await world.settle()
+    const traced = world.receiver.requests.filter((request) => readTraceparent(request).trace === TRACE)
+    expect(traced.map((request) => request.headers['x-service-event']).sort()).toEqual([
+      'account.find-one',
+      'invoice.paid',
+    ])
   })
 
   test('that is not sampled stays so', async () => {
