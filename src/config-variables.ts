@@ -105,6 +105,11 @@ function sinkSecret(value: string): string {
   return value
 }
 
+function bearerToken(value: string): string {
+  if (!/^[A-Za-z0-9._~+/=-]+$/.test(value)) throw new Error('must be one token without spaces or line breaks')
+  return value
+}
+
 /** Every variable the service reads (D100). `.env.example` and `docs/configuration.md` are generated from this table. */
 export const VARIABLES = {
   APP_ENV: variable(
@@ -133,6 +138,16 @@ export const VARIABLES = {
     oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change'),
     'none',
     'Ends the process at a named point, as kill -9 would. For crash tests; taken in APP_ENV=test only.',
+  ),
+  SIGNALBOX_URL: variable(
+    httpUrl,
+    'http://localhost:3000',
+    'For the commands listen, trigger and replay: the service they call. The service itself does not use it.',
+  ),
+  SIGNALBOX_TOKEN: secretVariable(
+    bearerToken,
+    'development: the one npm start leaves under SIGNALBOX_DATA_DIR',
+    'For the same commands: the API key or session JWT they call it with.',
   ),
   SECRET_KEY: secretVariable(
     secrets,

@@ -71,6 +71,31 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
+/** What a command that talks to a running service was told. */
+export interface ClientConfig {
+  /** The service's base URL, without a trailing slash. */
+  url: string
+  /** The bearer token, when one was given. */
+  token: string | undefined
+  /** Where `npm start` leaves its token in development. */
+  demoTokenFile: string
+}
+
+/**
+ * Reads what a command of the receiver's side uses: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The other settings
+ * belong to the service, which may run elsewhere, so nothing is required of them here. Throws a `ConfigError`.
+ */
+export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
+  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR } = withDotEnv(environment, directory)
+  const { values, faults } = parseValues({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR })
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  return {
+    url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
+    token: values.SIGNALBOX_TOKEN,
+    demoTokenFile: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox', 'demo-token'),
+  }
+}
+
 function withDotEnv(environment: Environment, directory: string): Environment {
   if ((environment.APP_ENV ?? 'development') !== 'development') return environment
   let text: string

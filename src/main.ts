@@ -1,8 +1,12 @@
 import { Command } from 'commander'
 import { addAdminCommands } from './command/admin.ts'
 import { addCatalogueCommands } from './command/catalogue.ts'
+import { addListenCommand } from './command/listen.ts'
 import { addMigrateCommand } from './command/migrate.ts'
+import { addReplayCommand } from './command/replay.ts'
 import { addServeCommand } from './command/serve.ts'
+import { addTriggerCommand } from './command/trigger.ts'
+import { addVerifyCommand } from './command/verify.ts'
 import { describeFatal } from './fatal.ts'
 import { VERSION } from './version.ts'
 
@@ -15,6 +19,10 @@ addServeCommand(program)
 addMigrateCommand(program)
 addCatalogueCommands(program)
 addAdminCommands(program)
+addListenCommand(program)
+addTriggerCommand(program)
+addVerifyCommand(program)
+addReplayCommand(program)
 
 try {
   await program.parseAsync()

@@ -1,0 +1,90 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { systemClock } from '../clock.ts'
+import { createSecret } from '../delivery/signature.ts'
+import { buildIdMaker } from '../id.ts'
+import { systemRandom } from '../random.ts'
+import { print } from './ground.ts'
+import {
+  addClientOptions,
+  type ClientOptions,
+  openClient,
+  parseIdOption,
+  readSecretOption,
+} from './receiver/client-options.ts'
+import { type EventPatterns, parseEventPatterns } from './receiver/event-pattern.ts'
+import { listen } from './receiver/listen-session.ts'
+
+interface ListenOptions extends ClientOptions {
+  forward?: string
+  events?: EventPatterns
+  account?: string
+  secret?: string
+  printJson: boolean
+}
+
+const EXAMPLES = `
+It asks the service for new events, so nothing has to reach this machine from outside and no webhook has to be made. Events of
+reads (GET) exist only while some active webhook subscribes to them.
+
+Examples:
+  $ signalbox listen --forward http://localhost:4000/hook
+  $ signalbox listen --forward http://localhost:4000/hook --events 'contract.*,webhook.test'
+  $ signalbox listen --print-json | jq .data`
+
+/** Adds `signalbox listen`. */
+export function addListenCommand(program: Command): void {
+  const command = program
+    .command('listen')
+    .description('print the events of a running service as they happen, and forward them, signed, to your receiver')
+    .option('--forward <url>', 'where each event is posted, as a webhook would receive it', parseForwardUrl)
+    .option('--events <list>', 'event types and patterns, comma-separated (default: all)', parsePatterns)
+    .option('--account <id>', 'only events of this account', parseIdOption)
+    .option('--secret <whsec>', 'secret to sign with (default: a new one, shown at the start)')
+    .option('--print-json', 'print each envelope as a line of JSON; everything else goes to standard error', false)
+    .addHelpText('after', EXAMPLES)
+    .showHelpAfterError('signalbox listen --help says what it takes.')
+  addClientOptions(command).action(runListen)
+}
+
+async function runListen(options: ListenOptions): Promise<void> {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  // Whoever reads us may go first: signalbox listen | head -1
+  process.stdout.on('error', () => stop.abort())
+  const deps = {
+    client: openClient(options, stop.signal),
+    clock: systemClock,
+    ids: buildIdMaker(systemClock, systemRandom),
+    out: print,
+    note: options.printJson ? (line: string) => void process.stderr.write(`${line}\n`) : print,
+  }
+  try {
+    await listen(deps, {
+      patterns: options.events ?? parseEventPatterns(undefined),
+      ...(options.account !== undefined && { account: options.account }),
+      ...(options.forward !== undefined && { forwardUrl: options.forward }),
+      secret: options.secret === undefined ? createSecret(systemRandom) : readSecretOption(options.secret),
+      isSecretNew: options.secret === undefined,
+      printJson: options.printJson,
+      signal: stop.signal,
+    })
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  }
+}
+
+function parseForwardUrl(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw new InvalidArgumentError('It must be an http or https URL.')
+  if (url.username || url.password) throw new InvalidArgumentError('It must hold no user or password.')
+  return url.href
+}
+
+function parsePatterns(text: string): EventPatterns {
+  try {
+    return parseEventPatterns(text)
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`)
+  }
+}

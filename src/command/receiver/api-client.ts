@@ -1,0 +1,180 @@
+import { FatalError } from '../../fatal.ts'
+import { VERSION } from '../../version.ts'
+
+/** How long one call may take. */
+const CALL_LIMIT_MS = 30_000
+
+/**
+ * A call of the service that did not succeed; the message is one sentence with the remedy. `unreachable` and `busy` may pass by
+ * themselves; `refused` will not.
+ */
+export class ApiError extends FatalError {
+  readonly kind: 'unreachable' | 'busy' | 'refused'
+  /** The problem's code (D4), where the answer was a problem. */
+  readonly code: string | undefined
+  /** What `Retry-After` asks for. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(kind: ApiError['kind'], message: string, options: { code?: string; retryAfterMs?: number } = {}) {
+    super(message)
+    this.name = 'ApiError'
+    this.kind = kind
+    this.code = options.code
+    this.retryAfterMs = options.retryAfterMs
+  }
+}
+
+/** A success of the API (D3). */
+export interface ApiAnswer<Data> {
+  status: number
+  data: Data
+  message: string
+  pagination: { page_size: number; next_cursor: string | null; total?: number } | undefined
+}
+
+/** What a list is asked for (D5). `filters` have the form `<field>|<operator>|<values>`. */
+export interface ListRequest {
+  filters?: readonly string[]
+  sort?: string
+  pageSize?: number
+  count?: boolean
+}
+
+/** Calls the HTTP API of one running service with one token. Every method throws an `ApiError`. */
+export interface ApiClient {
+  /** The service's base URL. */
+  url: string
+  call<Data>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<ApiAnswer<Data>>
+  /** One page of a list, the first one unless `cursor` says otherwise. */
+  listPage<Row>(path: string, request: ListRequest, cursor?: string): Promise<ApiAnswer<Row[]>>
+  /** All pages of a list. */
+  listAll<Row>(path: string, request: ListRequest): Promise<Row[]>
+}
+
+/** Builds a client. `signal` interrupts whatever call is under way, which then rejects with the signal's reason. */
+export function buildApiClient(options: { url: string; token: string; signal?: AbortSignal }): ApiClient {
+  const { url, signal } = options
+  const call = async <Data>(method: string, path: string, body?: unknown): Promise<ApiAnswer<Data>> => {
+    const limit = AbortSignal.timeout(CALL_LIMIT_MS)
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(`${url}${path}`, {
+        method,
+        // A redirect would take the token along, or turn a POST into a GET.
+        redirect: 'manual',
+        headers: {
+          authorization: `Bearer ${options.token}`,
+          accept: 'application/json',
+          'user-agent': `Signalbox-Command/${VERSION}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      })
+      text = await response.text()
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw buildUnreachable(url, error)
+    }
+    return readAnswer<Data>({ url, method, path }, response, text)
+  }
+  const listPage = <Row>(path: string, request: ListRequest, cursor?: string) =>
+    call<Row[]>('GET', `${path}?${buildListQuery(request, cursor)}`)
+  return {
+    url,
+    call,
+    listPage,
+    listAll: async <Row>(path: string, request: ListRequest) => {
+      const rows: Row[] = []
+      let cursor: string | undefined
+      do {
+        const page = await listPage<Row>(path, { pageSize: 200, ...request }, cursor)
+        rows.push(...page.data)
+        cursor = page.pagination?.next_cursor ?? undefined
+      } while (cursor !== undefined)
+      return rows
+    },
+  }
+}
+
+function buildListQuery(request: ListRequest, cursor: string | undefined): URLSearchParams {
+  const query = new URLSearchParams()
+  for (const filter of request.filters ?? []) query.append('filters', filter)
+  if (request.sort !== undefined) query.set('sort', request.sort)
+  if (request.pageSize !== undefined) query.set('page_size', String(request.pageSize))
+  if (request.count) query.set('count', 'true')
+  if (cursor !== undefined) query.set('cursor', cursor)
+  return query
+}
+
+function buildUnreachable(url: string, error: unknown): ApiError {
+  const { name, cause } = error as Error & { cause?: NodeJS.ErrnoException }
+  const why =
+    name === 'TimeoutError' ? `no answer within ${CALL_LIMIT_MS / 1000} s` : (cause?.code ?? cause?.message ?? name)
+  return new ApiError(
+    'unreachable',
+    `The service cannot be reached at ${url} (${why}). Start it, or name another one with --url or SIGNALBOX_URL.`,
+  )
+}
+
+interface CallMade {
+  url: string
+  method: string
+  path: string
+}
+
+interface ProblemBody {
+  code?: unknown
+  detail?: unknown
+}
+
+function readAnswer<Data>(made: CallMade, response: Response, text: string): ApiAnswer<Data> {
+  const body = parseJson(text)
+  if (response.ok && body && 'data' in body) {
+    const { data, message, pagination } = body as unknown as Omit<ApiAnswer<Data>, 'status'>
+    return { status: response.status, data, message, pagination }
+  }
+  throw buildRefusal(made, response, body)
+}
+
+function parseJson(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The sentence for an answer that is no success. */
+function buildRefusal({ url, method, path }: CallMade, response: Response, body: ProblemBody | undefined): ApiError {
+  const { status } = response
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const options = {
+    ...(typeof body?.code === 'string' && { code: body.code }),
+    ...(Number.isFinite(retryAfter) && { retryAfterMs: retryAfter * 1000 }),
+  }
+  const detail = typeof body?.detail === 'string' ? body.detail : undefined
+  const call = `${method} ${path.split('?')[0]}`
+  if (status === 429 || status >= 500)
+    return new ApiError('busy', `The service answered ${status} to ${call}: ${detail ?? 'try again later.'}`, options)
+  if (status >= 300 && status < 400) {
+    const location = response.headers.get('location') ?? 'another place'
+    return new ApiError('refused', `${url} redirects to ${location}. Give the place it leads to as --url.`, options)
+  }
+  if (detail === undefined || options.code === undefined)
+    return new ApiError(
+      'refused',
+      `${url} answered ${status} to ${call} and not as Signalbox does. Check --url.`,
+      options,
+    )
+  if (status === 401)
+    return new ApiError(
+      'refused',
+      `The service refused the token: ${detail} Give another one with --token or SIGNALBOX_TOKEN.`,
+      options,
+    )
+  if (status === 403) return new ApiError('refused', `The token may not do this: ${detail}`, options)
+  return new ApiError('refused', `${call} was refused (${status} ${options.code}): ${detail}`, options)
+}

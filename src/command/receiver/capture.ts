@@ -1,0 +1,75 @@
+import { checkDelivery, type DeliveryCheck } from '../../../packages/webhooks/src/verify-delivery.ts'
+
+/** A delivery as somebody wrote it down. */
+export interface Capture {
+  /** By name in lower case; a name that stands twice keeps all its values. */
+  headers: Record<string, string[]>
+  body: Buffer
+}
+
+/**
+ * Reads header lines, `name: value`. Lines as tools write them are taken: a request line or status line before them, `>` or `<` in
+ * front (curl -v), CRLF, an indented continuation (RFC 9110 section 5.2) and blank lines. Throws an Error that names the line.
+ */
+export function parseHeaderLines(text: string): Record<string, string[]> {
+  const headers = createHeaders()
+  let last: string[] | undefined
+  for (const raw of text.split('\n')) {
+    const line = raw.replace(/\r$/, '').replace(/^[<>] ?/, '')
+    if (line.trim() === '' || isStartLine(line)) continue
+    if (/^[ \t]/.test(line) && last) {
+      last[last.length - 1] += ` ${line.trim()}`
+      continue
+    }
+    const match = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:(.*)$/.exec(line)
+    if (!match) throw new Error(`"${line.trim().slice(0, 60)}" is no header; write name: value, one on a line`)
+    const [, name = '', value = ''] = match
+    last = headers[name.toLowerCase()] ??= []
+    last.push(value.trim())
+  }
+  return headers
+}
+
+/** An object without inherited members: a header may be called anything. */
+function createHeaders(): Record<string, string[]> {
+  return Object.create(null)
+}
+
+function isStartLine(line: string): boolean {
+  return /^[A-Z]+ \S+ HTTP\/[0-9.]+$/.test(line.trim()) || /^HTTP\/[0-9.]+ \d{3}/.test(line.trim())
+}
+
+/** Headers as an object of JSON, the form many frameworks log, are taken too. */
+export function parseHeadersFile(text: string): Record<string, string[]> {
+  if (!text.trimStart().startsWith('{')) return parseHeaderLines(text)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error('it begins like JSON and is not; write name: value lines, or one JSON object')
+  }
+  const headers = createHeaders()
+  for (const [name, one] of Object.entries(value as Record<string, unknown>)) {
+    const key = name.toLowerCase()
+    headers[key] = [...(headers[key] ?? []), ...[one].flat().map(String)]
+  }
+  return headers
+}
+
+/**
+ * Verifies a captured delivery with the code that receivers use, in the families whose headers are there. Text editors and `echo` end a
+ * file with a line break that was never sent: `hasExtraLineBreak` says that the body without it is the signed one.
+ */
+export async function verifyCapture(
+  capture: Capture,
+  input: { secret: string; nowMs: number },
+): Promise<DeliveryCheck & { hasExtraLineBreak?: boolean }> {
+  const check = (body: Buffer) =>
+    checkDelivery({ headers: capture.headers, body, secret: input.secret, now: () => input.nowMs })
+  const result = await check(capture.body)
+  if (result.ok || result.reason !== 'signature_mismatch') return result
+  const trimmed = capture.body.toString('latin1').replace(/\r?\n$/, '').length
+  if (trimmed === capture.body.length) return result
+  const retried = await check(capture.body.subarray(0, trimmed))
+  return retried.ok ? { ...result, hasExtraLineBreak: true } : result
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { type ClientConfig, readClientConfig } from '../../config.ts'
+import { VARIABLES } from '../../config-variables.ts'
+import { FatalError } from '../../fatal.ts'
+import { isUuid } from '../../id.ts'
+import { type ApiClient, buildApiClient } from './api-client.ts'
+
+/** The options that every command talking to a service takes. */
+export interface ClientOptions {
+  url?: string
+  token?: string
+}
+
+/** Adds `--url` and `--token`. */
+export function addClientOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'the service (default: SIGNALBOX_URL, else http://localhost:3000)')
+    .option('--token <token>', 'API key or session JWT (default: SIGNALBOX_TOKEN, else what npm start left)')
+}
+
+/** Reads an option by the rule of a setting. The sentence never repeats the value: it may be a secret. */
+function parseAs<Value>(option: string, variable: { parse: (text: string) => Value }, text: string): Value {
+  try {
+    return variable.parse(text)
+  } catch (error) {
+    throw new FatalError(`${option} ${(error as Error).message}.`)
+  }
+}
+
+/** Reads an option that is an id. */
+export function parseIdOption(text: string): string {
+  if (isUuid(text)) return text
+  throw new InvalidArgumentError('It must be a UUID in lower case.')
+}
+
+/** Reads `--secret`, a webhook's secret (D60). Throws a `FatalError`. */
+export function readSecretOption(text: string): string {
+  return parseAs('--secret', VARIABLES.WEBHOOK_SINK_SECRET, text)
+}
+
+/** Builds the client of a command from its options and the environment. Throws a `FatalError` when there is no token. */
+export function openClient(options: ClientOptions, signal?: AbortSignal): ApiClient {
+  const config = readClientConfig()
+  const url = options.url === undefined ? config.url : parseAs('--url', VARIABLES.SIGNALBOX_URL, options.url)
+  const token =
+    options.token === undefined
+      ? (config.token ?? readDemoToken(url, config))
+      : parseAs('--token', VARIABLES.SIGNALBOX_TOKEN, options.token)
+  return buildApiClient({ url, token, ...(signal && { signal }) })
+}
+
+/** What `npm start` left. It is never sent to another machine: it is good for nothing there, and nobody's business. */
+function readDemoToken(url: string, { demoTokenFile }: ClientConfig): string {
+  const remedy = 'Give one with --token or SIGNALBOX_TOKEN'
+  if (!isLoopback(url)) throw new FatalError(`There is no token for ${url}. ${remedy}.`)
+  try {
+    return readFileSync(demoTokenFile, 'utf8').trim()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw new FatalError(`The token in ${demoTokenFile} cannot be read (${code}). ${remedy}.`)
+    throw new FatalError(
+      `There is no token. ${remedy}, or run this in the folder where npm start runs (it leaves one in ${demoTokenFile}).`,
+    )
+  }
+}
+
+function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../clock.ts'
+import type { ApiClient } from './api-client.ts'
+import { EVENTS_PATH, type EventRow } from './event-feed.ts'
+
+/** The ledger. */
+export const DISPATCH_PATH = '/api/v3/webhook/dispatch'
+
+/** How often a row is looked at while something is waited for. */
+const LOOK_MS = 200
+
+/** A ledger row as the API shows it (D63), as far as the commands print it. */
+export interface DispatchRow {
+  document_id: string
+  webhook: string
+  event: string
+  status: string
+  attempts: number
+  last_status_code: number | null
+  last_error: string | null
+  last_duration_ms: number | null
+}
+
+interface WaitDeps {
+  client: ApiClient
+  clock: Clock
+}
+
+/**
+ * Waits until an event is routed and each of its dispatches has had an attempt, at most `limitMs`. `isRouted` is false when the
+ * service has not come to it by then. At most 200 dispatches are given; `hasMore` says whether there are others.
+ */
+export async function followEvent(
+  deps: WaitDeps,
+  eventId: string,
+  limitMs: number,
+): Promise<{ isRouted: boolean; dispatches: DispatchRow[]; hasMore: boolean }> {
+  const { client, clock } = deps
+  const deadline = clock.now() + limitMs
+  for (;;) {
+    const { data: event } = await client.call<EventRow>('GET', `${EVENTS_PATH}/${eventId}`)
+    const isRouted = event.routed_at !== null
+    const { data, pagination } = await client.listPage<DispatchRow>(DISPATCH_PATH, {
+      filters: [`event_id|eq|${eventId}`],
+      sort: 'created_at',
+      pageSize: 200,
+    })
+    const isDone = isRouted && data.every((row) => row.status !== 'pending')
+    if (isDone || clock.now() >= deadline)
+      return { isRouted, dispatches: data, hasMore: typeof pagination?.next_cursor === 'string' }
+    await clock.sleep(LOOK_MS)
+  }
+}
+
+/** Waits until a row has ended, at most `limitMs`; gives it as it is then. */
+export async function followReplay(deps: WaitDeps, dispatchId: string, limitMs: number): Promise<DispatchRow> {
+  const deadline = deps.clock.now() + limitMs
+  for (;;) {
+    const { data } = await deps.client.call<DispatchRow>('GET', `${DISPATCH_PATH}/${dispatchId}`)
+    if (!['pending', 'retrying'].includes(data.status) || deps.clock.now() >= deadline) return data
+    await deps.clock.sleep(LOOK_MS)
+  }
+}
+
+/** One line about a row. */
+export function describeDispatch(row: DispatchRow): string {
+  const parts = [`dispatch  ${row.document_id}  ${row.status}`, `attempts = ${row.attempts}`]
+  if (row.status === 'success' && row.last_status_code !== null) parts.push(String(row.last_status_code))
+  if (row.status !== 'success' && row.last_error !== null) parts.push(row.last_error)
+  if (row.last_duration_ms !== null) parts.push(`${row.last_duration_ms} ms`)
+  return [...parts, `webhook ${row.webhook}`].join('  ')
+}

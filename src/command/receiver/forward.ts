@@ -1,0 +1,98 @@
+import { request } from 'undici'
+import type { Clock } from '../../clock.ts'
+import { buildDeliveryHeaders, buildEnvelope } from '../../delivery/envelope.ts'
+import { TOTAL_TIMEOUT_MS } from '../../delivery/post.ts'
+import type { IdMaker } from '../../id.ts'
+import { VERSION } from '../../version.ts'
+import type { EventRow } from './event-feed.ts'
+
+/** One delivery as a webhook would receive it: the exact body, and every header of D60 and D61. */
+export interface Delivery {
+  body: string
+  headers: Record<string, string>
+}
+
+/** Builds the first attempt of an event, signed now with `secret`. The dispatch id is made up: there is no ledger row. */
+export function buildDelivery(
+  deps: { clock: Pick<Clock, 'now'>; ids: IdMaker },
+  row: EventRow,
+  secret: string,
+): Delivery {
+  const attempt = 1
+  const body = buildEnvelopeOf(row, attempt)
+  const headers = buildDeliveryHeaders({
+    version: VERSION,
+    secret,
+    eventId: row.document_id,
+    eventType: row.event,
+    dispatchId: deps.ids.next<'dispatch'>(),
+    attempt,
+    timestampSeconds: Math.floor(deps.clock.now() / 1000),
+    body,
+  })
+  return { body, headers }
+}
+
+function buildEnvelopeOf(row: EventRow, attempt: number): string {
+  const event = {
+    id: row.document_id,
+    type: row.event,
+    createdAt: new Date(row.created_at),
+    account: row.account,
+    resource: row.resource,
+    action: row.action,
+    resourceId: row.resource_id,
+    url: row.url,
+  }
+  return buildEnvelope({ event, attempt })
+}
+
+/** What came of a POST. `text` is for a person: the status, or why there is none. */
+export interface ForwardResult {
+  text: string
+  durationMs: number
+}
+
+/**
+ * Posts a delivery to a receiver, with the time limit of a real one (D64) and, like one, without following a redirect.
+ * Never throws. `signal` interrupts it.
+ */
+export async function forwardDelivery(
+  deps: { clock: Pick<Clock, 'now'> },
+  delivery: Delivery,
+  target: { url: string; signal: AbortSignal },
+): Promise<ForwardResult> {
+  const startedAtMs = deps.clock.now()
+  const end = (text: string) => ({ text, durationMs: deps.clock.now() - startedAtMs })
+  try {
+    const response = await request(target.url, {
+      method: 'POST',
+      headers: delivery.headers,
+      body: delivery.body,
+      signal: AbortSignal.any([target.signal, AbortSignal.timeout(TOTAL_TIMEOUT_MS)]),
+    })
+    await response.body.dump()
+    const { statusCode } = response
+    return end(
+      statusCode >= 300 && statusCode < 400 ? `${statusCode} (redirects are not followed)` : String(statusCode),
+    )
+  } catch (error) {
+    return end(describeFailure(error as NodeJS.ErrnoException))
+  }
+}
+
+function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
+  if (name === 'TimeoutError') return `timeout (no answer within ${TOTAL_TIMEOUT_MS / 1000} s)`
+  switch (code) {
+    case 'ECONNREFUSED':
+      return 'refused (does the receiver run?)'
+    case 'ENOTFOUND':
+      return 'unknown host'
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+      return 'untrusted certificate (name its authority in NODE_EXTRA_CA_CERTS)'
+    default:
+      return `failed (${code ?? message})`
+  }
+}

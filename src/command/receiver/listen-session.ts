@@ -1,0 +1,117 @@
+import type { Clock } from '../../clock.ts'
+import type { IdMaker } from '../../id.ts'
+import { type ApiClient, ApiError } from './api-client.ts'
+import { type EventFeed, type EventRow, openEventFeed } from './event-feed.ts'
+import { type EventPatterns, findUnmatched } from './event-pattern.ts'
+import { buildDelivery, forwardDelivery } from './forward.ts'
+
+/** How often it is looked for new events. */
+export const POLL_MS = 500
+/** How long it waits after a look that failed, unless the service asks for more. */
+export const RECONNECT_MS = 2_000
+/** Deliveries under way at most. A receiver that hangs holds up others only when it holds up that many. */
+const CONCURRENCY = 16
+
+/** What listening uses. `out` and `note` print one line: what arrived, and what there is to say about it. */
+export interface ListenDeps {
+  client: ApiClient
+  clock: Clock
+  ids: IdMaker
+  out: (line: string) => void
+  note: (line: string) => void
+}
+
+export interface ListenInput {
+  patterns: EventPatterns
+  /** Only events of this account. */
+  account?: string
+  /** Where deliveries are posted; without it they are only printed. */
+  forwardUrl?: string
+  secret: string
+  /** Whether the secret was made for this session: then nobody knows it yet, and it is shown. */
+  isSecretNew: boolean
+  /** Prints each envelope as a line of JSON on `out`; the line about it then goes to `note`. */
+  printJson: boolean
+  /** Ends it. */
+  signal: AbortSignal
+}
+
+/**
+ * Prints, and forwards, every event from now on until `signal` aborts. A connection that breaks is said once and waited for; what
+ * happens meanwhile arrives afterwards. Throws an `ApiError` when the service cannot be reached at the start, or refuses.
+ */
+export async function listen(deps: ListenDeps, input: ListenInput): Promise<void> {
+  const { client, note } = deps
+  const { patterns, account, signal } = input
+  const filters = [...patterns.filters, ...(account === undefined ? [] : [`account|eq|${account}`])]
+  const feed = await openEventFeed(deps, filters)
+  for (const text of await findUnknownPatterns(client, patterns)) note(`No event type matches ${text} yet.`)
+  note(describeStart(client, input))
+  const running = new Set<Promise<void>>()
+  while (!signal.aborted) {
+    const rows = await readPatiently(deps, feed, signal)
+    for (const row of rows) {
+      if (!patterns.matches(row.event)) continue
+      if (running.size >= CONCURRENCY) await Promise.race(running)
+      if (signal.aborted) break
+      const run = deliver(deps, row, input).finally(() => running.delete(run))
+      running.add(run)
+    }
+    await deps.clock.sleep(POLL_MS, signal)
+  }
+  await Promise.all(running)
+}
+
+function describeStart({ url }: ApiClient, { forwardUrl, secret, isSecretNew }: ListenInput): string {
+  const start = `Listening for events of ${url}.`
+  if (forwardUrl === undefined) return start
+  return `${start} Forwarding to ${forwardUrl}, signed with ${isSecretNew ? secret : 'the given secret'}`
+}
+
+/** The event types are a help only: a token that may not read them still listens. */
+async function findUnknownPatterns(client: ApiClient, patterns: EventPatterns): Promise<string[]> {
+  if (patterns.texts.length === 0) return []
+  try {
+    const eventTypes = await client.listAll<{ internal: string }>('/api/v3/webhook/event', { sort: 'internal' })
+    return findUnmatched(
+      patterns,
+      eventTypes.map((row) => row.internal),
+    )
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'permission_denied') return []
+    throw error
+  }
+}
+
+/** Reads what is new, however long it takes for the service to answer again; nothing when `signal` aborts. */
+async function readPatiently(deps: ListenDeps, feed: EventFeed, signal: AbortSignal): Promise<EventRow[]> {
+  let isLost = false
+  while (!signal.aborted) {
+    try {
+      const rows = await feed.readNew()
+      if (isLost) deps.note('The service answers again.')
+      return rows
+    } catch (error) {
+      if (signal.aborted) break
+      if (!(error instanceof ApiError) || error.kind === 'refused') throw error
+      if (!isLost) deps.note(`${error.message} Waiting for it; nothing is lost.`)
+      isLost = true
+      await deps.clock.sleep(error.retryAfterMs ?? RECONNECT_MS, signal)
+    }
+  }
+  return []
+}
+
+async function deliver(deps: ListenDeps, row: EventRow, input: ListenInput): Promise<void> {
+  const { forwardUrl, signal } = input
+  const delivery = buildDelivery(deps, row, input.secret)
+  const result =
+    forwardUrl === undefined ? undefined : await forwardDelivery(deps, delivery, { url: forwardUrl, signal })
+  if (signal.aborted) return
+  const parts = [new Date(deps.clock.now()).toISOString(), row.event.padEnd(24), row.document_id]
+  if (result) parts.push(result.text, `${result.durationMs} ms`)
+  const line = parts.join('  ')
+  if (!input.printJson) return deps.out(line)
+  deps.out(delivery.body)
+  deps.note(line)
+}

@@ -1,0 +1,117 @@
+import type { Clock } from '../../clock.ts'
+import { FatalError } from '../../fatal.ts'
+import type { ApiClient } from './api-client.ts'
+import { changeContract, isContractEvent } from './contract-event.ts'
+import { describeDispatch, followEvent } from './dispatch-progress.ts'
+
+/** How long it waits for the deliveries of what it caused. */
+const FOLLOW_LIMIT_MS = 15_000
+
+const EVENT_TYPE_PATH = '/api/v3/webhook/event'
+
+export interface TriggerDeps {
+  client: ApiClient
+  clock: Clock
+  print: (line: string) => void
+}
+
+export interface TriggerInput {
+  /** The event type. */
+  event: string
+  account?: string
+  /** The id of the resource it is about. */
+  id?: string
+  /** The webhook to test, for `webhook.test`. */
+  webhook?: string
+}
+
+interface EventTypeRow {
+  internal: string
+  account_scope: 'account' | 'none'
+  method: string | null
+  route: string | null
+  source: 'route' | 'synthetic' | 'external'
+}
+
+/**
+ * Makes a real event of a type happen, and prints its id and what became of it. Throws a `FatalError` with one sentence when no call
+ * it knows makes such an event, or when options are given that this event has no use for.
+ */
+export async function triggerEvent(deps: TriggerDeps, input: TriggerInput): Promise<void> {
+  const eventId = await makeHappen(deps, input)
+  deps.print(`event     ${eventId}  ${input.event}`)
+  const { isRouted, dispatches, hasMore } = await followEvent(deps, eventId, FOLLOW_LIMIT_MS)
+  for (const dispatch of dispatches) deps.print(describeDispatch(dispatch))
+  if (hasMore) deps.print('More dispatches than these 200 were caused; the dispatch list has them all.')
+  if (!isRouted) deps.print('It is not routed yet: does a process of the service have the role dispatcher?')
+  else if (dispatches.length === 0) deps.print('No active webhook that may receive it subscribes to it.')
+}
+
+async function makeHappen(deps: TriggerDeps, input: TriggerInput): Promise<string> {
+  const { event } = input
+  if (event === 'webhook.test') return testWebhook(deps.client, input)
+  if (isContractEvent(event)) {
+    checkUnused(input, event === 'contract.create' ? ['webhook', 'id'] : ['webhook'])
+    if (input.id !== undefined) checkUnused(input, ['account'])
+    const row = await changeContract(deps, {
+      event,
+      ...(input.account !== undefined && { account: input.account }),
+      ...(input.id !== undefined && { id: input.id }),
+    })
+    return row.document_id
+  }
+  return publish(deps.client, input)
+}
+
+function checkUnused(input: TriggerInput, names: readonly ('account' | 'id' | 'webhook')[]): void {
+  const given = names.find((name) => input[name] !== undefined)
+  if (given !== undefined) throw new FatalError(`${input.event} has no use for --${given} here. Leave it out.`)
+}
+
+async function testWebhook(client: ApiClient, input: TriggerInput): Promise<string> {
+  checkUnused(input, ['account', 'id'])
+  if (input.webhook === undefined)
+    throw new FatalError('webhook.test goes to one webhook. Say which: --webhook <document_id>')
+  const { data } = await client.call<{ event_id: string }>('POST', `/api/v3/webhook/webhook/${input.webhook}/test`)
+  return data.event_id
+}
+
+async function publish(client: ApiClient, input: TriggerInput): Promise<string> {
+  const { event, account, id } = input
+  await checkPublishable(client, event)
+  checkUnused(input, ['webhook'])
+  const body = { event, id: id ?? 'signalbox-trigger', ...(account !== undefined && { account }) }
+  const { data } = await client.call<{ events: { event_id: string }[] }>('POST', '/api/v3/webhook/publish', body)
+  const [published] = data.events
+  if (!published) throw new FatalError('The service accepted the event and named no id. Is it an older version?')
+  return published.event_id
+}
+
+/** Throws the sentence that says how an event of this type comes about, unless it may be published. */
+async function checkPublishable(client: ApiClient, event: string): Promise<void> {
+  const request = { filters: [`internal|eq|${event}`], sort: 'internal', pageSize: 1 }
+  const { data } = await client.listPage<EventTypeRow>(EVENT_TYPE_PATH, request)
+  const [eventType] = data
+  if (!eventType) throw new FatalError(await describeUnknown(client, event))
+  if (eventType.source === 'external') return
+  const cause =
+    eventType.method !== null && eventType.route !== null
+      ? `when ${eventType.method} ${eventType.route} succeeds`
+      : 'by itself, inside the service'
+  const read = eventType.method === 'GET' ? ' while some active webhook subscribes to it' : ''
+  throw new FatalError(
+    `${event} happens ${cause}${read}. Make that call; trigger itself makes contract.create, contract.update, contract.delete, webhook.test and event types registered by other services.`,
+  )
+}
+
+async function describeUnknown(client: ApiClient, event: string): Promise<string> {
+  const resource = event.split('.')[0] ?? event
+  const filters = [`internal|like|${resource}.`]
+  const near = await client.listPage<EventTypeRow>(EVENT_TYPE_PATH, { filters, sort: 'internal', pageSize: 20 })
+  const names = near.data.map((row) => row.internal).filter((name) => name.startsWith(`${resource}.`))
+  const hint =
+    names.length > 0
+      ? `Of ${resource} there are ${names.join(', ')}.`
+      : 'Register it with POST /api/v3/webhook/event, or look at the list of GET /api/v3/webhook/event.'
+  return `There is no event type ${event}. ${hint}`
+}

@@ -1,0 +1,89 @@
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type AccountId, isUuid } from '../../src/id.ts'
+import { createTestApp, type TestApp } from '../harness/app.ts'
+import type { TestDatabase } from '../harness/database.ts'
+import { PROJECT_ROOT, type ProcessEnding, runToEnd, startProcess, type TestProcess } from '../harness/process.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { createAuthority } from '../harness/tls.ts'
+
+/** What every service of these tests calls itself, so that its tokens hold whatever port it gets. */
+const BASE_URL = 'http://signalbox.test'
+
+/** A command that ended. */
+export type CommandEnd = ProcessEnding & { stdout: string; stderr: string }
+
+/** A service on a port, with a webhook's receiver that it trusts, and the `signalbox` command in processes of its own. */
+export interface CliWorld extends AsyncDisposable {
+  service: TestApp
+  /** Where the service listens. */
+  url: string
+  /** An account to own things. */
+  account: AccountId
+  /** Receives over HTTPS what the service delivers. */
+  receiver: Receiver
+  /** Runs `signalbox <args>` to its end, as the administrator unless `env` says otherwise. */
+  run(args: string[], env?: Record<string, string>): Promise<CommandEnd>
+  /** Starts `signalbox <args>`. */
+  start(args: string[], env?: Record<string, string>): TestProcess
+  /** Makes a global webhook on the receiver, subscribed to these event types; gives its id. */
+  subscribe(events: string[]): Promise<string>
+  /** Creates a contract of the account through the API; gives its id. */
+  createContract(): Promise<string>
+}
+
+/** Opens a world. The service's clock stands at another day than the command's: nothing may depend on the two agreeing. */
+export async function openCliWorld(
+  options: { env?: Record<string, string>; database?: TestDatabase } = {},
+): Promise<CliWorld> {
+  const authority = createAuthority()
+  const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
+  const service = await createTestApp({
+    ca: authority.ca,
+    ...(options.database && { database: options.database }),
+    env: { BASE_URL, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...options.env },
+  })
+  await service.app.start()
+  const { port } = service.app.server.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const made = await service.admin('POST', '/api/v3/identity/account', { name: 'Command account' })
+  const account = made.body.data.document_id as AccountId
+  const start = (args: string[], env: Record<string, string> = {}) =>
+    startProcess({
+      args: [join(PROJECT_ROOT, 'src', 'main.ts'), ...args],
+      env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: service.adminToken, ...env },
+    })
+  return {
+    service,
+    url,
+    account,
+    receiver,
+    start,
+    run: (args, env = {}) =>
+      runToEnd({
+        args: [join(PROJECT_ROOT, 'src', 'main.ts'), ...args],
+        env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: service.adminToken, ...env },
+      }),
+    subscribe: (events) => subscribe(service, receiver, events),
+    createContract: async () => {
+      const answer = await service.admin('POST', '/api/v3/contract/contract', { name: 'A contract', account })
+      if (!isUuid(answer.body.data?.document_id)) throw new Error(`not created: ${JSON.stringify(answer.body)}`)
+      return answer.body.data.document_id
+    },
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]()
+      await receiver.close()
+    },
+  }
+}
+
+async function subscribe({ admin }: TestApp, receiver: Receiver, events: string[]): Promise<string> {
+  const made = await admin('POST', '/api/v3/webhook/webhook', { url: `${receiver.origin}/hook`, is_global: true })
+  const id = made.body.data.document_id
+  const filter = encodeURIComponent(`internal|in|${events.join(',')}`)
+  const found = await admin('GET', `/api/v3/webhook/event?filters=${filter}`)
+  const ids = found.body.data.map((row: { document_id: string }) => row.document_id)
+  const set = await admin('PUT', `/api/v3/webhook/webhook/${id}/events`, { events: ids })
+  if (set.status !== 200) throw new Error(`not subscribed: ${JSON.stringify(set.body)}`)
+  return id
+}
