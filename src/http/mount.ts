@@ -26,7 +26,10 @@ export function mountRoutes<Deps>(server: FastifyInstance, shell: Shell, routes:
       attachValidation: true,
       config: { route },
       // 401 and 403 come before the body is read (D4).
-      onRequest: (request, reply) => checkCaller(shell, route, request, reply),
+      onRequest: async (request, reply) => {
+        await checkCaller(shell, route, request, reply)
+        checkMediaType(route, request)
+      },
       handler: (request, reply) => serveRequest({ shell, route, deps }, request, reply),
     })
   }
@@ -48,6 +51,13 @@ async function checkCaller(shell: Shell, route: Route<never>, request: FastifyRe
   const reach = findReach(caller, permission)
   if (reach === 'nowhere' || (reach === 'own accounts' && !route.ownAccounts))
     throw new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
+}
+
+/** A form is read only where a route asks for it: else a page of any site could post one (D4, 415). */
+function checkMediaType(route: Route<never>, request: FastifyRequest): void {
+  const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm)
+    throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
 }
 
 type Mounted<Deps> = { shell: Shell; route: Route<Deps>; deps: Deps }

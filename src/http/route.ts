@@ -100,6 +100,8 @@ export interface RouteDeclaration {
   media?: readonly string[]
   /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
   bare?: boolean
+  /** Whether the body may come as `application/x-www-form-urlencoded` too (D53). */
+  takesForm?: boolean
   /** The strict limit of D8: sign-in, exchange, refresh, handshake. */
   strictRateLimit?: boolean
   summary: string

@@ -1,0 +1,281 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestApp, TEST_SECRETS, type TestApp } from '../harness/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { expectProblem, type Json } from './contract-world.ts'
+
+const IDENTITY = '/api/v3/identity'
+const WEBHOOKS = '/api/v3/webhook/webhook'
+const CONTRACTS = '/api/v3/contract/contract'
+const ROOT = join(import.meta.dirname, '..', '..')
+let database: TestDatabase
+let app: TestApp
+/** A second process on the same database. */
+let other: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  app = await createTestApp({ database })
+  other = await createTestApp({ database, clock: app.clock })
+})
+afterAll(async () => {
+  await other[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+/** The permissions of the contract's table (Authentication 2) that this service has so far. */
+const CONTRACT_PERMISSIONS = [
+  'webhook:find-all',
+  'webhook:find-one',
+  'webhook:create',
+  'webhook:update',
+  'webhook:delete',
+  'webhook:purge',
+  'webhook:active',
+  'webhook:rotate-secret',
+  'webhook:test',
+  'webhook:export',
+  'webhook:dashboard',
+  'webhook:catalogue-status',
+  'webhook-event:set',
+  'webhook-event:create',
+  'webhook-event:find-all',
+  'webhook-event:find-one',
+  'webhook-event:update',
+  'webhook-event:delete',
+  'webhook-dispatch:find-all',
+  'webhook-dispatch:find-one',
+  'webhook-dispatch:replay',
+  'event:find-all',
+  'event:find-one',
+]
+
+async function createAccount() {
+  return (await app.admin('POST', `${IDENTITY}/account`, { name: 'Acme' })).body.data.document_id
+}
+
+async function createRole(permissions: string[], more: object = {}) {
+  const name = `role-${permissions.join('-').replace(/[^a-z-]/g, '')}-${Math.floor(app.clock.now())}`
+  app.clock.advance(1)
+  return (await app.admin('POST', `${IDENTITY}/role`, { name, permissions, ...more })).body.data
+}
+
+/** A signed-in user who holds exactly these roles besides `member`. */
+async function signInWith(roles: string[]) {
+  const member = await app.signInMember()
+  const changed = await app.admin('PATCH', `${IDENTITY}/user/${member.userId}`, { roles })
+  expect(changed.status, JSON.stringify(changed.body)).toBe(200)
+  return member
+}
+
+async function listPermissions(): Promise<string[]> {
+  const { body } = await app.admin('GET', `${IDENTITY}/permission?page_size=200`)
+  expect(body.pagination.next_cursor).toBeNull()
+  return body.data.map((row: Json) => row.name)
+}
+
+it('Authentication 2: every permission of the table exists', async () => {
+  expect(await listPermissions()).toEqual(expect.arrayContaining(CONTRACT_PERMISSIONS))
+})
+
+it('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only', async () => {
+  const { body } = await app.admin('GET', `${IDENTITY}/role?page_size=200`)
+  const holders = body.data
+    .filter((role: Json) => role.is_system)
+    .filter((role: Json) =>
+      role.permissions.some((pattern: string) => /^(\*|webhook|webhook-event|webhook-dispatch|event):/.test(pattern)),
+    )
+  expect(holders.map((role: Json) => role.name)).toEqual(['administrator'])
+})
+
+it('Authentication 1: one matching permission is enough for its route, and for no other', async () => {
+  const role = await createRole(['webhook:find-all'])
+  const { call } = await signInWith([role.document_id])
+  expect((await call('GET', WEBHOOKS)).status).toBe(200)
+  const refused = expectProblem(await call('POST', WEBHOOKS, {}), 403, 'permission_denied')
+  expect(refused.detail).toContain('webhook:create')
+})
+
+it('D10: the tables have their names', async () => {
+  const { rows } = await database.pool.query(
+    `select table_name from information_schema.tables where table_schema = 'public'`,
+  )
+  const names = rows.map((row) => row.table_name)
+  for (const name of [
+    'user',
+    'account',
+    'account_member',
+    'role',
+    'permission',
+    'role_permission',
+    'user_role',
+    'session',
+    'identity',
+    'audit_log',
+  ])
+    expect(names).toContain(name)
+})
+
+it('D10: users, accounts and roles have their CRUD under /api/v3/identity', async () => {
+  const bodies = {
+    user: [{ email: 'crud@example.com' }, { name: 'Crud' }],
+    account: [{ name: 'Crud' }, { name: 'Cruder' }],
+    role: [{ name: 'crud', permissions: [] }, { description: 'of the test' }],
+  } as const
+  for (const [noun, [create, update]] of Object.entries(bodies)) {
+    const path = `${IDENTITY}/${noun}`
+    const created = await app.admin('POST', path, create)
+    expect(created.status, noun).toBe(201)
+    const own = `${path}/${created.body.data.document_id}`
+    expect((await app.admin('GET', own)).body.data).toEqual(created.body.data)
+    expect((await app.admin('PATCH', own, update)).body.data).toMatchObject(update)
+    expect((await app.admin('GET', path)).body.data.length).toBeGreaterThan(0)
+    expect((await app.admin('DELETE', own)).status).toBe(200)
+    expectProblem(await app.admin('GET', own), 404, 'not_found')
+  }
+})
+
+it('D10: a user is made of email, name?, password? and roles?, and can sign in with the password', async () => {
+  const role = await createRole(['webhook:find-all'])
+  const body = {
+    email: 'whole@example.com',
+    name: 'Whole',
+    password: 'correct horse battery',
+    roles: [role.document_id],
+  }
+  const created = await app.admin('POST', `${IDENTITY}/user`, body)
+  expect(created.body.data).toMatchObject({ email: body.email, name: 'Whole', has_password: true })
+  expect(created.body.data.roles).toContain(role.document_id)
+  expect(JSON.stringify(created.body)).not.toContain(body.password)
+  const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email: body.email, password: body.password })
+  expect(login.status).toBe(200)
+  expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
+})
+
+it('D10: members are added, listed and removed under the account with { user }', async () => {
+  const account = await createAccount()
+  const { userId } = await app.signInMember()
+  const path = `${IDENTITY}/account/${account}/member`
+  expect((await app.admin('POST', path, { user: userId })).body.data).toMatchObject({ account, user: userId })
+  expect((await app.admin('GET', path)).body.data).toMatchObject([{ user: userId }])
+  expect((await app.admin('DELETE', path, { user: userId })).status).toBe(200)
+  expect((await app.admin('GET', path)).body.data).toEqual([])
+})
+
+it('D11: administrator holds *:*, member holds realtime:auth, account:find-one and contract:* for own accounts', async () => {
+  const { body } = await app.admin('GET', `${IDENTITY}/role?filters=is_system|eq|true`)
+  const byName = Object.fromEntries(body.data.map((role: Json) => [role.name, role]))
+  expect(byName.administrator).toMatchObject({ permissions: ['*:*'], is_account_scoped: false })
+  expect(byName.member.is_account_scoped).toBe(true)
+  expect(byName.member.permissions.toSorted()).toEqual(['account:find-one', 'contract:*', 'realtime:auth'])
+})
+
+it('D11: a role change takes effect on the next request, in every process', async () => {
+  const role = await createRole(['webhook:find-all'])
+  const member = await app.signInMember()
+  const ask = async () => [
+    (await member.call('GET', WEBHOOKS)).status,
+    (await other.callAs(member.token)('GET', WEBHOOKS)).status,
+  ]
+  expect(await ask()).toEqual([403, 403])
+  await app.admin('PATCH', `${IDENTITY}/user/${member.userId}`, { roles: [role.document_id] })
+  expect(await ask()).toEqual([200, 200])
+  await app.admin('PATCH', `${IDENTITY}/role/${role.document_id}`, { permissions: ['webhook:*'] })
+  expect(await ask()).toEqual([200, 200])
+  await app.admin('PATCH', `${IDENTITY}/role/${role.document_id}`, { permissions: ['contract:*'] })
+  expect(await ask()).toEqual([403, 403])
+})
+
+it('D11, D10: disable and revoke-sessions take effect on the next request, in every process', async () => {
+  for (const action of ['disable', 'revoke-sessions']) {
+    const member = await app.signInMember()
+    const ask = async () => [
+      (await member.call('GET', '/api/v3/auth/session')).status,
+      (await other.callAs(member.token)('GET', '/api/v3/auth/session')).status,
+    ]
+    expect(await ask()).toEqual([200, 200])
+    expect((await app.admin('POST', `${IDENTITY}/user/${member.userId}/${action}`)).status).toBe(200)
+    expect(await ask()).toEqual([401, 401])
+  }
+})
+
+it('D12: a member reaches the contracts of own accounts, all of its CRUD, and no others', async () => {
+  const [own, foreign] = [await createAccount(), await createAccount()]
+  const { call } = await app.signInMember([own])
+  const created = await call('POST', CONTRACTS, { account: own, name: 'Lease' })
+  expect(created.status).toBe(201)
+  expect(created.body.data).toMatchObject({ name: 'Lease', account: own, status: expect.any(String) })
+  const path = `${CONTRACTS}/${created.body.data.document_id}`
+  expect((await call('GET', path)).status).toBe(200)
+  expect((await call('PATCH', path, { status: 'active' })).body.data.status).toBe('active')
+  const strange = (await app.admin('POST', CONTRACTS, { account: foreign, name: 'Not yours' })).body.data
+  const list = (await call('GET', `${CONTRACTS}?page_size=200`)).body.data
+  expect(list.map((row: Json) => row.document_id)).toEqual([created.body.data.document_id])
+  for (const method of ['GET', 'DELETE'] as const)
+    expect([403, 404]).toContain((await call(method, `${CONTRACTS}/${strange.document_id}`)).status)
+  expect([403, 404, 422]).toContain((await call('POST', CONTRACTS, { account: foreign, name: 'x' })).status)
+  expect((await call('DELETE', path)).status).toBe(200)
+})
+
+it('D13: signalbox admin create makes an administrator who can sign in', async () => {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    APP_ENV: 'test',
+    DATABASE_URL: database.connectionString,
+    SECRET_KEY: TEST_SECRETS.secretKey.join(),
+    SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(),
+    SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(),
+    OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(),
+    SIGNALBOX_ADMIN_PASSWORD: 'correct horse battery',
+  }
+  const command = [join(ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', 'first@example.com']
+  const { stdout } = await promisify(execFile)(process.execPath, command, { env, cwd: ROOT })
+  expect(stdout).toContain('first@example.com')
+  expect(stdout).not.toContain('correct horse battery')
+  const login = await app.anonymous('POST', '/api/v3/auth/login/local', {
+    email: 'first@example.com',
+    password: 'correct horse battery',
+  })
+  expect(login.status).toBe(200)
+  expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
+})
+
+it('D14: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {
+  const created = await app.admin('POST', `${IDENTITY}/api-key`, { name: 'ci', permissions: ['webhook:find-all'] })
+  const { key, document_id: id } = created.body.data
+  expect(key).toMatch(/^sbx_[A-Za-z0-9_-]{43}$/)
+  const call = app.callAs(key)
+  expect((await call('GET', WEBHOOKS)).status).toBe(200)
+  expectProblem(await call('POST', WEBHOOKS, {}), 403, 'permission_denied')
+  for (const path of [`${IDENTITY}/api-key`, `${IDENTITY}/api-key/${id}`])
+    expect(JSON.stringify((await app.admin('GET', path)).body)).not.toContain(key)
+  const { rows } = await database.pool.query('select k::text as text from api_key k')
+  for (const { text } of rows) expect(text).not.toContain(key.slice(4))
+})
+
+it('D14: last use is recorded, an expired key ends, a revoked one ends at once in every process', async () => {
+  const expiresAt = new Date(app.clock.now() + 600_000).toISOString()
+  const body = { name: 'short', permissions: ['webhook:find-all'], expires_at: expiresAt }
+  const { key, document_id: id } = (await app.admin('POST', `${IDENTITY}/api-key`, body)).body.data
+  await app.callAs(key)('GET', WEBHOOKS)
+  expect((await app.admin('GET', `${IDENTITY}/api-key/${id}`)).body.data.last_used_at).not.toBeNull()
+  app.clock.advance(600_000)
+  expectProblem(await app.callAs(key)('GET', WEBHOOKS), 401, 'unauthenticated')
+  const second = (await app.admin('POST', `${IDENTITY}/api-key`, { name: 'gone', permissions: ['webhook:find-all'] }))
+    .body.data
+  expect((await other.callAs(second.key)('GET', WEBHOOKS)).status).toBe(200)
+  await app.admin('DELETE', `${IDENTITY}/api-key/${second.document_id}`)
+  for (const process of [app, other])
+    expectProblem(await process.callAs(second.key)('GET', WEBHOOKS), 401, 'unauthenticated')
+})
+
+it('D14: a key holds a subset of what its owner holds: it never reaches further than the owner', async () => {
+  const { call } = await app.signInMember()
+  const created = await call('POST', `${IDENTITY}/api-key`, { name: 'all', permissions: ['*:*'] })
+  if (created.status === 201)
+    expectProblem(await app.callAs(created.body.data.key)('GET', WEBHOOKS), 403, 'permission_denied')
+  else expectProblem(created, 403, 'permission_denied')
+})

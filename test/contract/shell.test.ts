@@ -1,0 +1,279 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventNameOf, operationIdOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { ROUTE_TREE } from '../../src/route-tree.ts'
+import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createTestDatabase } from '../harness/database.ts'
+import { startDatabaseProxy } from '../harness/proxy.ts'
+import { expectProblem, type Json, NO_ONE } from './contract-world.ts'
+
+const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
+const WEBHOOKS = '/api/v3/webhook/webhook'
+const ROOT = join(import.meta.dirname, '..', '..')
+let app: TestApp
+const lines: Json[] = []
+
+beforeAll(async () => {
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  app = await createTestApp({ logger: pino({ level: 'info' }, stream) })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const raw = (method: 'GET' | 'POST' | 'PUT', url: string, headers: Record<string, string>, payload?: string) =>
+  app.app.server.inject({ method, url, headers, ...(payload !== undefined && { payload }) })
+
+it('Versioning 1: every route of the tree is under /api/v3, and there is nothing under another version', async () => {
+  for (const route of ROUTES) expect(route.path).toMatch(/^\/api\/v3\//)
+  for (const version of ['v1', 'v2', 'v4'])
+    expectProblem(await app.admin('GET', WEBHOOKS.replace('v3', version)), 404, 'not_found')
+})
+
+it('D1: the product, the command and the packages have their names', async () => {
+  const read = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8'))
+  expect(await read('package.json')).toMatchObject({ name: 'signalbox', bin: { signalbox: expect.any(String) } })
+  expect((await read('packages/webhooks/package.json')).name).toBe('@signalbox/webhooks')
+  expect((await app.anonymous('GET', '/openapi.json')).body.info.title).toContain('Signalbox')
+})
+
+it('D4: every refusal is application/problem+json with type, title, status, code, detail and request_id', async () => {
+  const { body, headers } = await app.anonymous('GET', WEBHOOKS)
+  expect(headers['content-type']).toContain('application/problem+json')
+  expect(Object.keys(body).sort()).toEqual(['code', 'detail', 'request_id', 'status', 'title', 'type'])
+  expect(body.request_id).toBe(headers['x-request-id'])
+  const page = await app.anonymous('GET', new URL(body.type).pathname)
+  expect(page.status).toBe(200)
+  expect(page.body).toContain('unauthenticated')
+})
+
+it('D4: 400 malformed JSON', async () => {
+  for (const payload of ['{', '{"url":', 'null,', '{"a":1}}', '\u0000'])
+    expectProblem(await app.admin('POST', WEBHOOKS, payload), 400, 'malformed_request')
+})
+
+it('D4, Authentication 1: 401 unauthenticated comes with WWW-Authenticate: Bearer', async () => {
+  for (const authorization of [
+    undefined,
+    'Bearer',
+    'Bearer no.such.token',
+    `Basic ${app.adminToken}`,
+    app.adminToken,
+    'Bearer sbx_forged',
+  ]) {
+    const answer = await app.anonymous('GET', WEBHOOKS, undefined, authorization === undefined ? {} : { authorization })
+    expectProblem(answer, 401, 'unauthenticated')
+    expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
+  }
+})
+
+it('D4: 403 permission_denied names the missing permission', async () => {
+  const { call } = await app.signInMember()
+  const problem = expectProblem(await call('GET', WEBHOOKS), 403, 'permission_denied')
+  expect(problem.detail).toContain('webhook:find-all')
+})
+
+it('D4: 404 not_found for a path and for an id, 405 with Allow for a method', async () => {
+  expectProblem(await app.admin('GET', '/api/v3/no/such'), 404, 'not_found')
+  expectProblem(await app.admin('GET', `${WEBHOOKS}/${NO_ONE}`), 404, 'not_found')
+  expectProblem(await app.admin('GET', `${WEBHOOKS}/no-uuid`), 404, 'not_found')
+  const answer = await app.admin('PUT', `${WEBHOOKS}/${NO_ONE}`)
+  expectProblem(answer, 405, 'method_not_allowed')
+  expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
+})
+
+it('D4: 413 over 1 MiB, and 1 MiB is still read', async () => {
+  const build = (bytes: number) => JSON.stringify({ name: 'x'.repeat(bytes - '{"name":""}'.length) })
+  expectProblem(await app.admin('POST', WEBHOOKS, build(1_048_577)), 413, 'body_too_large')
+  expectProblem(await app.admin('POST', WEBHOOKS, build(1_048_576)), 422, 'validation_failed')
+})
+
+it('D4: 415 for another content type', async () => {
+  const answer = await app.admin('POST', WEBHOOKS, 'url=https://a.example/', {
+    'content-type': 'application/x-www-form-urlencoded',
+  })
+  expectProblem(answer, 415, 'unsupported_media_type')
+})
+
+it('D4: 422 names every broken member by path, code and message; unknown members are not dropped silently', async () => {
+  const body = { url: 'https://hooks.example.com/', is_global: 'yes', colour: 'red', name: 7 }
+  const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
+  expect(problem.errors.map((one: Json) => one.path).sort()).toEqual(
+    expect.arrayContaining(['colour', 'is_global', 'name']),
+  )
+  for (const one of problem.errors)
+    expect(one).toEqual({
+      path: expect.any(String),
+      code: expect.stringMatching(/^[a-z_]+$/),
+      message: expect.stringMatching(/\S/),
+    })
+})
+
+it('D4: 429 with Retry-After once the limit of a minute is spent', async () => {
+  await using limited = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '2' } })
+  const read = () => limited.anonymous('GET', '/api/v3/health')
+  for (const remaining of [1, 0]) {
+    const answer = await read()
+    expect(answer.status).toBe(200)
+    expect(String(answer.headers.ratelimit)).toContain(`r=${remaining}`)
+  }
+  const answer = await read()
+  expectProblem(answer, 429, 'rate_limited')
+  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+  limited.clock.advance(Number(answer.headers['retry-after']) * 1_000)
+  expect((await read()).status).toBe(200)
+})
+
+it('D8: the limits are shared between processes, and strict on sign-in', async () => {
+  await using database = await createTestDatabase()
+  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '3' }
+  await using one = await createTestApp({ database, env })
+  await using two = await createTestApp({ database, env })
+  const body = { email: 'nobody@example.com', password: 'wrong password' }
+  const statuses: number[] = []
+  for (const process of [one, two, one, two]) {
+    statuses.push((await process.anonymous('POST', '/api/v3/auth/login/local', body)).status)
+  }
+  expect(statuses).toEqual([401, 401, 401, 429])
+  expect((await one.admin('GET', WEBHOOKS)).status).toBe(200)
+})
+
+it('D4: 503 with Retry-After when the database is down, never a stack or an SQL text', async () => {
+  await using database = await createTestDatabase()
+  await using proxy = await startDatabaseProxy(database.connectionString)
+  const pool = {
+    connectionString: proxy.connectionString,
+    size: 4,
+    applicationName: 'signalbox test',
+    onError: () => {},
+  }
+  const behindProxy = {
+    ...openDatabase(pool),
+    connectionString: proxy.connectionString,
+    [Symbol.asyncDispose]: async () => {},
+  }
+  await using down = await createTestApp({ database: behindProxy })
+  expect((await down.admin('GET', WEBHOOKS)).status).toBe(200)
+  proxy.set('refusing')
+  for (const path of [WEBHOOKS, '/api/v3/health']) {
+    const answer = await down.admin('GET', path)
+    expectProblem(answer, 503, 'dependency_unavailable')
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    expect(JSON.stringify(answer.body)).not.toMatch(/select|kysely|postgres|\.ts/i)
+  }
+  expect((await down.anonymous('GET', '/readyz')).status).toBe(503)
+  expect((await down.anonymous('GET', '/livez')).status).toBe(200)
+  proxy.set('open')
+  expect((await down.admin('GET', WEBHOOKS)).status).toBe(200)
+  await behindProxy.close()
+})
+
+it('D4: checks run in the order 401, 403, 404, 422, 409', async () => {
+  const { call: member } = await app.signInMember()
+  const gone = `${WEBHOOKS}/${NO_ONE}`
+  const bad = { name: 7 }
+  expect((await app.anonymous('PATCH', gone, bad)).status).toBe(401)
+  expect((await member('PATCH', gone, bad)).status).toBe(403)
+  expect((await app.admin('PATCH', gone, bad)).status).toBe(404)
+  const body = { url: 'https://hooks.example.com/', is_global: true }
+  const { document_id: id } = (await app.admin('POST', WEBHOOKS, body)).body.data
+  expect((await app.admin('PATCH', `${WEBHOOKS}/${id}`, bad)).status).toBe(422)
+  const [test] = (await app.admin('GET', '/api/v3/webhook/event?filters=internal|eq|webhook.test')).body.data
+  const link = { webhook: id, event: test.document_id }
+  expect((await app.admin('POST', '/api/v3/webhook/webhook-event', { ...link, more: 1 })).status).toBe(422)
+  expect((await app.admin('POST', '/api/v3/webhook/webhook-event', link)).status).toBe(409)
+})
+
+it('D6: X-Request-Id is taken when it has its form, else made; it is echoed and is in every log line and problem', async () => {
+  const given = 'abc.DEF_123-x'
+  const taken = await app.admin('GET', `${WEBHOOKS}/${NO_ONE}`, undefined, { 'x-request-id': given })
+  expect(taken.headers['x-request-id']).toBe(given)
+  expect(taken.body.request_id).toBe(given)
+  expect(JSON.stringify(lines.filter((line) => JSON.stringify(line).includes(given)))).toContain('"status":404')
+  expect(
+    (await app.admin('GET', WEBHOOKS, undefined, { 'x-request-id': 'a'.repeat(128) })).headers['x-request-id'],
+  ).toBe('a'.repeat(128))
+  for (const bad of ['a'.repeat(129), 'has space', 'semi;colon', 'ünïcode', '']) {
+    const made = await app.admin('GET', WEBHOOKS, undefined, { 'x-request-id': bad })
+    expect(made.headers['x-request-id']).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
+    expect(made.headers['x-request-id']).not.toBe(bad)
+  }
+})
+
+it('D7: an Idempotency-Key is 1 to 255 characters', async () => {
+  const body = { url: 'https://hooks.example.com/', is_global: true }
+  for (const key of ['k'.repeat(256), 'has space'])
+    expectProblem(await app.admin('POST', WEBHOOKS, body, { 'idempotency-key': key }), 400, 'malformed_request')
+  expect((await app.admin('POST', WEBHOOKS, body, { 'idempotency-key': 'k'.repeat(255) })).status).toBe(201)
+})
+
+it('D7: a key is one caller’s and one route’s, and is forgotten after 24 h', async () => {
+  await using fresh = await createTestApp()
+  const key = { 'idempotency-key': 'same' }
+  const create = (name: string) => fresh.admin('POST', '/api/v3/identity/account', { name }, key)
+  const first = await create('A')
+  expect((await create('A')).headers['idempotency-replayed']).toBe('true')
+  const role = await fresh.admin('POST', '/api/v3/identity/role', { name: 'r', permissions: [] }, key)
+  expect(role.status).toBe(201)
+  const other = await fresh.admin('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['*:*'] })
+  const member = await fresh.signInMember()
+  const roles = (await fresh.admin('GET', '/api/v3/identity/role?filters=name|eq|administrator')).body.data
+  await fresh.admin('PATCH', `/api/v3/identity/user/${member.userId}`, { roles: [roles[0].document_id] })
+  const byOther = await member.call('POST', '/api/v3/identity/account', { name: 'A' }, key)
+  expect(byOther.status).toBe(201)
+  expect(byOther.body.data.document_id).not.toBe(first.body.data.document_id)
+  const program = fresh.callAs(other.body.data.key)
+  const repeat = () => program('POST', '/api/v3/identity/account', { name: 'A' }, { 'idempotency-key': 'later' })
+  const { document_id: id } = (await repeat()).body.data
+  fresh.clock.advance(24 * 3_600_000 - 1)
+  expect((await repeat()).body.data.document_id).toBe(id)
+  fresh.clock.advance(2)
+  const later = await repeat()
+  expect(later.status).toBe(201)
+  expect(later.body.data.document_id).not.toBe(id)
+})
+
+it('D9: permission, event, operationId and path follow from one declaration, each only once', async () => {
+  const document = (await app.anonymous('GET', '/openapi.json')).body
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods as Json).map(([method, operation]: [string, Json]) => ({
+      path,
+      method: method.toUpperCase(),
+      id: operation.operationId,
+    })),
+  )
+  for (const route of ROUTES) {
+    const found = operations.filter((one) => one.path === route.path && one.method === route.method)
+    expect(found, route.path).toEqual([{ path: route.path, method: route.method, id: operationIdOf(route) }])
+    expect(route.path, 'D9').toMatch(/^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{id\})*$/)
+  }
+  expect(new Set(ROUTES.map(operationIdOf)).size).toBe(ROUTES.length)
+  expect(new Set(ROUTES.map(eventNameOf)).size).toBe(ROUTES.length)
+})
+
+it('D4: no answer names a secret: the log neither', async () => {
+  const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', is_global: true })
+  const login = { email: 'nobody@example.com', password: 'a very secret phrase' }
+  const refused = await app.anonymous('POST', '/api/v3/auth/login/local', login)
+  const text = JSON.stringify(lines) + JSON.stringify(refused.body)
+  for (const secret of [created.body.data.secret.slice(6), login.password, app.adminToken])
+    expect(text).not.toContain(secret)
+})
+
+it('D4: answers are kept by no cache', async () => {
+  for (const answer of [await app.admin('GET', WEBHOOKS), await app.anonymous('GET', WEBHOOKS)])
+    expect(answer.headers['cache-control']).toContain('no-store')
+})
+
+it('D4: a body that is not UTF-8 JSON text is a 400, whatever its bytes', async () => {
+  const headers = { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' }
+  const answer = await raw('POST', WEBHOOKS, headers, '{"url":"\\ud800"}')
+  expect(answer.statusCode).toBe(400)
+})
