@@ -7,11 +7,8 @@ import { buildCatalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
 import type { Clock } from './clock.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { cancelWaitingDispatches } from './delivery/dispatch.store.ts'
-import { buildDispatcher, type Dispatcher } from './delivery/dispatcher.ts'
 import type { Lookup } from './delivery/dns.ts'
-import { buildPoster, type Poster } from './delivery/post.ts'
-import { buildReplayWorker, type ReplayWorker } from './delivery/replay-job-worker.ts'
-import { buildRouterLoop, type RouterLoop } from './delivery/router-loop.ts'
+import { buildPoster } from './delivery/post.ts'
 import { sinkRoutes } from './delivery/sink.routes.ts'
 import { SINK_PATH } from './delivery/sink.ts'
 import { mountRoutes } from './http/mount.ts'
@@ -19,19 +16,20 @@ import { buildRateLimiter } from './http/rate-limit.ts'
 import { buildServer } from './http/server.ts'
 import type { Shell } from './http/shell.ts'
 import { buildIdMaker, type IdMaker, type WebhookId } from './id.ts'
-import { buildMaintenance, type Maintenance } from './maintenance.ts'
-import { buildMetrics, type Metrics } from './metrics/metrics.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { Database, DatabasePool } from './postgres/database.ts'
-import { buildWake } from './postgres/wake.ts'
 import type { Random } from './random.ts'
 import { buildRecorders } from './record-success.ts'
 import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
 import { buildSecretBox, type SecretBox } from './secret-box.ts'
 import { mountServiceRoutes } from './service-routes.ts'
-import type { Tracer } from './tracing/tracer.ts'
 import { openTracing } from './tracing/tracing.ts'
 import { VERSION } from './version.ts'
 import type { CallbackRules } from './webhook/callback-url.ts'
+import { buildWorkers, type Workers } from './workers.ts'
+
+/** How long running requests may go on once the process is asked to stop. */
+const REQUEST_GRACE_MS = 6_000
 
 /** What the app is built from: the configuration, and the world as arguments. */
 export interface AppOptions {
@@ -50,20 +48,15 @@ export interface AppOptions {
 }
 
 /** The running parts of one process. */
-export interface App {
+export interface App extends Omit<Workers, 'start' | 'announce'> {
   server: FastifyInstance
   ids: IdMaker
   catalogue: readonly CatalogueEntry[]
   secretBox: SecretBox
   callbackRules: CallbackRules
-  dispatcher: Dispatcher
-  router: RouterLoop
-  replayWorker: ReplayWorker
-  maintenance: Maintenance
-  metrics: Metrics
   workerId: string
   baseUrl(): string
-  /** Takes the port when the process has the role `api`, and starts the workers of its other roles. */
+  /** Takes the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
   /** Stops in order: no new requests, running POSTs end or are given back, workers end. The database stays open. */
   stop(): Promise<void>
@@ -79,101 +72,65 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const endpoint = config.otlpEndpoint
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
-  const server = await buildServer({
-    logger,
-    clock,
-    ids,
-    trustProxy: config.trustProxy,
-    baseUrl: () => baseUrl(),
-    startTrace,
-  })
+  const { trustProxy } = config
+  const server = await buildServer({ logger, clock, ids, trustProxy, baseUrl: () => baseUrl(), startTrace })
   const baseUrl = () => config.baseUrl ?? `http://localhost:${readPort(server) ?? config.port}`
-  const callbackRules = buildCallbackRules(config, () => `${baseUrl()}${SINK_PATH}`)
+  const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
+  const callbackRules = buildCallbackRules(config, sinkUrl)
   const poster = buildPoster({ lookup: options.lookup, rules: callbackRules, ...(options.ca && { ca: options.ca }) })
-  const metrics: Metrics = buildMetrics({ db: database.db, clock, underWay: () => dispatcher.underWay() })
-  const dispatcher = buildAppDispatcher({ options, ids, workerId, secretBox, poster, metrics, tracer })
-  const router = buildRouterLoop({
-    ids,
-    clock,
-    db: database.db,
-    logger,
-    workerId,
-    onDispatches: () => dispatcher.wake(),
-  })
-  const replayWorker = buildReplayWorker({
-    db: database.db,
-    clock,
-    logger,
-    workerId,
-    onReplays: () => wake.announce(),
-  })
-  const isDispatcher = config.roles.includes('dispatcher')
-  const wake = buildWake({
-    connectionString: options.connectionString,
-    pool: database.pool,
-    clock,
-    isListening: isDispatcher,
-    onWork: () => {
-      router.wake()
-      dispatcher.wake()
-    },
-    onError: (error) => logger.warn({ err: error }, 'wake-up between processes failed; polling goes on'),
-  })
-  const maintenance = buildMaintenance({ db: database.db, clock, logger, config, secretBox, workerId })
-  const deps = buildRouteDeps({ options, ids, secretBox, catalogue, callbackRules, workerId, baseUrl })
-  const shell = buildShell({ options, ids, baseUrl, announce: () => wake.announce() })
+  const workers = buildWorkers({ ...options, ids, workerId, secretBox, poster, tracer })
+  const { metrics, announce } = workers
   await mountServiceRoutes(server, { db: database.db, metrics, catalogue })
   if (config.roles.includes('api')) {
-    server.addHook('onResponse', async (request, reply) => {
-      const route = request.routeOptions.config.route?.path
-      if (route)
-        metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
-    })
+    const deps = buildRouteDeps({ options, ids, secretBox, catalogue, callbackRules, workerId, baseUrl })
+    const shell = buildShell({ options, ids, baseUrl, announce })
+    countRequests(server, metrics)
     mountRoutes(server, shell, ROUTE_TREE as never, deps)
-    if (isSinkMounted(config)) {
-      const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
-      mountRoutes(server, shell, sinkRoutes, {
-        db: database.db,
-        logger,
-        secretBox,
-        sinkSecret: config.webhookSinkSecret,
-        sinkUrl,
-      })
-    }
+    const { webhookSinkSecret: sinkSecret } = config
+    if (isSinkMounted(config))
+      mountRoutes(server, shell, sinkRoutes, { db: database.db, logger, secretBox, sinkSecret, sinkUrl })
   }
   await server.ready()
-  const workers: Promise<void>[] = []
   return {
+    ...workers,
     server,
     ids,
     catalogue,
     secretBox,
     callbackRules,
-    dispatcher,
-    router,
-    replayWorker,
-    maintenance,
-    metrics,
     workerId,
     baseUrl,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
-      workers.push(wake.run())
-      if (isDispatcher) workers.push(router.run(), dispatcher.run(), replayWorker.run())
-      if (config.roles.includes('maintenance')) workers.push(maintenance.run())
+      workers.start()
     },
     stop: async () => {
-      router.stop()
-      replayWorker.stop()
-      maintenance.stop()
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
-      await Promise.all([server.close(), dispatcher.stop()])
-      await wake.stop()
-      await Promise.all(workers)
+      await Promise.all([closeServer(server, clock), workers.stop()])
       // Last, when every span has ended.
       await Promise.all([poster.close(), tracing.stop()])
     },
   }
+}
+
+/** Counts every answered request of the v3 tree, by its declared path. */
+function countRequests(server: FastifyInstance, metrics: Metrics): void {
+  server.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.config.route?.path
+    if (route)
+      metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
+  })
+}
+
+/** Lets running requests end; who has not finished by then, or never finishes its request, is cut off. */
+async function closeServer(server: FastifyInstance, clock: Clock): Promise<void> {
+  const closed = server.close()
+  const grace = new AbortController()
+  void clock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
+    if (!grace.signal.aborted) server.server.closeAllConnections()
+  })
+  await closed
+  grace.abort()
 }
 
 function readPort(server: FastifyInstance): number | undefined {
@@ -196,40 +153,6 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
       return hasSink ? sinkUrl() : undefined
     },
   }
-}
-
-function buildAppDispatcher(parts: {
-  options: AppOptions
-  ids: IdMaker
-  workerId: string
-  secretBox: SecretBox
-  poster: Poster
-  metrics: Metrics
-  tracer: Tracer
-}): Dispatcher {
-  const { options, ids, workerId, secretBox, poster, metrics, tracer } = parts
-  const { config, onCrashPoint } = options
-  return buildDispatcher({
-    db: options.database.db,
-    clock: options.clock,
-    logger: options.logger,
-    ids,
-    workerId,
-    secretBox,
-    poster,
-    version: VERSION,
-    tracer,
-    enableApiEventQueue: config.enableApiEventQueue,
-    concurrency: config.webhookConcurrency,
-    perWebhook: config.webhookConcurrencyPerWebhook,
-    onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
-    ...(onCrashPoint && {
-      onPoint: (point: 'before-post' | 'after-post') => {
-        if (point === 'after-post') onCrashPoint('after-post')
-      },
-      onDispatcherPoint: onCrashPoint,
-    }),
-  })
 }
 
 function buildRouteDeps(parts: {

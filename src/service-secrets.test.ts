@@ -12,6 +12,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dataDir, { recursive: true }))
 
+const GIVEN = 'given-by-the-environment-and-long'
+
 describe('service secrets', () => {
   it('are made at the first start of development, kept, and readable by their owner only', async () => {
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
@@ -23,11 +25,7 @@ describe('service secrets', () => {
   })
 
   it('of the environment win over kept ones, and are not written down', async () => {
-    const config = {
-      appEnv: 'development',
-      dataDir,
-      givenSecrets: { secretKey: ['given-by-the-environment-and-long'] },
-    } as const
+    const config = { appEnv: 'development' as const, dataDir, givenSecrets: { secretKey: [GIVEN] } }
     expect((await loadServiceSecrets(config, systemRandom)).secretKey).toEqual(['given-by-the-environment-and-long'])
     expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain('given-by-the-environment')
   })
