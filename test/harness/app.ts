@@ -173,7 +173,7 @@ function buildCall(app: App, token: string | undefined): TestCall {
       ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
     }
     const response = await app.server.inject(options)
-    const isJson = String(response.headers['content-type'] ?? '').includes('json')
+    const isJson = /^application\/(problem\+)?json\b/.test(String(response.headers['content-type']))
     return { status: response.statusCode, headers: response.headers, body: isJson ? response.json() : response.body }
   }
 }
