@@ -110,9 +110,11 @@ create table "event_occurrence" (
   excluded_webhook uuid,
   routed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
+  trace_context text,
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
-CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
+CREATE INDEX event_occurrence_listed_idx ON public.event_occurrence USING btree (created_at DESC, document_id DESC);
+CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at DESC) WHERE (resource_id IS NOT NULL);
 CREATE INDEX event_occurrence_unrouted_idx ON public.event_occurrence USING btree (document_id) WHERE (routed_at IS NULL);
 
 create table "idempotency_key" (
@@ -159,6 +161,16 @@ create table "permission" (
   constraint permission_pkey PRIMARY KEY (name)
 );
 
+create table "publish_key" (
+  caller text not null,
+  key text not null,
+  content_hash bytea not null,
+  event_id uuid not null,
+  created_at timestamp(3) with time zone not null,
+  constraint publish_key_pkey PRIMARY KEY (caller, key)
+);
+CREATE INDEX publish_key_created_idx ON public.publish_key USING btree (created_at);
+
 create unlogged table "rate_limit" (
   bucket text not null,
   window_started_at timestamp(3) with time zone not null,
@@ -166,6 +178,39 @@ create unlogged table "rate_limit" (
   constraint rate_limit_pkey PRIMARY KEY (bucket, window_started_at)
 );
 CREATE INDEX rate_limit_window_idx ON public.rate_limit USING btree (window_started_at);
+
+create table "replay_job" (
+  document_id uuid not null,
+  status text not null,
+  filters text[] not null,
+  confirm_duplicate boolean not null,
+  total integer not null,
+  processed integer not null default 0,
+  replayed integer not null default 0,
+  skipped integer not null default 0,
+  skipped_reasons jsonb not null default '{}'::jsonb,
+  failures integer not null default 0,
+  last_error text,
+  created_by uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone,
+  constraint replay_job_check CHECK ((((processed >= 0) AND (processed <= total)) AND ((replayed + skipped) = processed))),
+  constraint replay_job_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
+  constraint replay_job_pkey PRIMARY KEY (document_id),
+  constraint replay_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text])))
+);
+CREATE INDEX replay_job_created_idx ON public.replay_job USING btree (created_at DESC, document_id DESC);
+CREATE INDEX replay_job_running_idx ON public.replay_job USING btree (created_at) WHERE (status = 'running'::text);
+
+create table "replay_job_item" (
+  job uuid not null,
+  "position" integer not null,
+  dispatch uuid not null,
+  constraint replay_job_item_job_dispatch_key UNIQUE (job, dispatch),
+  constraint replay_job_item_job_fkey FOREIGN KEY (job) REFERENCES replay_job(document_id) ON DELETE CASCADE,
+  constraint replay_job_item_pkey PRIMARY KEY (job, "position")
+);
 
 create table "role" (
   document_id uuid not null,
@@ -328,6 +373,7 @@ CREATE INDEX webhook_dispatch_due_idx ON public.webhook_dispatch USING btree (we
 CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_event_id_idx ON public.webhook_dispatch USING btree (event_id);
 CREATE INDEX webhook_dispatch_lease_idx ON public.webhook_dispatch USING btree (webhook, lease_until) WHERE (lease_until IS NOT NULL);
+CREATE INDEX webhook_dispatch_replay_job_idx ON public.webhook_dispatch USING btree (replay_job) WHERE ((replay_job IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'retrying'::text])));
 CREATE INDEX webhook_dispatch_status_idx ON public.webhook_dispatch USING btree (status, created_at DESC, document_id DESC);
 CREATE INDEX webhook_dispatch_test_idx ON public.webhook_dispatch USING btree (next_attempt_at) WHERE (is_test AND (status = ANY (ARRAY['pending'::text, 'retrying'::text])));
 CREATE INDEX webhook_dispatch_webhook_idx ON public.webhook_dispatch USING btree (webhook, created_at DESC, document_id DESC);

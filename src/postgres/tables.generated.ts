@@ -3,339 +3,340 @@
  * Please do not edit it manually.
  */
 
-import type { ColumnType } from 'kysely'
+import type { ColumnType } from "kysely";
 
-export type Generated<T> =
-  T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
+export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
+  ? ColumnType<S, I | undefined, U>
+  : ColumnType<T, T | undefined, T>;
 
-export type Json = JsonValue
+export type Json = JsonValue;
 
-export type JsonArray = JsonValue[]
+export type JsonArray = JsonValue[];
 
 export type JsonObject = {
-  [x: string]: JsonValue | undefined
-}
+  [x: string]: JsonValue | undefined;
+};
 
-export type JsonPrimitive = boolean | number | string | null
+export type JsonPrimitive = boolean | number | string | null;
 
-export type JsonValue = JsonArray | JsonObject | JsonPrimitive
+export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
-export type Timestamp = ColumnType<Date, Date | string, Date | string>
+export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
 export interface Account {
-  created_at: Timestamp
-  created_by: string | null
-  deleted_at: Timestamp | null
-  document_id: string
-  name: string
-  updated_at: Timestamp
-  updated_by: string | null
+  created_at: Timestamp;
+  created_by: string | null;
+  deleted_at: Timestamp | null;
+  document_id: string;
+  name: string;
+  updated_at: Timestamp;
+  updated_by: string | null;
 }
 
 export interface AccountMember {
-  account: string
-  created_at: Timestamp
-  document_id: string
-  updated_at: Timestamp
-  user: string
+  account: string;
+  created_at: Timestamp;
+  document_id: string;
+  updated_at: Timestamp;
+  user: string;
 }
 
 export interface ApiKey {
-  created_at: Timestamp
-  document_id: string
-  expires_at: Timestamp | null
-  hint: string
-  last_used_at: Timestamp | null
-  name: string
-  permissions: string[]
-  revoked_at: Timestamp | null
-  token_hash: Buffer
-  updated_at: Timestamp
-  user: string
+  created_at: Timestamp;
+  document_id: string;
+  expires_at: Timestamp | null;
+  hint: string;
+  last_used_at: Timestamp | null;
+  name: string;
+  permissions: string[];
+  revoked_at: Timestamp | null;
+  token_hash: Buffer;
+  updated_at: Timestamp;
+  user: string;
 }
 
 export interface AuditLog {
-  account: string | null
-  action: string
-  address: string | null
-  api_key: string | null
-  created_at: Timestamp
-  detail: Generated<Json>
-  document_id: string
-  outcome: string
-  request_id: string | null
-  session: string | null
-  target: string | null
-  user: string | null
+  account: string | null;
+  action: string;
+  address: string | null;
+  api_key: string | null;
+  created_at: Timestamp;
+  detail: Generated<Json>;
+  document_id: string;
+  outcome: string;
+  request_id: string | null;
+  session: string | null;
+  target: string | null;
+  user: string | null;
 }
 
 export interface Contract {
-  account: string
-  created_at: Timestamp
-  created_by: string | null
-  deleted_at: Timestamp | null
-  document_id: string
-  name: string
-  status: string
-  updated_at: Timestamp
-  updated_by: string | null
+  account: string;
+  created_at: Timestamp;
+  created_by: string | null;
+  deleted_at: Timestamp | null;
+  document_id: string;
+  name: string;
+  status: string;
+  updated_at: Timestamp;
+  updated_by: string | null;
 }
 
 export interface Event {
-  account_scope: Generated<string>
-  created_at: Timestamp
-  description: string | null
-  document_id: string
-  internal: string
-  is_actived: Generated<boolean>
-  method: string | null
-  route: string | null
-  source: Generated<string>
-  updated_at: Timestamp
+  account_scope: Generated<string>;
+  created_at: Timestamp;
+  description: string | null;
+  document_id: string;
+  internal: string;
+  is_actived: Generated<boolean>;
+  method: string | null;
+  route: string | null;
+  source: Generated<string>;
+  updated_at: Timestamp;
 }
 
 export interface EventOccurrence {
-  account: string | null
-  action: string
-  created_at: Timestamp
-  document_id: string
-  event: string
-  excluded_webhook: string | null
-  is_purge: Generated<boolean>
-  resource: string
-  resource_id: string | null
-  routed_at: Timestamp | null
-  trace_context: string | null
-  url: string | null
+  account: string | null;
+  action: string;
+  created_at: Timestamp;
+  document_id: string;
+  event: string;
+  excluded_webhook: string | null;
+  is_purge: Generated<boolean>;
+  resource: string;
+  resource_id: string | null;
+  routed_at: Timestamp | null;
+  trace_context: string | null;
+  url: string | null;
 }
 
 export interface IdempotencyKey {
-  body_hash: Buffer
-  caller: string
-  created_at: Timestamp
-  key: string
-  location: string | null
-  response: Json | null
-  route: string
-  status_code: number | null
+  body_hash: Buffer;
+  caller: string;
+  created_at: Timestamp;
+  key: string;
+  location: string | null;
+  response: Json | null;
+  route: string;
+  status_code: number | null;
 }
 
 export interface Identity {
-  created_at: Timestamp
-  document_id: string
-  email: string | null
-  email_verified: Generated<boolean>
-  provider: string
-  subject: string
-  updated_at: Timestamp
-  user: string
+  created_at: Timestamp;
+  document_id: string;
+  email: string | null;
+  email_verified: Generated<boolean>;
+  provider: string;
+  subject: string;
+  updated_at: Timestamp;
+  user: string;
 }
 
 export interface LoginThrottle {
-  failures: number
-  last_failure_at: Timestamp
-  locked_until: Timestamp | null
-  subject_hash: Buffer
+  failures: number;
+  last_failure_at: Timestamp;
+  locked_until: Timestamp | null;
+  subject_hash: Buffer;
 }
 
 export interface Permission {
-  created_at: Timestamp
-  description: string | null
-  name: string
-  updated_at: Timestamp
+  created_at: Timestamp;
+  description: string | null;
+  name: string;
+  updated_at: Timestamp;
 }
 
 export interface PublishKey {
-  caller: string
-  content_hash: Buffer
-  created_at: Timestamp
-  event_id: string
-  key: string
+  caller: string;
+  content_hash: Buffer;
+  created_at: Timestamp;
+  event_id: string;
+  key: string;
 }
 
 export interface RateLimit {
-  bucket: string
-  hits: number
-  window_started_at: Timestamp
+  bucket: string;
+  hits: number;
+  window_started_at: Timestamp;
 }
 
 export interface ReplayJob {
-  confirm_duplicate: boolean
-  created_at: Timestamp
-  created_by: string | null
-  document_id: string
-  ended_at: Timestamp | null
-  failures: Generated<number>
-  filters: string[]
-  last_error: string | null
-  processed: Generated<number>
-  replayed: Generated<number>
-  skipped: Generated<number>
-  skipped_reasons: Generated<Json>
-  status: string
-  total: number
-  updated_at: Timestamp
+  confirm_duplicate: boolean;
+  created_at: Timestamp;
+  created_by: string | null;
+  document_id: string;
+  ended_at: Timestamp | null;
+  failures: Generated<number>;
+  filters: string[];
+  last_error: string | null;
+  processed: Generated<number>;
+  replayed: Generated<number>;
+  skipped: Generated<number>;
+  skipped_reasons: Generated<Json>;
+  status: string;
+  total: number;
+  updated_at: Timestamp;
 }
 
 export interface ReplayJobItem {
-  dispatch: string
-  job: string
-  position: number
+  dispatch: string;
+  job: string;
+  position: number;
 }
 
 export interface Role {
-  created_at: Timestamp
-  description: string | null
-  document_id: string
-  is_account_scoped: Generated<boolean>
-  is_system: Generated<boolean>
-  name: string
-  updated_at: Timestamp
+  created_at: Timestamp;
+  description: string | null;
+  document_id: string;
+  is_account_scoped: Generated<boolean>;
+  is_system: Generated<boolean>;
+  name: string;
+  updated_at: Timestamp;
 }
 
 export interface RolePermission {
-  pattern: string
-  role: string
+  pattern: string;
+  role: string;
 }
 
 export interface Session {
-  account: string | null
-  address: string | null
-  created_at: Timestamp
-  document_id: string
-  expires_at: Timestamp
-  parent: string | null
-  revoked_at: Timestamp | null
-  updated_at: Timestamp
-  user: string
-  user_agent: string | null
+  account: string | null;
+  address: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  expires_at: Timestamp;
+  parent: string | null;
+  revoked_at: Timestamp | null;
+  updated_at: Timestamp;
+  user: string;
+  user_agent: string | null;
 }
 
 export interface SessionRefresh {
-  created_at: Timestamp
-  expires_at: Timestamp
-  session: string
-  spent_at: Timestamp | null
-  token_hash: Buffer
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  session: string;
+  spent_at: Timestamp | null;
+  token_hash: Buffer;
 }
 
 export interface User {
-  avatar_url: string | null
-  created_at: Timestamp
-  deleted_at: Timestamp | null
-  document_id: string
-  email: string
-  email_verified_at: Timestamp | null
-  is_actived: Generated<boolean>
-  name: string | null
-  password_hash: string | null
-  updated_at: Timestamp
+  avatar_url: string | null;
+  created_at: Timestamp;
+  deleted_at: Timestamp | null;
+  document_id: string;
+  email: string;
+  email_verified_at: Timestamp | null;
+  is_actived: Generated<boolean>;
+  name: string | null;
+  password_hash: string | null;
+  updated_at: Timestamp;
 }
 
 export interface UserRole {
-  created_at: Timestamp
-  role: string
-  user: string
+  created_at: Timestamp;
+  role: string;
+  user: string;
 }
 
 export interface Webhook {
-  account: string | null
-  consecutive_failures: Generated<number>
-  created_at: Timestamp
-  created_by: string | null
-  deleted_at: Timestamp | null
-  description: string | null
-  disabled_at: Timestamp | null
-  disabled_reason: string | null
-  document_id: string
-  is_actived: Generated<boolean>
-  is_global: Generated<boolean>
-  name: string | null
-  secret_encrypted: string | null
-  updated_at: Timestamp
-  updated_by: string | null
-  url: string
+  account: string | null;
+  consecutive_failures: Generated<number>;
+  created_at: Timestamp;
+  created_by: string | null;
+  deleted_at: Timestamp | null;
+  description: string | null;
+  disabled_at: Timestamp | null;
+  disabled_reason: string | null;
+  document_id: string;
+  is_actived: Generated<boolean>;
+  is_global: Generated<boolean>;
+  name: string | null;
+  secret_encrypted: string | null;
+  updated_at: Timestamp;
+  updated_by: string | null;
+  url: string;
 }
 
 export interface WebhookAttempt {
-  attempt: number
-  attempt_trigger: string
-  dispatch: string
-  duration_ms: number
-  error_class: string | null
-  response_excerpt: string | null
-  response_headers: Json | null
-  started_at: Timestamp
-  status_code: number | null
-  timings: Json | null
-  worker: string
+  attempt: number;
+  attempt_trigger: string;
+  dispatch: string;
+  duration_ms: number;
+  error_class: string | null;
+  response_excerpt: string | null;
+  response_headers: Json | null;
+  started_at: Timestamp;
+  status_code: number | null;
+  timings: Json | null;
+  worker: string;
 }
 
 export interface WebhookDeliveryTotal {
-  deliveries: number
-  shard: number
-  status: string
+  deliveries: number;
+  shard: number;
+  status: string;
 }
 
 export interface WebhookDispatch {
-  account: string | null
-  attempt_trigger: Generated<string>
-  attempts: Generated<number>
-  created_at: Timestamp
-  delivered_at: Timestamp | null
-  document_id: string
-  ended_at: Timestamp | null
-  event: string
-  event_id: string
-  fence: Generated<number>
-  is_test: Generated<boolean>
-  last_attempt_at: Timestamp | null
-  last_duration_ms: number | null
-  last_error: string | null
-  last_status_code: number | null
-  lease_owner: string | null
-  lease_until: Timestamp | null
-  next_attempt_at: Timestamp | null
-  replay_job: string | null
-  status: string
-  updated_at: Timestamp
-  webhook: string
+  account: string | null;
+  attempt_trigger: Generated<string>;
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  delivered_at: Timestamp | null;
+  document_id: string;
+  ended_at: Timestamp | null;
+  event: string;
+  event_id: string;
+  fence: Generated<number>;
+  is_test: Generated<boolean>;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  lease_owner: string | null;
+  lease_until: Timestamp | null;
+  next_attempt_at: Timestamp | null;
+  replay_job: string | null;
+  status: string;
+  updated_at: Timestamp;
+  webhook: string;
 }
 
 export interface WebhookEvent {
-  created_at: Timestamp
-  deleted_at: Timestamp | null
-  document_id: string
-  event: string
-  updated_at: Timestamp
-  webhook: string
+  created_at: Timestamp;
+  deleted_at: Timestamp | null;
+  document_id: string;
+  event: string;
+  updated_at: Timestamp;
+  webhook: string;
 }
 
 export interface DB {
-  account: Account
-  account_member: AccountMember
-  api_key: ApiKey
-  audit_log: AuditLog
-  contract: Contract
-  event: Event
-  event_occurrence: EventOccurrence
-  idempotency_key: IdempotencyKey
-  identity: Identity
-  login_throttle: LoginThrottle
-  permission: Permission
-  publish_key: PublishKey
-  rate_limit: RateLimit
-  replay_job: ReplayJob
-  replay_job_item: ReplayJobItem
-  role: Role
-  role_permission: RolePermission
-  session: Session
-  session_refresh: SessionRefresh
-  user: User
-  user_role: UserRole
-  webhook: Webhook
-  webhook_attempt: WebhookAttempt
-  webhook_delivery_total: WebhookDeliveryTotal
-  webhook_dispatch: WebhookDispatch
-  webhook_event: WebhookEvent
+  account: Account;
+  account_member: AccountMember;
+  api_key: ApiKey;
+  audit_log: AuditLog;
+  contract: Contract;
+  event: Event;
+  event_occurrence: EventOccurrence;
+  idempotency_key: IdempotencyKey;
+  identity: Identity;
+  login_throttle: LoginThrottle;
+  permission: Permission;
+  publish_key: PublishKey;
+  rate_limit: RateLimit;
+  replay_job: ReplayJob;
+  replay_job_item: ReplayJobItem;
+  role: Role;
+  role_permission: RolePermission;
+  session: Session;
+  session_refresh: SessionRefresh;
+  user: User;
+  user_role: UserRole;
+  webhook: Webhook;
+  webhook_attempt: WebhookAttempt;
+  webhook_delivery_total: WebhookDeliveryTotal;
+  webhook_dispatch: WebhookDispatch;
+  webhook_event: WebhookEvent;
 }
