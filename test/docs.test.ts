@@ -182,13 +182,13 @@ describe('what documents name exists', () => {
 
   test('metrics', () => {
     const code = load('src/metrics/metrics.ts').text
-    const names = [...load('docs/deployment.md').text.matchAll(/\b(?:webhook_out|http_request)_\w+/g)].map(
+    const names = [...load('docs/deployment.md').text.matchAll(/\b(?:webhook_out_|http_request_|database_)\w+/g)].map(
       ([name]) => name,
     )
     const missing = names.filter((name) => !code.includes(`'${name.replace(/_count$/, '')}'`))
     expect(names.length).toBeGreaterThan(8)
     expect(missing).toEqual([])
-    const declared = [...code.matchAll(/name: '((?:webhook_out|http)_\w+)'/g)].map(([, name = '']) => name)
+    const declared = [...code.matchAll(/name: '((?:webhook_out|http|database)_\w+)'/g)].map(([, name = '']) => name)
     expect(declared.filter((name) => !names.includes(name))).toEqual([])
   })
 })

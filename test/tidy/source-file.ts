@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { join, posix } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix, relative, sep } from 'node:path'
 
 /** The checkout. */
 export const ROOT = join(import.meta.dirname, '..', '..')
@@ -35,14 +35,25 @@ const PROGRAM = /\.(?:ts|tsx|mjs|js)$/
 
 /** Everything git tracks, and what it would track: untracked files that are not ignored. Text files only. */
 export function readRepository(): SourceFile[] {
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
-  return [...new Set(list.split('\0'))]
-    .filter((path) => path !== '' && TEXT_FILE.test(path) && existsSync(join(ROOT, path)))
+  return listPaths()
+    .filter((path) => TEXT_FILE.test(path) && existsSync(join(ROOT, path)))
     .map((path) => buildSourceFile(path, readFileSync(join(ROOT, path), 'utf8')))
 }
+
+const GIT_LIST = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
+
+function listPaths(): string[] {
+  const { status, stdout } = spawnSync('git', GIT_LIST, { cwd: ROOT, encoding: 'utf8' })
+  if (status === 0) return [...new Set(stdout.split('\0'))].filter((path) => path !== '')
+  // A copy without git, or a machine without it: all files, as far as they would not be ignored.
+  return readdirSync(ROOT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .filter((path) => !IGNORED.test(path))
+}
+
+/** What .gitignore names. */
+const IGNORED = /(?:^|\/)(?:\.git|node_modules|\.signalbox|dist|coverage)\/|\.log$|(?:^|\/)(?:\.env|\.install-lock)$/
 
 /** Builds a file for the rules; samples of self-tests come through here too. */
 export function buildSourceFile(path: string, text: string): SourceFile {
