@@ -20,9 +20,6 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'joins event types and maps them as the catalogue does',
     'src/webhook/subscription.ts -> src/catalogue/catalogue.store.ts': 'reads many event types by id in one statement',
   },
-  'no function is too long to see': {
-    'src/app.ts': 'the one place that wires: a list of what is built, in order',
-  },
   'after three parameters comes an object': {
     'src/delivery/replay-job.ts': 'the facts a pure judgement is given',
     'src/delivery/exchange.ts': 'an error has a class and a code wherever it is named',
