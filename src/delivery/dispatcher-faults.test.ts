@@ -1,0 +1,203 @@
+import pg from 'pg'
+import { describe, expect, inject, it } from 'vitest'
+import { type DeliveryApp, openDelivery } from '../../test/harness/delivery-app.ts'
+import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { LEASE_MS, POLL_MS } from './dispatcher.ts'
+
+/** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
+async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
+  const name = new URL(d.t.database.connectionString).pathname.slice(1)
+  const server = new pg.Client({ connectionString: inject('databaseServerUrl') })
+  await server.connect()
+  await server.query(`alter database ${name} with allow_connections false`)
+  await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  return async () => {
+    await server.query(`alter database ${name} with allow_connections true`)
+    await server.end()
+  }
+}
+
+describe('stopping', () => {
+  it('lets a running POST end, and records it', async () => {
+    await using d = await openDelivery()
+    const answer = Promise.withResolvers<void>()
+    await d.makeWebhook()
+    d.receiver.behaveNext({ kind: 'wait', until: answer.promise })
+    await d.emit()
+    await d.t.app.router.drain()
+    const running = d.t.app.dispatcher.run()
+    await d.receiver.waitFor(1, 5_000)
+    const stopped = d.t.app.dispatcher.stop()
+    answer.resolve()
+    await Promise.all([stopped, running])
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1, lease_until: null }])
+  })
+
+  it('interrupts a POST that does not end, and makes it due at once for whoever works next', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    d.receiver.behave({ kind: 'hang' })
+    await d.emit()
+    await d.t.app.router.drain()
+    const running = d.t.app.dispatcher.run()
+    await d.receiver.waitFor(1, 5_000)
+    const stopped = d.t.app.dispatcher.stop()
+    d.t.clock.advance(6_000)
+    await Promise.all([stopped, running])
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({
+      status: 'retrying',
+      attempts: 1,
+      last_error: 'interrupted',
+      lease_until: null,
+      next_attempt_at: new Date(d.t.clock.now()),
+    })
+    expect(d.t.app.dispatcher.underWay()).toBe(0)
+  })
+
+  it('gives back what was claimed and not posted: no attempt is counted', async () => {
+    let onClaim = () => {}
+    await using d = await openDelivery({ onCrashPoint: (point) => point === 'after-claim' && onClaim() })
+    await d.makeWebhook()
+    await d.emit(3)
+    await d.t.app.router.drain()
+    let stopped: Promise<void> | undefined
+    onClaim = () => {
+      stopped = d.t.app.dispatcher.stop()
+    }
+    await d.t.app.dispatcher.run()
+    await stopped
+    const rows = await d.listRows()
+    expect(rows).toHaveLength(3)
+    for (const row of rows)
+      expect(row).toMatchObject({ status: 'pending', attempts: 0, lease_until: null, last_attempt_at: null })
+    expect(d.receiver.connectionCount()).toBe(0)
+  })
+
+  it('claims nothing after it was asked to stop', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    await d.t.app.dispatcher.stop()
+    await d.t.app.dispatcher.run()
+    await d.t.app.dispatcher.drain()
+    expect(await d.listRows()).toMatchObject([{ status: 'pending', attempts: 0, lease_until: null }])
+  })
+})
+
+describe('a database that refuses while results wait', () => {
+  it('loses no result and repeats no POST, however long the leases have run out meanwhile', async () => {
+    let onRefused = () => {}
+    const clock = buildManualClock()
+    const logger = buildListeningLogger((message) => {
+      if (message.startsWith('attempts not recorded yet')) onRefused()
+    })
+    await using d = await openDelivery({ clock, logger })
+    const answer = Promise.withResolvers<void>()
+    await d.makeWebhook()
+    d.receiver.behave({ kind: 'wait', until: answer.promise })
+    await d.emit(5)
+    await d.t.app.router.drain()
+    const drained = d.t.app.dispatcher.drain()
+    await d.receiver.waitFor(5, 5_000)
+    const refused = Promise.withResolvers<void>()
+    onRefused = refused.resolve
+    const reopen = await closeDatabase(d)
+    answer.resolve()
+    await refused.promise
+    // Longer than any lease: to another process these claims would look lost.
+    clock.advance(LEASE_MS + 1)
+    await reopen()
+    onRefused = () => setImmediate(() => clock.advance(250))
+    clock.advance(250)
+    await drained
+    await d.t.settle()
+    const rows = await d.listRows()
+    expect(rows.map((row) => [row.status, row.attempts])).toEqual(Array.from({ length: 5 }, () => ['success', 1]))
+    expect(d.receiver.requests).toHaveLength(5)
+  })
+
+  it('goes on by itself when the database is back', async () => {
+    const clock = buildManualClock()
+    let onFailed = () => {}
+    const logger = buildListeningLogger((message) => {
+      if (message.startsWith('dispatcher round failed')) onFailed()
+    })
+    await using d = await openDelivery({ clock, logger })
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    const failed = Promise.withResolvers<void>()
+    onFailed = failed.resolve
+    const reopen = await closeDatabase(d)
+    const running = d.t.app.dispatcher.run()
+    await failed.promise
+    await reopen()
+    onFailed = () => setImmediate(() => clock.advance(POLL_MS))
+    clock.advance(POLL_MS)
+    await d.receiver.waitFor(1, 10_000)
+    await d.t.app.dispatcher.stop()
+    await running
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])
+  })
+})
+
+describe('a process that is lost', () => {
+  it('leaves nothing behind: its claims are made again when their lease has run out, and count', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    const { db } = d.t.database
+    const leaseUntil = new Date(d.t.clock.now() + LEASE_MS)
+    const claim = {
+      attempts: 1,
+      fence: 1,
+      lease_owner: 'lost',
+      lease_until: leaseUntil,
+      last_attempt_at: new Date(d.t.clock.now()),
+    }
+    await db.updateTable('webhook_dispatch').set(claim).execute()
+    await d.pass(LEASE_MS - 1)
+    expect(d.receiver.requests).toHaveLength(0)
+    await d.pass(1)
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({ status: 'success', attempts: 2 })
+    expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
+  })
+
+  it('does not stop the service when nobody looked for longer than a length in milliseconds can be stored', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    const startedAt = new Date(d.t.clock.now())
+    const claim = { attempts: 5, fence: 1, lease_owner: 'lost', lease_until: startedAt, last_attempt_at: startedAt }
+    await d.t.database.db.updateTable('webhook_dispatch').set(claim).execute()
+    // 60 days: a laptop that was away. 2^31 ms are 24.8 days.
+    await d.pass(60 * 86_400_000)
+    expect(await d.listRows()).toMatchObject([
+      { status: 'exhausted', attempts: 5, last_error: 'interrupted', last_duration_ms: LEASE_MS },
+    ])
+  })
+
+  it('tells of a webhook that a lost attempt disabled', async () => {
+    const messages: string[] = []
+    await using d = await openDelivery({ logger: buildListeningLogger((message) => messages.push(message)) })
+    const { id } = await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    const { db } = d.t.database
+    await db.updateTable('webhook').set({ consecutive_failures: 19 }).execute()
+    const now = new Date(d.t.clock.now())
+    await db
+      .updateTable('webhook_dispatch')
+      .set({ attempts: 5, fence: 1, lease_until: now, last_attempt_at: now })
+      .execute()
+    await d.t.settle()
+    expect(await d.readWebhook(id)).toMatchObject({ is_actived: false, disabled_reason: 'consecutive-failures' })
+    expect(messages.some((message) => message.startsWith('webhook.auto-disable'))).toBe(true)
+  })
+})

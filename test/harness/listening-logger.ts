@@ -1,0 +1,13 @@
+import { Writable } from 'node:stream'
+import pino, { type Logger } from 'pino'
+
+/** A logger that tells `onLine` of each message, so that a test can wait for what the log says. */
+export function buildListeningLogger(onLine: (message: string) => void): Logger {
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      onLine(JSON.parse(String(chunk)).msg)
+      done()
+    },
+  })
+  return pino({ level: 'info' }, stream)
+}
