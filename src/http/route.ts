@@ -96,8 +96,8 @@ export interface RouteDeclaration {
   status?: 200 | 201 | 202
   /** A second kind of success, told apart by its status: what would happen, where the first says what does. */
   also?: { status: 200; description: string; data: TSchema }
-  /** The media types of a success that is streamed; `data` then describes nothing. */
-  media?: readonly string[]
+  /** The media types of a success that is streamed, each with its shape; `data` then describes nothing. */
+  media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
   bare?: boolean
   /** Whether the body may come as `application/x-www-form-urlencoded` too (D53). */

@@ -54,7 +54,8 @@ const PaginationSchema = Type.Object({
 type SuccessSchema = TSchema | { content: Record<string, { schema: TSchema }> }
 
 function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
-  if (route.media) return { content: Object.fromEntries(route.media.map((type) => [type, { schema: Type.String() }])) }
+  if (route.media)
+    return { content: Object.fromEntries(Object.entries(route.media).map(([type, schema]) => [type, { schema }])) }
   if (route.bare) return route.data
   const message = Type.String()
   if (route.list) return Type.Object({ data: Type.Array(route.data), message, pagination: PaginationSchema })
@@ -86,7 +87,7 @@ function listProblemStatuses(route: RouteDeclaration): number[] {
   if (route.access !== 'public') statuses.push(401)
   if (route.access === undefined || route.access === 'permission') statuses.push(403)
   if (route.params) statuses.push(404)
-  if (route.body || route.list) statuses.push(422)
+  if (route.body || route.list || route.query) statuses.push(422)
   if (route.body) statuses.push(400, 413, 415)
   if (route.method !== 'GET') statuses.push(409)
   return statuses.sort()

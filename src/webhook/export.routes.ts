@@ -4,6 +4,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA } from './export-format.ts'
 import { WEBHOOK_FIELDS } from './webhook.routes.ts'
+import { WebhookRow } from './webhook.schema.ts'
 
 /** Of a list's parameters an export takes those that choose and order; it has no pages. */
 const LIST_QUERY = (buildListQuery(WEBHOOK_FIELDS) as TObject).properties
@@ -27,7 +28,11 @@ export const exportRoutes: Routes<object> = [
         'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe. Never a secret.',
       query: ExportQuery,
       data: Type.Null(),
-      media: Object.values(EXPORT_MEDIA).map((type) => type.split(';')[0] ?? type),
+      media: {
+        'application/json': Type.Array(WebhookRow),
+        'application/x-ndjson': Type.String({ description: 'One webhook a line.' }),
+        'text/csv': Type.String({ description: 'The members of a webhook as columns.' }),
+      },
     },
     {
       handle: async (_deps: object, { db, query, now }) => {
