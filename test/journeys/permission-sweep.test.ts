@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { matchesPattern } from '../../src/http/caller.ts'
+import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { listPermissions, ROUTE_TREE } from '../../src/route-tree.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
+
+const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
+const GUARDED = ROUTES.filter((route) => (route.access ?? 'permission') === 'permission')
+const SIGNED_IN = ROUTES.filter((route) => route.access === 'caller')
+const PUBLIC = ROUTES.filter((route) => route.access === 'public')
+
+/** What `member` holds in the accounts of the user (D11). */
+const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
+const isOpenToMembers = (route: RouteDeclaration) =>
+  route.ownAccounts === true && MEMBER_PATTERNS.some((pattern) => matchesPattern(pattern, permissionOf(route)))
+
+const NO_ONE = '01990000-0000-7000-8000-000000000000'
+const titleOf = (route: RouteDeclaration) => `${route.method} ${route.path}`
+const pathOf = (route: RouteDeclaration) => route.path.replaceAll(/\{\w+\}/g, NO_ONE)
+const ask = (call: TestCall, route: RouteDeclaration): Promise<TestAnswer> => call(route.method, pathOf(route))
+
+let app: TestApp
+let member: TestCall
+/** Holds everything but the permission that it is made for. */
+let administratorKey: (permissions: string[]) => Promise<TestCall>
+
+beforeAll(async () => {
+  app = await createTestApp()
+  member = (await app.signInMember()).call
+  administratorKey = async (permissions) => {
+    const { body } = await app.admin('POST', '/api/v3/identity/api-key', { name: 'sweep', permissions })
+    return app.callAs(body.data.key)
+  }
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+test('the sweep covers the whole tree: every route is guarded, asks for a caller, or is public', () => {
+  expect(GUARDED.length + SIGNED_IN.length + PUBLIC.length).toBe(ROUTES.length)
+  expect(GUARDED.length).toBeGreaterThan(40)
+})
+
+test('public are only sign-in, refresh and health: whatever else becomes public has to be named here', () => {
+  const modules = PUBLIC.map((route) => titleOf(route)).sort()
+  expect(modules.filter((title) => !/ \/api\/v3\/(auth|health|oauth)(\/|$)/.test(title))).toEqual([])
+})
+
+test.each([...GUARDED, ...SIGNED_IN].map((route) => [titleOf(route), route] as const))(
+  '%s refuses a caller without a token, with 401 and WWW-Authenticate',
+  async (_title, route) => {
+    for (const call of [app.anonymous, app.callAs('no.such.token'), app.callAs('sbx_forged')]) {
+      const answer = await ask(call, route)
+      expect(answer.status).toBe(401)
+      expect(answer.body.code).toBe('unauthenticated')
+      expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
+    }
+  },
+)
+
+test.each(GUARDED.filter((route) => !isOpenToMembers(route)).map((route) => [titleOf(route), route] as const))(
+  '%s refuses a member, with 403 that names the permission',
+  async (_title, route) => {
+    const answer = await ask(member, route)
+    expect(answer.status).toBe(403)
+    expect(answer.body.code).toBe('permission_denied')
+    expect(answer.body.detail).toContain(permissionOf(route))
+  },
+)
+
+test.each(GUARDED.filter(isOpenToMembers).map((route) => [titleOf(route), route] as const))(
+  '%s is open to members, for what their accounts own',
+  async (_title, route) => {
+    const answer = await ask(member, route)
+    expect([200, 404, 422]).toContain(answer.status)
+    expect(answer.body.code).not.toBe('permission_denied')
+  },
+)
+
+test('a member reaches the contracts of own accounts, and reads these accounts: nothing else of the tree', () => {
+  const open = GUARDED.filter(isOpenToMembers).map((route) => permissionOf(route))
+  for (const permission of open) expect(permission).toMatch(/^(contract:[a-z-]+|account:find-one|realtime:auth)$/)
+  expect(open).toEqual(expect.arrayContaining(['contract:create', 'contract:find-all', 'account:find-one']))
+})
+
+test.each(GUARDED.map((route) => [titleOf(route), route] as const))(
+  '%s opens with exactly its permission, and with every other one stays shut',
+  async (_title, route) => {
+    const permission = permissionOf(route)
+    const opened = await ask(await administratorKey([permission]), route)
+    expect([401, 403], JSON.stringify(opened.body)).not.toContain(opened.status)
+    const others = listPermissions(ROUTES).filter(({ name }) => name !== permission)
+    const refused = await ask(await administratorKey(others.map(({ name }) => name)), route)
+    expect(refused.status).toBe(403)
+    expect(refused.body.detail).toContain(permission)
+  },
+)
+
+test.each(PUBLIC.map((route) => [titleOf(route), route] as const))(
+  '%s asks nobody for a token',
+  async (_title, route) => {
+    const answer = await ask(app.anonymous, route)
+    expect(answer.body.code).not.toBe('unauthenticated')
+    expect(answer.status).not.toBe(403)
+  },
+)
+
+test('the permissions of the database are those that the declarations need, each with what it allows', async () => {
+  const { body } = await app.admin('GET', '/api/v3/identity/permission?page_size=200&count=true')
+  const rows = body.data.map((row: { name: string; description: string }) => ({
+    name: row.name,
+    description: row.description,
+  }))
+  const needed = listPermissions(ROUTES)
+  expect(body.pagination.total).toBe(needed.length)
+  expect(rows.toSorted((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1))).toEqual(needed)
+})
+
+test('no refusal changed anything: the sweep left no event behind but those of its own keys', async () => {
+  const { rows } = await app.database.pool.query('select distinct event from event_occurrence')
+  const expected = ['api-key.create', 'webhook.catalogue-sync']
+  expect(rows.map((row) => row.event).filter((event) => !expected.includes(event))).toEqual([])
+})
