@@ -18,7 +18,7 @@ export function parseHeaderLines(text: string): Record<string, string[]> {
     const line = raw.replace(/\r$/, '').replace(/^[<>] ?/, '')
     if (line.trim() === '' || isStartLine(line)) continue
     if (/^[ \t]/.test(line) && last) {
-      last[last.length - 1] += ` ${line.trim()}`
+      last.push(`${last.pop()} ${line.trim()}`.trim())
       continue
     }
     const match = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:(.*)$/.exec(line)

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
+
+let world: CliWorld
+beforeAll(async () => {
+  world = await openCliWorld()
+  await world.subscribe(['contract.create', 'contract.update', 'contract.delete', 'invoice.paid'])
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}'
+
+/** The id of the event a command says it caused. */
+function readEventId(stdout: string): string {
+  return new RegExp(`^event     (${UUID})  `, 'm').exec(stdout)?.[1] ?? `no event id in: ${stdout}`
+}
+
+async function readEvent(id: string) {
+  const { body } = await world.service.admin('GET', `/api/v3/webhook/event-occurrence/${id}`)
+  return body.data
+}
+
+async function countContracts(): Promise<number> {
+  const { body } = await world.service.admin('GET', '/api/v3/contract/contract?count=true')
+  return body.pagination.total
+}
+
+describe('signalbox trigger', () => {
+  test('contract.create makes a contract, and shows its event and the dispatch that delivered it', async () => {
+    const ended = await world.run(['trigger', 'contract.create'])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const event = await readEvent(readEventId(ended.stdout))
+    expect(event).toMatchObject({ event: 'contract.create', resource_id: expect.any(String) })
+    const line = new RegExp(`^dispatch  (${UUID})  success  attempts = 1  200  \\d+ ms  webhook ${UUID}$`, 'm')
+    const [, dispatch = ''] = line.exec(ended.stdout) ?? []
+    const row = await world.service.admin('GET', `/api/v3/webhook/dispatch/${dispatch}`)
+    expect(row.body.data).toMatchObject({ event_id: event.document_id, status: 'success' })
+    const delivered = world.receiver.requests.map(({ body }) => JSON.parse(body.toString()).id)
+    expect(delivered).toContain(event.document_id)
+    // The receiver can read what the event is about.
+    expect((await world.service.admin('GET', event.url)).status).toBe(200)
+  })
+
+  test('contract.update changes the contract it made before, and makes no other one', async () => {
+    const first = await world.run(['trigger', 'contract.update'])
+    const count = await countContracts()
+    const second = await world.run(['trigger', 'contract.update'])
+    expect(second).toMatchObject({ code: 0, stderr: '' })
+    expect(await countContracts()).toBe(count)
+    const events = [await readEvent(readEventId(first.stdout)), await readEvent(readEventId(second.stdout))]
+    expect(events[1].resource_id).toBe(events[0].resource_id)
+    expect(events[1]).toMatchObject({ event: 'contract.update' })
+  })
+
+  test('--account owns what it happens to, and contract.delete deletes a contract made for that', async () => {
+    const kept = await world.createContract()
+    const ended = await world.run(['trigger', 'contract.delete', '--account', world.account])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const event = await readEvent(readEventId(ended.stdout))
+    expect(event).toMatchObject({ event: 'contract.delete', account: world.account, url: null })
+    expect(event.resource_id).not.toBe(kept)
+    expect((await world.service.admin('GET', `/api/v3/contract/contract/${event.resource_id}`)).status).toBe(404)
+    expect((await world.service.admin('GET', `/api/v3/contract/contract/${kept}`)).status).toBe(200)
+  })
+
+  test('--id updates that contract and leaves it as it was', async () => {
+    const id = await world.createContract()
+    const before = await world.service.admin('GET', `/api/v3/contract/contract/${id}`)
+    const ended = await world.run(['trigger', 'contract.update', '--id', id])
+    expect(await readEvent(readEventId(ended.stdout))).toMatchObject({ event: 'contract.update', resource_id: id })
+    const after = await world.service.admin('GET', `/api/v3/contract/contract/${id}`)
+    expect(after.body.data).toEqual({ ...before.body.data, updated_at: expect.any(String) })
+  })
+
+  test('webhook.test tests the webhook that is named', async () => {
+    const webhook = await world.subscribe(['contract.create'])
+    await world.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: false })
+    const ended = await world.run(['trigger', 'webhook.test', '--webhook', webhook])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(await readEvent(readEventId(ended.stdout))).toMatchObject({ event: 'webhook.test', resource_id: webhook })
+    expect(ended.stdout.match(/^dispatch /gm)).toHaveLength(1)
+    expect(ended.stdout).toMatch(new RegExp(`success  attempts = 1  200  \\d+ ms  webhook ${webhook}`))
+  })
+
+  test('an event type of another service is published, with its account and id', async () => {
+    await world.service.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
+    const webhook = await world.subscribe(['invoice.paid'])
+    const ended = await world.run(['trigger', 'invoice.paid', '--id', 'INV-7', '--account', world.account])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const event = await readEvent(readEventId(ended.stdout))
+    expect(event).toMatchObject({ event: 'invoice.paid', resource_id: 'INV-7', account: world.account })
+    expect(ended.stdout).toMatch(new RegExp(`success  attempts = 1  200  \\d+ ms  webhook ${webhook}`))
+  })
+
+  test('a delivery that fails is shown with its reason, and an event nobody gets with that', async () => {
+    await world.service.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.voided' })
+    const unheard = await world.run(['trigger', 'invoice.voided'])
+    expect(unheard.stdout).toContain('No active webhook that may receive it subscribes to it.')
+    await world.subscribe(['invoice.voided'])
+    world.receiver.behaveNext({ kind: 'status', status: 500 })
+    const failed = await world.run(['trigger', 'invoice.voided'])
+    expect(failed).toMatchObject({ code: 0 })
+    expect(failed.stdout).toMatch(/^dispatch {2}\S+ {2}retrying {2}attempts = 1 {2}http_5xx {2}\d+ ms {2}webhook /m)
+  })
+
+  test.for([
+    {
+      args: ['user.create'],
+      says: /^user\.create happens when POST \/api\/v3\/identity\/user succeeds\. Make that call;/,
+    },
+    {
+      args: ['contract.find-one'],
+      says: /^contract\.find-one happens when GET \S+ succeeds while some active webhook subscribes to it\./,
+    },
+    {
+      args: ['contract.sign'],
+      says: /^There is no event type contract\.sign\. Of contract there are .*contract\.create/,
+    },
+    { args: ['nothing.at-all'], says: /^There is no event type nothing\.at-all\. Register it with/ },
+    { args: ['webhook.test'], says: /^webhook\.test goes to one webhook\. Say which: --webhook/ },
+    { args: ['contract.create', '--id', 'x'], says: /^contract\.create has no use for --id here\./ },
+    {
+      args: ['contract.update', '--id', '01996d3f-0000-7000-8000-00000000dead'],
+      says: /was refused \(404 not_found\): There is no contract/,
+    },
+    {
+      args: ['contract.create', '--account', '01996d3f-0000-7000-8000-00000000dead'],
+      says: /was refused \(422 validation_failed\): account/,
+    },
+  ])('trigger $args: one sentence, exit code 1, and nothing has happened', async ({ args, says }) => {
+    const before = await countContracts()
+    const ended = await world.run(['trigger', ...args])
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr.trim()).toMatch(says)
+    expect(ended.stderr.trim().split('\n')).toHaveLength(1)
+    expect(await countContracts()).toBe(before)
+  })
+
+  test('while the event queue is off it says so', async () => {
+    await using quiet = await openCliWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+    const ended = await quiet.run(['trigger', 'contract.update'])
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('ENABLE_API_EVENT_QUEUE') })
+  })
+})
