@@ -1,6 +1,6 @@
 import type { WebhookId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { SecretBox } from '../secret-box.ts'
+import { type SecretBox, SecretBoxError } from '../secret-box.ts'
 import { listStaleSecrets, replaceSecret } from './webhook.store.ts'
 import { secretContextOf } from './webhook.ts'
 
@@ -28,11 +28,17 @@ export async function resealSecrets(deps: { secretBox: SecretBox }, db: Database
 
 async function reseal(box: SecretBox, tx: Database, row: { id: WebhookId; secretEncrypted: string }): Promise<boolean> {
   const context = secretContextOf(row.id)
+  const secret = openIfReadable(box, row.secretEncrypted, context)
+  if (secret === undefined) return false
+  await replaceSecret(tx, row.id, box.seal(secret, context))
+  return true
+}
+
+function openIfReadable(box: SecretBox, sealed: string, context: string): string | undefined {
   try {
-    const secret = box.open(row.secretEncrypted, context)
-    await replaceSecret(tx, row.id, box.seal(secret, context))
-    return true
-  } catch {
-    return false
+    return box.open(sealed, context)
+  } catch (error) {
+    if (error instanceof SecretBoxError) return undefined
+    throw error
   }
 }

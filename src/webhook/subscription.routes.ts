@@ -42,6 +42,13 @@ async function loadSubscriptionAndWebhook(db: Database, id: string) {
   return { subscription, webhook: await loadWebhook(db, subscription.webhook) }
 }
 
+/** The same, to change it: changes of one webhook's set follow each other, so what was found is looked for again. */
+async function lockSubscriptionAndWebhook(db: Database, id: string) {
+  const found = await loadSubscription(db, id)
+  const webhook = await loadWebhook(db, found.webhook, { lock: true })
+  return { subscription: await loadSubscription(db, id), webhook }
+}
+
 function toEventSet(webhook: WebhookRecord, set: Awaited<ReturnType<typeof readEventSet>>) {
   return { webhook: webhook.id, events: set.events.map(toEventTypeRow), warnings: set.warnings }
 }
@@ -178,7 +185,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: SubscriptionWithWarnings,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadSubscriptionAndWebhook(db, params.id),
+      load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
       handle: async (deps, { db, target, body, now }) => {
         const { subscription, warnings } = await changeSubscription(deps, db, { ...target, event: body.event, now })
         return {
@@ -201,7 +208,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: SubscriptionRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadSubscriptionAndWebhook(db, params.id),
+      load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
       handle: async (_deps, { db, target, now }) => ({
         data: toSubscriptionRow(await unsubscribe(db, target.subscription, now)),
         message: 'Unsubscribed.',

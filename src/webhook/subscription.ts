@@ -129,6 +129,15 @@ export async function loadSubscription(db: Database, id: string): Promise<Subscr
   return subscription
 }
 
+/** The event type that a new link may name. Throws a 422 on `event` when there is none, or it was deactivated. */
+async function loadSubscribable(db: Database, id: string): Promise<EventTypeRecord> {
+  const [event] = await findEventTypes(db, [id])
+  if (!event) throw invalidField('event', 'unknown_event', 'is no event type; GET /api/v3/webhook/event lists them')
+  if (!event.isActived)
+    throw invalidField('event', 'event_deactivated', `${event.internal} was deactivated by an operator`)
+  return event
+}
+
 /** Subscribes `webhook` to one event type; a deleted link is revived, a living one is a 409. */
 export async function subscribe(
   deps: Deps,
@@ -136,11 +145,7 @@ export async function subscribe(
   webhook: WebhookRecord,
   input: { event: string; now: Date },
 ): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[] }> {
-  const known = await findEventTypes(db, [input.event])
-  const event = known[0]
-  if (!event) throw invalidField('event', 'unknown_event', 'is no event type; GET /api/v3/webhook/event lists them')
-  if (!event.isActived)
-    throw invalidField('event', 'event_deactivated', `${event.internal} was deactivated by an operator`)
+  const event = await loadSubscribable(db, input.event)
   const present = await findSubscriptionOf(db, webhook.id, event.id)
   if (present && present.deletedAt === null)
     throw new Problem('conflict', `The webhook subscribes to ${event.internal} already.`)
@@ -163,14 +168,20 @@ export async function unsubscribe(
   return { ...subscription, deletedAt: now, updatedAt: now }
 }
 
-/** Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. */
+/**
+ * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. What comes
+ * back is the link to the new event type, with its own id: one that was there before is revived.
+ */
 export async function changeSubscription(
   deps: Deps,
   db: Database,
   input: { subscription: SubscriptionRecord; webhook: WebhookRecord; event: string; now: Date },
 ): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[] }> {
   const { subscription, webhook, event, now } = input
-  if (event === subscription.event) return { subscription, warnings: [] }
+  if (event === subscription.event)
+    return { subscription, warnings: findWarnings(webhook, [await loadEventType(db, event)]) }
+  // Before the old link goes: an unknown event type is a 422, whatever else would be in the way (D4).
+  await loadSubscribable(db, event)
   await unsubscribe(db, subscription, now)
   return subscribe(deps, db, webhook, { event, now })
 }

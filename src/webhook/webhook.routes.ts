@@ -120,7 +120,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (deps, { db, target, body, caller, now }) => {
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }

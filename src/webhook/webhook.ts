@@ -98,7 +98,9 @@ export async function createWebhook(
 
 /**
  * Changes a webhook. The URL rules hold for the row as it will be, whatever the update changes: one that no longer
- * passes them is refused until its URL is mended (contract, URL rules).
+ * passes them is refused until its URL is mended (contract, URL rules). The row is locked after the name service was
+ * asked, never meanwhile: the router and the results of running POSTs would wait for somebody's dead name server (D73).
+ * Throws a 422 on `url` or `account`, and a 404 when the webhook was deleted in between.
  */
 export async function changeWebhook(
   deps: WebhookDeps,
@@ -114,14 +116,15 @@ export async function changeWebhook(
     now: Date
   },
 ): Promise<WebhookRecord> {
-  const { url = webhook.url, isGlobal = webhook.isGlobal, account = webhook.account, caller, now } = input
-  await checkUrl(deps, url)
+  await checkUrl(deps, input.url ?? webhook.url)
+  const current = await loadWebhook(db, webhook.id, { lock: true })
+  const { isGlobal = current.isGlobal, account = current.account, caller, now } = input
   const scoped = await checkScope(deps, db, { isGlobal, account })
   return updateWebhook(
     db,
     webhook.id,
     {
-      url,
+      ...(input.url !== undefined && { url: input.url }),
       isGlobal,
       account: scoped,
       ...(input.name !== undefined && { name: input.name }),

@@ -66,6 +66,8 @@ export interface TestAppOptions {
   clock?: ManualClock
   /** A database to share between two apps; else each app has its own. */
   database?: TestDatabase
+  /** The keys that stored secrets are sealed under, in place of those of `TEST_SECRETS`. */
+  secretKey?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
 }
 
@@ -84,18 +86,19 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }
+  const secrets = { ...TEST_SECRETS, ...(options.secretKey && { secretKey: options.secretKey }) }
   const ground = {
     config,
     connectionString: database.connectionString,
     database,
-    secrets: TEST_SECRETS,
+    secrets,
     postgres: undefined,
     close: async () => {},
   }
   await prepareDatabase(ground, world)
   const app = await buildApp({
     ...world,
-    secrets: TEST_SECRETS,
+    secrets,
     database,
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),

@@ -1,0 +1,66 @@
+import type pg from 'pg'
+import type { TestAnswer, TestApp } from './app.ts'
+
+/** An event that a call recorded. */
+export interface TrailEvent {
+  event: string
+  account: string | null
+  resource_id: string | null
+  url: string | null
+  is_purge: boolean
+}
+
+/** An entry that a call left in the audit log. */
+export interface TrailEntry {
+  action: string
+  outcome: string
+  user: string | null
+  account: string | null
+  target: string | null
+  request_id: string | null
+}
+
+/** An answer, and what its call left behind. */
+export interface Trail {
+  answer: TestAnswer
+  events: TrailEvent[]
+  audit: TrailEntry[]
+}
+
+/** Makes a call and finds what it recorded: the events and the audit entries that were not there before. */
+export async function followCall(app: TestApp, call: () => Promise<TestAnswer>): Promise<Trail> {
+  const { pool } = app.database
+  const before = await listIds(pool)
+  const answer = await call()
+  const events = await pool.query<TrailEvent>(
+    `select event, account, resource_id, url, is_purge from event_occurrence
+     where not (document_id = any($1::uuid[])) order by document_id`,
+    [before],
+  )
+  const audit = await pool.query<TrailEntry>(
+    `select action, outcome, "user", account, target, request_id from audit_log
+     where not (document_id = any($1::uuid[])) order by document_id`,
+    [before],
+  )
+  return { answer, events: events.rows, audit: audit.rows }
+}
+
+async function listIds(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    'select document_id as id from event_occurrence union all select document_id from audit_log',
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Every row of every table as text: what a copy of the database would show to whoever reads it. */
+export async function dumpDatabase(pool: pg.Pool): Promise<string> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`,
+  )
+  const texts: string[] = []
+  for (const { name } of tables) {
+    const { rows } = await pool.query<{ text: string }>(`select one::text as text from ${name} one`)
+    texts.push(...rows.map((row) => row.text))
+  }
+  return texts.join('\n')
+}
