@@ -108,7 +108,7 @@ export const contractRoutes: Routes<ContractDeps> = [
     },
     {
       load: (_deps: ContractDeps, { db, params, caller }) =>
-        loadContract(db, { id: params.id, caller, permission: 'contract:update' }),
+        loadContract(db, { id: params.id, caller, permission: 'contract:update', lock: true }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const contract = await changeContract(db, target, { ...body, caller, now })
         return { data: toContractRow(contract), message: 'Contract updated.', changed: changedOf(contract) }
@@ -129,7 +129,7 @@ export const contractRoutes: Routes<ContractDeps> = [
     },
     {
       load: (_deps: ContractDeps, { db, params, caller }) =>
-        loadContract(db, { id: params.id, caller, permission: 'contract:delete' }),
+        loadContract(db, { id: params.id, caller, permission: 'contract:delete', lock: true }),
       handle: async (_deps, { db, target, caller, now }) => {
         const contract = await deleteContract(db, target, { caller, now })
         return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }

@@ -51,14 +51,15 @@ export function selectContracts(db: Database, accounts: readonly AccountId[] | '
   return living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...accounts]))))
 }
 
-/** The living contract with this id. */
-export async function findContract(db: Database, id: string): Promise<ContractRecord | undefined> {
-  const row = await db
-    .selectFrom('contract')
-    .selectAll()
-    .where('document_id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+/** The living contract with this id; `lock` keeps it from changing until the transaction ends. */
+export async function findContract(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<ContractRecord | undefined> {
+  let query = db.selectFrom('contract').selectAll().where('document_id', '=', id).where('deleted_at', 'is', null)
+  if (options.lock) query = query.forUpdate()
+  const row = await query.executeTakeFirst()
   return row && toContractRecord(row)
 }
 

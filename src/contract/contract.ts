@@ -22,12 +22,15 @@ export function listReachableAccounts(caller: Caller, permission: string): reado
   return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
 }
 
-/** The contract with this id, or a 404: also for a caller who may not see it, so that ids of others stay unknown. */
+/**
+ * The contract with this id, or a 404: also for a caller who may not see it, so that ids of others stay unknown. A change
+ * locks it, so that two changes follow each other and nothing changes what was deleted.
+ */
 export async function loadContract(
   db: Database,
-  input: { id: string; caller: Caller; permission: string },
+  input: { id: string; caller: Caller; permission: string; lock?: boolean },
 ): Promise<ContractRecord> {
-  const contract = await findContract(db, input.id)
+  const contract = await findContract(db, input.id, { lock: input.lock ?? false })
   if (!contract || !canReachAccount(input.caller, input.permission, contract.account)) throw notFound('contract')
   return contract
 }
