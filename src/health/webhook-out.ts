@@ -11,7 +11,7 @@ export const DEGRADED_AT_LAG_SECONDS = 300
 export interface WebhookOutFacts {
   exhausted_24h: number
   auto_disabled: number
-  /** Due dispatches that wait. */
+  /** Due dispatches that wait, and events that wait for their routing. */
   backlog: number
   /** How long the longest due one has waited, in seconds; 0 when none waits. */
   oldest_pending_s: number

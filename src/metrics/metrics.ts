@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { RecordedAttempt, WebhookNotice } from '../delivery/record.ts'
 import { readTotals } from '../delivery/total.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, isDatabaseReady } from '../postgres/database.ts'
 
 /** Every status is in the metric from the start, so that a rate over it never begins with a gap. */
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
@@ -21,23 +21,18 @@ export interface Metrics {
 
 /**
  * Builds the metrics (D77). `webhook_out_deliveries_total` is read from the database at each scrape: it counts over all
- * time and all processes. The rest is of this process.
+ * time and all processes. The rest is of this process, and is there as well while the database is not.
  */
 export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () => number }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  new Gauge({
-    name: 'webhook_out_deliveries_total',
-    help: 'Deliveries that came into each status, over all time and all processes.',
-    labelNames: ['status'],
+  const renderShared = buildSharedMetrics(deps)
+  const databaseUp = new Gauge({
+    name: 'database_up',
+    help: 'Whether the database answered this scrape. While it does not, what is read from it is left out.',
     registers,
-    async collect() {
-      const totals = await readTotals(deps.db)
-      for (const status of STATUSES) this.set({ status }, totals.get(status) ?? 0)
-    },
   })
-  registerBacklog(registers, deps)
   new Gauge({
     name: 'webhook_out_in_flight',
     help: 'POSTs under way in this process.',
@@ -73,7 +68,11 @@ export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () =>
   })
   return {
     contentType: registry.contentType,
-    render: async () => toCounter(await registry.metrics()),
+    render: async () => {
+      const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
+      databaseUp.set(shared === '' ? 0 : 1)
+      return shared + (await registry.metrics())
+    },
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {
         attempts.inc({ error: decision.lastError ?? 'none', trigger: attempt.trigger })
@@ -86,22 +85,34 @@ export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () =>
   }
 }
 
-function registerBacklog(registers: Registry[], deps: { db: Database; clock: Clock }): void {
+/** What all processes share: read from the database once for each scrape, and only then rendered. */
+function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise<string> {
+  const registry = new Registry()
+  const registers = [registry]
+  const deliveries = new Gauge({
+    name: 'webhook_out_deliveries_total',
+    help: 'Deliveries that came into each status, over all time and all processes.',
+    labelNames: ['status'],
+    registers,
+  })
+  const backlog = new Gauge({
+    name: 'webhook_out_backlog',
+    help: 'Due dispatches that wait, and events that wait for their routing.',
+    registers,
+  })
   const oldest = new Gauge({
     name: 'webhook_out_oldest_due_seconds',
-    help: 'How long the longest due dispatch has waited; 0 when none waits.',
+    help: 'How long the longest waiting one of these has waited; 0 when none waits.',
     registers,
   })
-  new Gauge({
-    name: 'webhook_out_backlog',
-    help: 'Due dispatches that wait.',
-    registers,
-    async collect() {
-      const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
-      this.set(facts.backlog)
-      oldest.set(facts.oldest_pending_s)
-    },
-  })
+  return async () => {
+    const totals = await readTotals(deps.db)
+    const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
+    for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
+    backlog.set(facts.backlog)
+    oldest.set(facts.oldest_pending_s)
+    return toCounter(await registry.metrics())
+  }
 }
 
 /** A total that is set from the database cannot be a Counter in prom-client; for whoever reads it, it is one. */

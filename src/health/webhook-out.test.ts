@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { judgeWebhookOut } from './webhook-out.ts'
+
+const HEALTHY = { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
+
+it.each([
+  ['nothing happened', {}, 'operational'],
+  ['9 exhausted deliveries', { exhausted_24h: 9 }, 'operational'],
+  ['10 exhausted deliveries', { exhausted_24h: 10 }, 'degraded'],
+  ['one auto-disabled webhook', { auto_disabled: 1 }, 'degraded'],
+  ['work that waits for 299 s', { oldest_pending_s: 299 }, 'operational'],
+  ['work that waits for 300 s', { oldest_pending_s: 300 }, 'degraded'],
+  ['a long backlog that moves', { backlog: 1_000_000, oldest_pending_s: 10 }, 'operational'],
+] as const)('with %s', (_what, facts, status) => {
+  expect(judgeWebhookOut({ ...HEALTHY, ...facts })).toBe(status)
+})
+
+it('outbound webhooks are never down, and never better for more trouble', () => {
+  const facts = fc.record({
+    exhausted_24h: fc.nat(),
+    auto_disabled: fc.nat(),
+    backlog: fc.nat(),
+    oldest_pending_s: fc.nat(),
+  })
+  fc.assert(
+    fc.property(facts, facts, (one, more) => {
+      const status = judgeWebhookOut(one)
+      expect(['operational', 'degraded']).toContain(status)
+      const worse = {
+        exhausted_24h: one.exhausted_24h + more.exhausted_24h,
+        auto_disabled: one.auto_disabled + more.auto_disabled,
+        backlog: one.backlog + more.backlog,
+        oldest_pending_s: one.oldest_pending_s + more.oldest_pending_s,
+      }
+      if (status === 'degraded') expect(judgeWebhookOut(worse)).toBe('degraded')
+    }),
+  )
+})

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { addLedgerRow, addWebhook, clearLedger } from '../../test/harness/ledger-rows.ts'
+import { type Receiver, startReceiver } from '../../test/harness/receiver.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { buildMetrics } from './metrics.ts'
+
+const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']
+const DAY_MS = 24 * 3_600_000
+
+let app: TestApp
+let receiver: Receiver
+let env: Record<string, string>
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` }
+  app = await createTestApp({ env })
+})
+beforeEach(() => clearLedger(app))
+afterAll(async () => {
+  await app[Symbol.asyncDispose]()
+  await receiver.close()
+})
+
+async function scrape(from: TestApp = app): Promise<string> {
+  const answer = await from.anonymous('GET', '/metrics')
+  expect(answer.status).toBe(200)
+  return answer.body
+}
+
+function readSeries(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+const totalsOf = (text: string) =>
+  Object.fromEntries(
+    STATUSES.map((status) => [status, readSeries(text, `webhook_out_deliveries_total{status="${status}"}`)]),
+  )
+
+async function deliverTest(from: TestApp = app): Promise<void> {
+  const body = { url: `${receiver.origin}/`, is_global: true }
+  const { data } = (await from.admin('POST', '/api/v3/webhook/webhook', body)).body
+  await from.admin('POST', `/api/v3/webhook/webhook/${data.document_id}/test`)
+  await from.settle()
+}
+
+it('webhook_out_deliveries_total is a counter with all six statuses from the start', async () => {
+  const answer = await app.anonymous('GET', '/metrics')
+  expect(answer.headers['content-type']).toContain('text/plain')
+  expect(answer.body).toContain('# TYPE webhook_out_deliveries_total counter\n')
+  expect(answer.body).not.toContain('webhook_out_deliveries_total gauge')
+  expect(totalsOf(answer.body)).toEqual(Object.fromEntries(STATUSES.map((status) => [status, 0])))
+})
+
+it('it counts each delivery into each status it came into', async () => {
+  await deliverTest()
+  expect(totalsOf(await scrape())).toMatchObject({ pending: 1, success: 1, retrying: 0, failed: 0 })
+  receiver.behaveNext({ kind: 'status', status: 500 })
+  await deliverTest()
+  app.clock.advance(60_000)
+  await app.settle()
+  expect(totalsOf(await scrape())).toMatchObject({ pending: 2, success: 2, retrying: 1, failed: 0 })
+  receiver.behaveNext({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
+  await deliverTest()
+  expect(totalsOf(await scrape())).toMatchObject({ pending: 3, success: 2, failed: 1 })
+})
+
+it('it is lowered neither by pruning the ledger nor by purging a webhook, nor by a restart', async () => {
+  await deliverTest()
+  const before = totalsOf(await scrape())
+  const { rows } = await app.database.pool.query('select document_id from webhook')
+  await app.admin('DELETE', `/api/v3/webhook/webhook/${rows[0].document_id}/purge`)
+  expect(totalsOf(await scrape())).toEqual(before)
+  await deliverTest()
+  await app.database.pool.query(`update webhook_dispatch set created_at = $1`, [
+    new Date(app.clock.now() - 40 * DAY_MS),
+  ])
+  expect(await app.app.maintenance.sweep()).toMatchObject({ dispatches: 1 })
+  await using restarted = await createTestApp({ env, database: app.database, clock: app.clock })
+  expect(totalsOf(await scrape(restarted))).toMatchObject({ pending: 2, success: 2 })
+})
+
+it('two processes on one database count together, and either shows the whole', async () => {
+  await using second = await createTestApp({ env, database: app.database, clock: app.clock })
+  await deliverTest(app)
+  await deliverTest(second)
+  for (const one of [app, second]) expect(totalsOf(await scrape(one))).toMatchObject({ pending: 2, success: 2 })
+})
+
+it('the backlog and its age are those of this very scrape', async () => {
+  const webhook = await addWebhook(app)
+  await app.settle()
+  await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 100_000 })
+  await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 7_000 })
+  const waiting = await scrape()
+  expect(readSeries(waiting, 'webhook_out_backlog')).toBe(2)
+  expect(readSeries(waiting, 'webhook_out_oldest_due_seconds')).toBe(100)
+  await clearLedger(app)
+  const empty = await scrape()
+  expect(readSeries(empty, 'webhook_out_backlog')).toBe(0)
+  expect(readSeries(empty, 'webhook_out_oldest_due_seconds')).toBe(0)
+})
+
+it('attempts are counted by failure and by who asked, requests by route and never by the ids in their path', async () => {
+  await using own = await createTestApp({ env })
+  receiver.behaveNext({ kind: 'status', status: 503 })
+  await deliverTest(own)
+  await deliverTest(own)
+  const missing = '01990000-0000-7000-8000-000000000000'
+  await own.admin('GET', `/api/v3/webhook/webhook/${missing}`)
+  const text = await scrape(own)
+  expect(readSeries(text, 'webhook_out_attempts_total{error="none",trigger="test"}')).toBe(1)
+  expect(readSeries(text, 'webhook_out_attempts_total{error="http_5xx",trigger="test"}')).toBe(1)
+  expect(readSeries(text, 'webhook_out_attempt_duration_seconds_count')).toBe(2)
+  expect(readSeries(text, 'webhook_out_in_flight')).toBe(0)
+  const counted = text.split('\n').filter((line) => line.startsWith('http_request_duration_seconds_count'))
+  const reads = counted.filter((line) => line.includes('route="/api/v3/webhook/webhook/{id}"'))
+  expect(reads).toHaveLength(1)
+  expect(reads[0]).toMatch(/method="GET".*status="404".* 1$|status="404".*method="GET".* 1$/)
+  expect(text).not.toContain(missing)
+  expect(text).not.toContain('127.0.0.1')
+})
+
+it('without its database a process still shows what it knows itself, and leaves out the rest', async () => {
+  const unreachable = openDatabase({
+    connectionString: 'postgres://nobody@127.0.0.1:1/none',
+    size: 1,
+    applicationName: 'test',
+    onError: () => {},
+  })
+  const metrics = buildMetrics({ db: unreachable.db, clock: app.clock, underWay: () => 3 })
+  const text = await metrics.render()
+  expect(readSeries(text, 'database_up')).toBe(0)
+  expect(readSeries(text, 'webhook_out_in_flight')).toBe(3)
+  expect(text).not.toContain('webhook_out_deliveries_total')
+  await unreachable.close()
+  expect(readSeries(await scrape(), 'database_up')).toBe(1)
+})
