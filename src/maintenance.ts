@@ -11,6 +11,8 @@ import { deleteOldRateWindows } from './http/rate-limit.ts'
 import type { Database } from './postgres/database.ts'
 import type { SecretBox } from './secret-box.ts'
 import { deleteEndedSessions } from './session/session.store.ts'
+import { deleteForgottenThrottles } from './user/login-throttle.store.ts'
+import { FORGET_AFTER_MS } from './user/login-throttle.ts'
 import { resealSecrets } from './webhook/reseal.ts'
 
 /** How often the house is swept. */
@@ -46,6 +48,7 @@ export type SweepReport = Record<
   | 'idempotencyKeys'
   | 'rateWindows'
   | 'sessions'
+  | 'loginThrottles'
   | 'resealed',
   number
 >
@@ -57,7 +60,10 @@ export interface Maintenance {
   stop(): void
 }
 
-/** Builds the maintenance. Every step may run in several processes at once: each statement takes what it can lock. */
+/**
+ * Builds the maintenance. Every step may run in several processes at once: each statement takes what it can lock. One that
+ * fails is logged and made again with the next sweep; the others do not wait for it.
+ */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const { db, clock, logger, config, secretBox, workerId } = deps
   const stopping = new AbortController()
@@ -71,31 +77,42 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     }
   }
 
-  async function sweep(): Promise<SweepReport> {
-    const now = clock.now()
+  function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
     const before = (ms: number) => new Date(now - ms)
     const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
+    const orphans = { workerId, now: new Date(now), limit: BATCH_SIZE }
     return {
-      dispatches: await inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
-      events: await inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
-      replayJobs: await inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
-      publishKeys: await inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
-      cancelled: await inBatches(() => cancelOrphanedDispatches(db, { workerId, now: new Date(now), limit: BATCH_SIZE })),
-      idempotencyKeys: await inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
-      rateWindows: await deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
-      sessions: await inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
-      resealed: await resealSecrets({ secretBox }, db),
+      dispatches: () => inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
+      events: () => inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      replayJobs: () => inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
+      cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
+      idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
+      rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
+      sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
+      loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      resealed: () => resealSecrets({ secretBox }, db),
     }
+  }
+
+  async function sweep(): Promise<SweepReport> {
+    const steps = buildSteps(clock.now())
+    const report = Object.fromEntries(Object.keys(steps).map((name) => [name, 0])) as SweepReport
+    for (const [name, step] of Object.entries(steps)) {
+      if (stopping.signal.aborted) break
+      try {
+        report[name as keyof SweepReport] = await step()
+      } catch (error) {
+        logger.error({ err: error, step: name }, 'maintenance failed: see docs/operations.md, maintenance')
+      }
+    }
+    return report
   }
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      try {
-        const report = await sweep()
-        if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
-      } catch (error) {
-        logger.error({ err: error }, 'maintenance failed: see docs/operations.md, maintenance')
-      }
+      const report = await sweep()
+      if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
       await clock.sleep(PERIOD_MS, stopping.signal)
     }
   }
