@@ -96,6 +96,10 @@ const DELIVERY_HEADERS = {
     type: 'integer',
     minimum: 1,
   }),
+  Traceparent: header(
+    'traceparent',
+    'W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt.',
+  ),
 } as const
 
 /** Registers the collector of the document. Before the routes: it sees only those that come after it. */
