@@ -132,6 +132,7 @@ describe('the OpenAPI document (D9)', () => {
       'x-service-event',
       'x-service-delivery',
       'x-service-attempt',
+      'traceparent',
     ])
     expect(document.components.schemas?.Envelope).toMatchObject({ properties: { attempt: { type: 'integer' } } })
   })
