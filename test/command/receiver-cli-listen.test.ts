@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { limit } from '../harness/wait.ts'
 import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
@@ -159,6 +163,22 @@ describe('signalbox listen', () => {
     expect(await limit(listening.ended, 5_000, 'the end after SIGINT')).toEqual({ code: 0, signal: null })
     expect(listening.stderr()).toBe('')
   })
+})
+
+test('whoever reads the output may go first: listen ends with exit code 0, as under head', async () => {
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'src', 'main.ts'), 'listen'], {
+    env: {
+      ...buildCleanEnvironment(process.env),
+      SIGNALBOX_URL: world.url,
+      SIGNALBOX_TOKEN: world.service.adminToken,
+    },
+  })
+  const ended = once(child, 'close')
+  child.stderr.resume()
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  await world.createContract()
+  expect(await limit(ended, 20_000, 'the end of the command')).toEqual([0, null])
 })
 
 describe('the connection to the service', () => {

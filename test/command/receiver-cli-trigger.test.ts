@@ -136,6 +136,29 @@ describe('signalbox trigger', () => {
     expect(await countContracts()).toBe(before)
   })
 
+  test.for([
+    {
+      args: ['contract.update'],
+      permissions: [
+        'event-occurrence:*',
+        'webhook-dispatch:find-all',
+        'contract:*',
+        'account:find-all',
+        'account:create',
+      ],
+    },
+    {
+      args: ['order.paid'],
+      permissions: ['event-occurrence:*', 'webhook-dispatch:find-all', 'event:find-all', 'event:publish'],
+    },
+  ])('trigger $args works with an API key that may do just what the guide names', async ({ args, permissions }) => {
+    const created = await world.service.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid' })
+    expect([201, 409]).toContain(created.status)
+    const made = await world.service.admin('POST', '/api/v3/identity/api-key', { name: 'Trigger', permissions })
+    const ended = await world.run(['trigger', ...args], { SIGNALBOX_TOKEN: made.body.data.key })
+    expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(args[0]!) })
+  })
+
   test('while the event queue is off it says so', async () => {
     await using quiet = await openCliWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     const ended = await quiet.run(['trigger', 'contract.update'])

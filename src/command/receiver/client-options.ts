@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIPv4 } from 'node:net'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type ClientConfig, readClientConfig } from '../../config.ts'
 import { VARIABLES } from '../../config-variables.ts'
@@ -67,5 +68,10 @@ function readDemoToken(url: string, { demoTokenFile }: ClientConfig): string {
 
 function isLoopback(url: string): boolean {
   const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || isLoopbackIpv4(hostname)
+}
+
+/** The whole name has to be an address: 127.0.0.1.example is somebody else. */
+function isLoopbackIpv4(hostname: string): boolean {
+  return isIPv4(hostname) && hostname.startsWith('127.')
 }

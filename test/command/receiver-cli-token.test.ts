@@ -1,0 +1,41 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openCliWorld } from './receiver-cli-world.ts'
+
+test('the token that npm start left is used for a service on this machine, and for no other one', async () => {
+  await using world = await openCliWorld()
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox token '))
+  try {
+    await writeFile(join(directory, 'demo-token'), `${world.service.adminToken}\n`)
+    const env = { SIGNALBOX_TOKEN: '', SIGNALBOX_DATA_DIR: directory }
+    const here = await world.run(['trigger', 'contract.update'], env)
+    expect(here).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('contract.update') })
+    for (const url of ['http://signalbox.example', 'http://127.0.0.1.example', 'http://localhost.example']) {
+      const elsewhere = await world.run(['trigger', 'contract.update', '--url', url], env)
+      expect(elsewhere).toMatchObject({ code: 1, stdout: '' })
+      expect(elsewhere.stderr).toBe(`There is no token for ${url}. Give one with --token or SIGNALBOX_TOKEN.\n`)
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+})
+
+test('a redirect of the service is not followed: the token stays where it was meant to go', async () => {
+  await using world = await openCliWorld()
+  world.receiver.behave({ kind: 'redirect', location: 'https://signalbox.example/api' })
+  const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+  const ended = await world.run(['trigger', 'contract.update'], env)
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Give the place it leads to as --url.')
+  expect(world.receiver.requests).toHaveLength(1)
+})
+
+test('what answers and is no Signalbox is named as that', async () => {
+  await using world = await openCliWorld()
+  const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+  const ended = await world.run(['trigger', 'contract.update'], env)
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toContain('answered 200 to GET /api/v3/identity/account and not as Signalbox does. Check --url.')
+})
