@@ -1,3 +1,5 @@
+import { Writable } from 'node:stream'
+import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startReceiver } from '../harness/receiver.ts'
 import {
@@ -134,12 +136,23 @@ it('D66: an automatic disable emits webhook.auto-disable, which others can subsc
   ])
 })
 
-it('D66: an automatic disable is counted in the metrics', async () => {
-  const line = 'webhook_out_notices_total{event="webhook.auto-disable"}'
-  const before = await world.readMetric(line)
-  await world.createWebhook({ account }, ['contract.create'])
-  await failTimes(20)
-  expect(await world.readMetric(line)).toBe(before + 1)
+it('D66: an automatic disable is logged and counted in the metrics', async () => {
+  const lines: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  await using logged = await startContractWorld({ logger: pino({ level: 'warn' }, stream) })
+  const owner = (await logged.createAccount()).document_id
+  const webhook = await logged.createWebhook({ account: owner }, ['contract.create'])
+  logged.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
+  for (let change = 0; change < 20; change += 1) await logged.makeChange(owner)
+  await logged.app.settle()
+  expect(await logged.readMetric('webhook_out_notices_total{event="webhook.auto-disable"}')).toBe(1)
+  const notices = lines.map((line) => JSON.parse(line)).filter((line) => line.event === 'webhook.auto-disable')
+  expect(notices).toMatchObject([{ webhook: webhook.id, consecutiveFailures: 20 }])
 })
 
 it('D65, States 2: while a webhook is inactive its waiting rows rest, and go on when it is active again', async () => {

@@ -4,6 +4,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, TEST_SECRETS, type TestApp } from '../harness/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { startProcess } from '../harness/process.ts'
+import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { expectProblem, type Json } from './contract-world.ts'
 
 const IDENTITY = '/api/v3/identity'
@@ -241,6 +243,33 @@ it('D13: signalbox admin create makes an administrator who can sign in', async (
   })
   expect(login.status).toBe(200)
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
+})
+
+it('D13: in development the first start makes an administrator, whose password is given or printed this once', async () => {
+  for (const given of ['correct horse battery', undefined]) {
+    await using fresh = await createTestDatabase()
+    const env = {
+      ...buildServiceEnvironment(fresh.connectionString),
+      APP_ENV: 'development',
+      SIGNALBOX_ADMIN_EMAIL: 'boss@example.com',
+      ...(given !== undefined && { SIGNALBOX_ADMIN_PASSWORD: given }),
+    }
+    const args = [join(ROOT, 'src', 'main.ts'), 'serve']
+    await using first = startProcess({ args, env })
+    const [, printed] = await first.waitForOutput(/Sign in as boss@example\.com with the password (?:of )?(\S+)/)
+    expect(printed === 'SIGNALBOX_ADMIN_PASSWORD.').toBe(given !== undefined)
+    const password = given ?? printed
+    const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email: 'boss@example.com', password })
+    expect(login.status, 'of another database').toBe(401)
+    await using same = await createTestApp({ database: fresh })
+    expect(
+      (await same.anonymous('POST', '/api/v3/auth/login/local', { email: 'boss@example.com', password })).status,
+    ).toBe(200)
+    await first.kill()
+    await using second = startProcess({ args, env })
+    await second.waitForOutput(/Sign in as boss@example\.com/)
+    if (given === undefined) expect(second.stdout()).not.toContain(password)
+  }
 })
 
 it('D14: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {

@@ -39,6 +39,7 @@ async function changeTimes(count: number, from = world, owner = account) {
 }
 
 it('Endpoints 18, D76: the health component answers its name, status, instant and figures to anybody', async () => {
+  await world.app.settle()
   const answer = await world.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
@@ -62,6 +63,7 @@ it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the co
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { exhausted_24h: 9 } })
   await addEndedRows(webhook, { status: 'exhausted', count: 1, endedAt: ago(1_000, fresh) }, fresh)
   expect(await readHealth(fresh)).toMatchObject({ status: 'degraded', details: { exhausted_24h: 10 } })
+  await fresh.app.settle()
   fresh.app.clock.advance(DAY_MS)
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { exhausted_24h: 0 } })
 })

@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { VARIABLES } from '../../src/config-variables.ts'
+import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/delivery/failure-count.ts'
+import { MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from '../../src/delivery/outcome.ts'
+import { SIGNATURE_TOLERANCE_SECONDS } from '../../src/delivery/signature.ts'
 import { eventNameOf, operationIdOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { ROUTE_TREE } from '../../src/route-tree.ts'
@@ -276,4 +280,13 @@ it('D4: a body that is not UTF-8 JSON text is a 400, whatever its bytes', async 
   const headers = { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' }
   const answer = await raw('POST', WEBHOOKS, headers, '{"url":"\\ud800"}')
   expect(answer.statusCode).toBe(400)
+})
+
+it('Limits 13: tolerance, backoff, attempt cap and auto-disable threshold are constants, which no variable changes', () => {
+  const names = Object.keys(VARIABLES)
+  expect(
+    names.filter((name) => /RETR|BACKOFF|DELAY|ATTEMPT|TOLERANCE|THRESHOLD|DISABLE_AFTER|FAILURES/.test(name)),
+  ).toEqual([])
+  expect([SIGNATURE_TOLERANCE_SECONDS, MAX_SCHEDULED_ATTEMPTS, AUTO_DISABLE_AFTER_FAILURES]).toEqual([300, 5, 20])
+  expect(RETRY_DELAYS_MS).toEqual([60_000, 300_000, 1_800_000, 7_200_000])
 })

@@ -324,3 +324,37 @@ it('D7: a create repeated under one Idempotency-Key makes one webhook and shows 
   const list = await world.app.admin('GET', `${PATH}?filters=url|eq|https://once.example.com/`)
   expect(list.body.data).toHaveLength(1)
 })
+
+it('Webhook 6: the account of a global webhook stays null whatever an update says', async () => {
+  const { document_id: id } = (await create(globalOn(PUBLIC_URL))).body.data
+  const changed = await world.app.admin('PATCH', `${PATH}/${id}`, { account })
+  expect(changed.body.data).toMatchObject({ is_global: true, account: null })
+})
+
+it('D5, Endpoints 19: every operator filters webhooks as decided, and repeated filters are joined by AND', async () => {
+  const names = ['alpha', 'beta, gamma', 'Delta']
+  const description = `of ${account}`
+  for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })
+  await create({ ...globalOn(PUBLIC_URL), description })
+  const find = async (...filters: string[]) => {
+    const query = new URLSearchParams([`description|eq|${description}`, ...filters].map((one) => ['filters', one]))
+    const { body } = await world.app.admin('GET', `${PATH}?${query}`)
+    return body.data.map((row: { name: string | null }) => row.name).sort()
+  }
+  expect(await find('name|eq|alpha')).toEqual(['alpha'])
+  expect(await find('name|eq|beta\\, gamma')).toEqual(['beta, gamma'])
+  expect(await find('name|in|alpha,Delta')).toEqual(['Delta', 'alpha'])
+  expect(await find('name|like|DEL')).toEqual(['Delta'])
+  expect(await find('name|null|true')).toEqual([null])
+  expect(await find('name|null|false')).toHaveLength(3)
+  expect(await find('name|null|false', 'name|ne|alpha')).toEqual(['Delta', 'beta, gamma'])
+  expect(await find('name|null|false', 'name|nin|alpha,Delta')).toEqual(['beta, gamma'])
+  const now = new Date(world.app.clock.now())
+  const soon = new Date(now.getTime() + 1_000).toISOString()
+  expect(
+    await find(`created_at|lt|${soon}`, `created_at|gte|${new Date(now.getTime() - 1_000).toISOString()}`),
+  ).toHaveLength(4)
+  expect(await find(`created_at|gt|${soon}`)).toEqual([])
+  expect(await find(`created_at|between|${now.toISOString()},${soon}`)).toHaveLength(4)
+  expect(await find('consecutive_failures|lte|0', 'is_global|eq|true')).toHaveLength(4)
+})
