@@ -307,7 +307,6 @@ create table "webhook" (
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
-  constraint webhook_name_length CHECK ((char_length(name) <= 100)),
   constraint webhook_pkey PRIMARY KEY (document_id),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)

@@ -12,6 +12,7 @@ alter table event
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
 
+-- The length of `name` is the API's rule alone: a row of before the release may be longer, and must stop no migration.
 alter table webhook
   alter column account drop not null,
   add column description text,
@@ -21,7 +22,6 @@ alter table webhook
   add column disabled_reason text,
   -- AES-256-GCM under SECRET_KEY (D60, D100); the row's id is bound in.
   add column secret_encrypted text,
-  add constraint webhook_name_length check (char_length(name) <= 100),
   add constraint webhook_description_length check (char_length(description) <= 500),
   add constraint webhook_scope check (is_global or account is not null) not valid;
 

@@ -1,0 +1,345 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Migration, migrate, readMigrations } from '../../src/postgres/migrate.ts'
+import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+
+const BEFORE = '0001_before_the_release'
+const REASON = 'legacy-secret-rotation-required'
+const WEBHOOKS = '/api/v3/webhook/webhook'
+const OLD_AT = new Date('2026-03-01T08:00:00.000Z')
+
+/** Rows as the code before the release wrote them. */
+const LEGACY = {
+  user: randomUUID(),
+  account: randomUUID(),
+  event: randomUUID(),
+  goneEvent: randomUUID(),
+  contract: randomUUID(),
+  webhooks: {
+    active: randomUUID(),
+    inactive: randomUUID(),
+    insecure: randomUUID(),
+    deleted: randomUUID(),
+  },
+}
+const OLD_SECRET = 'an-old-secret-that-anybody-could-read'
+
+/** What the old sender left in its ledger: its words, and how often it had tried. */
+const DISPATCHES = [
+  { id: randomUUID(), status: 'success', retry: 0, error: null },
+  { id: randomUUID(), status: 'delivered', retry: 1, error: null },
+  { id: randomUUID(), status: 'failed', retry: 3, error: 'HTTP 500' },
+  { id: randomUUID(), status: 'pending', retry: 0, error: null },
+  { id: randomUUID(), status: 'retrying', retry: 4, error: 'timeout' },
+  { id: randomUUID(), status: 'error', retry: 9, error: 'socket hang up' },
+]
+
+let database: TestDatabase
+let receiver: Receiver
+let app: TestApp
+let before: Record<string, unknown[]>
+let ran: string[]
+
+const select = async (sql: string) => (await database.pool.query(sql)).rows
+
+async function insertLegacyRows(origin: string) {
+  const { pool } = database
+  await pool.query(
+    `insert into "user" (document_id, email, created_at, updated_at) values ($1, 'old@example.com', $2, $2)`,
+    [LEGACY.user, OLD_AT],
+  )
+  await pool.query(
+    `insert into account (document_id, name, created_by, created_at, updated_at) values ($1, 'Old Ltd', $2, $3, $3)`,
+    [LEGACY.account, LEGACY.user, OLD_AT],
+  )
+  await pool.query(
+    `insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)`,
+    [randomUUID(), LEGACY.account, LEGACY.user, OLD_AT],
+  )
+  await pool.query(
+    `insert into contract (document_id, account, name, status, created_at, updated_at) values ($1, $2, 'Old lease', 'active', $3, $3)`,
+    [LEGACY.contract, LEGACY.account, OLD_AT],
+  )
+  for (const [id, name] of [
+    [LEGACY.event, 'contract.create'],
+    [LEGACY.goneEvent, 'ledger.closed'],
+  ])
+    await pool.query('insert into event (document_id, internal, created_at, updated_at) values ($1, $2, $3, $3)', [
+      id,
+      name,
+      OLD_AT,
+    ])
+  const urls = {
+    active: `${origin}/old`,
+    inactive: `${origin}/off`,
+    insecure: 'http://old.example.com/hook',
+    deleted: `${origin}/gone`,
+  }
+  for (const [kind, id] of Object.entries(LEGACY.webhooks)) {
+    await pool.query(
+      `insert into webhook (document_id, url, name, account, secret, is_actived, created_at, updated_at, deleted_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
+      [
+        id,
+        urls[kind as keyof typeof urls],
+        kind,
+        LEGACY.account,
+        OLD_SECRET,
+        kind !== 'inactive',
+        OLD_AT,
+        kind === 'deleted' ? OLD_AT : null,
+      ],
+    )
+    await pool.query(
+      'insert into webhook_event (document_id, webhook, event, created_at, updated_at) values ($1, $2, $3, $4, $4)',
+      [randomUUID(), id, LEGACY.event, OLD_AT],
+    )
+  }
+  for (const { id, status, retry, error } of DISPATCHES)
+    await pool.query(
+      `insert into webhook_dispatch (document_id, webhook, event, status, retry, last_error, created_at, updated_at)
+       values ($1, $2, 'contract.create', $3, $4, $5, $6, $6)`,
+      [id, LEGACY.webhooks.active, status, retry, error, OLD_AT],
+    )
+}
+
+/** What the release must leave as it was. */
+async function readOldData() {
+  return {
+    users: await select('select document_id, email, name, created_at, updated_at from "user" order by 1'),
+    accounts: await select('select document_id, name, created_by, created_at, updated_at from account order by 1'),
+    members: await select('select account, "user", created_at from account_member order by 1'),
+    contracts: await select(
+      'select document_id, account, name, status, created_at, updated_at from contract order by 1',
+    ),
+    events: await select('select document_id, internal, created_at from event order by 1'),
+    webhooks: await select('select document_id, url, name, account, created_at, deleted_at from webhook order by 1'),
+    links: await select('select document_id, webhook, event, created_at, deleted_at from webhook_event order by 1'),
+    dispatches: await select(
+      'select document_id, webhook, event, last_error, created_at, updated_at from webhook_dispatch order by 1',
+    ),
+  }
+}
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  database = await createTestDatabase({ empty: true })
+  expect(await migrate(database.connectionString, { upTo: BEFORE })).toEqual([BEFORE])
+  await insertLegacyRows(receiver.origin)
+  before = await readOldData()
+  ran = await migrate(database.connectionString)
+})
+afterAll(async () => {
+  await app?.[Symbol.asyncDispose]()
+  await receiver?.close()
+  await database?.[Symbol.asyncDispose]()
+})
+
+test('D79: the release runs on a database with rows in it, after the first migration and all that follow', async () => {
+  const names = (await readMigrations()).map((migration) => migration.name)
+  expect(names[0]).toBe(BEFORE)
+  expect(ran).toEqual(names.slice(1))
+})
+
+test('D79, Versioning 3: retry keeps its values as attempts', async () => {
+  const rows = await select('select document_id, attempts from webhook_dispatch')
+  const attempts = Object.fromEntries(rows.map((row) => [row.document_id, row.attempts]))
+  expect(attempts).toEqual(Object.fromEntries(DISPATCHES.map(({ id, retry }) => [id, retry])))
+  const columns = await select(
+    `select column_name from information_schema.columns where table_name = 'webhook_dispatch'`,
+  )
+  expect(columns.map((row) => row.column_name)).not.toContain('retry')
+})
+
+test('D79: what was there stays as it was', async () => {
+  expect(await readOldData()).toEqual(before)
+})
+
+test('D79, Versioning 3: the new fields are there: webhook, dispatch and event', async () => {
+  const columns = await select(`select table_name || '.' || column_name as name from information_schema.columns`)
+  const names = columns.map((row) => row.name)
+  for (const name of ['is_global', 'description', 'consecutive_failures', 'disabled_at', 'disabled_reason'])
+    expect(names).toContain(`webhook.${name}`)
+  for (const name of ['account_scope', 'method', 'route']) expect(names).toContain(`event.${name}`)
+  const [account] = await select(
+    `select is_nullable from information_schema.columns where table_name = 'webhook' and column_name = 'account'`,
+  )
+  expect(account.is_nullable).toBe('YES')
+})
+
+test('States 5, D79, Versioning 4: every old webhook is disabled with legacy-secret-rotation-required', async () => {
+  const rows = await select(
+    'select is_actived, disabled_at, disabled_reason, is_global, consecutive_failures from webhook',
+  )
+  expect(rows).toHaveLength(4)
+  for (const row of rows)
+    expect(row).toEqual({
+      is_actived: false,
+      disabled_at: expect.any(Date),
+      disabled_reason: REASON,
+      is_global: false,
+      consecutive_failures: 0,
+    })
+})
+
+test('D79: the readable old secrets are gone from the database', async () => {
+  const rows = await select('select w::text as text from webhook w')
+  for (const { text } of rows) expect(text).not.toContain(OLD_SECRET)
+})
+
+test('D64, D79: old rows have one of the six statuses, and none of them is sent by the new dispatcher', async () => {
+  const rows = await select('select document_id, status, next_attempt_at from webhook_dispatch')
+  const statuses = Object.fromEntries(rows.map((row) => [row.document_id, row.status]))
+  expect(DISPATCHES.map(({ id }) => statuses[id])).toEqual([
+    'success',
+    'success',
+    'failed',
+    'failed',
+    'failed',
+    'failed',
+  ])
+  expect(rows.every((row) => row.next_attempt_at === null)).toBe(true)
+})
+
+async function startApp() {
+  app = await createTestApp({ database, env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` } })
+  const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'legacy', permissions: ['*:*'] })
+  app = { ...app, admin: app.callAs(key.body.data.key) }
+}
+
+test('States 5: the operator rotates the secret, activates, and deliveries flow, signed with the new secret', async () => {
+  await startApp()
+  const path = `${WEBHOOKS}/${LEGACY.webhooks.active}`
+  expect((await app.admin('GET', path)).body.data).toMatchObject({
+    is_actived: false,
+    disabled_reason: REASON,
+    account: LEGACY.account,
+  })
+  const change = () => app.admin('POST', '/api/v3/contract/contract', { account: LEGACY.account, name: 'New lease' })
+  await change()
+  await app.settle()
+  expect(receiver.requests).toEqual([])
+
+  const rotated = await app.admin('POST', `${path}/rotate-secret`)
+  expect(rotated.body.data).toMatchObject({
+    secret: expect.stringMatching(/^whsec_/),
+    is_actived: false,
+    disabled_reason: REASON,
+  })
+  await change()
+  await app.settle()
+  expect(receiver.requests).toEqual([])
+
+  const active = await app.admin('PATCH', `${path}/active`, { is_actived: true })
+  expect(active.body.data).toMatchObject({ is_actived: true, disabled_at: null, disabled_reason: null })
+  const contract = (await change()).body.data.document_id
+  await app.settle()
+  expect(receiver.requests.map((request) => request.path)).toEqual(['/old'])
+  expect(JSON.parse(receiver.requests[0]!.body.toString('utf8'))).toMatchObject({
+    type: 'contract.create',
+    data: { id: contract },
+  })
+})
+
+test('States 5: the old subscriptions hold after the release, with webhook.test besides once the set is replaced', async () => {
+  const path = `${WEBHOOKS}/${LEGACY.webhooks.active}/events`
+  const names = async () =>
+    (await app.admin('GET', path)).body.data.events.map((event: { internal: string }) => event.internal)
+  expect(await names()).toContain('contract.create')
+  await app.admin('PUT', path, { events: [LEGACY.event] })
+  expect(await names()).toEqual(['webhook.test', 'contract.create'])
+})
+
+test('Catalogue status 5, D79: old event rows are synced by name, and what no route produces is stale and subscribable', async () => {
+  const { body } = await app.admin('GET', '/api/v3/webhook/catalogue/status')
+  expect(body.data).toMatchObject({ missing_internals: [], stale_internals: ['ledger.closed'] })
+  const [row] = await select(`select account_scope, method, route from event where document_id = '${LEGACY.event}'`)
+  expect(row).toEqual({ account_scope: 'account', method: 'POST', route: '/api/v3/contract/contract' })
+})
+
+test('URL rules 7: an old row on plain http is refused at its next update and can be mended, rotated and activated', async () => {
+  const path = `${WEBHOOKS}/${LEGACY.webhooks.insecure}`
+  const refused = await app.admin('PATCH', path, { name: 'renamed' })
+  expect(refused.status).toBe(422)
+  expect(refused.body.errors[0].path).toBe('url')
+  expect((await app.admin('POST', `${path}/rotate-secret`)).status).toBe(200)
+  expect((await app.admin('PATCH', path, { url: `${receiver.origin}/mended` })).status).toBe(200)
+  expect((await app.admin('PATCH', `${path}/active`, { is_actived: true })).status).toBe(200)
+})
+
+test('D68: an old ledger row is read with its lifetime attempts, and refuses a replay whose event was never kept', async () => {
+  const oldest = DISPATCHES.at(-1)!
+  const { body } = await app.admin('GET', `/api/v3/webhook/dispatch/${oldest.id}`)
+  expect(body.data).toMatchObject({ attempts: 9, status: 'failed', last_error: 'socket hang up', attempts_log: [] })
+  const replay = await app.admin('POST', `/api/v3/webhook/dispatch/${oldest.id}/replay`, { confirm_duplicate: true })
+  expect(replay.status).toBe(409)
+  expect(replay.body.code).toBe('conflict')
+})
+
+test('D77: the all-time metric begins with what the old ledger holds', async () => {
+  const { body } = await app.anonymous('GET', '/metrics')
+  expect(body).toMatch(/webhook_out_deliveries_total\{status="failed"\} 4\n/)
+  expect(body).toMatch(/webhook_out_deliveries_total\{status="success"\} 3\n/)
+})
+
+test('migrating again is a no-op, also from several processes at once', async () => {
+  const snapshot = await readOldData()
+  const again = await Promise.all([1, 2, 3].map(() => migrate(database.connectionString)))
+  expect(again).toEqual([[], [], []])
+  expect(await readOldData()).toEqual(snapshot)
+})
+
+test('several processes that migrate an empty database at once run each migration once', async () => {
+  await using empty = await createTestDatabase({ empty: true })
+  const names = (await readMigrations()).map((migration) => migration.name)
+  const results = await Promise.all([1, 2, 3].map(() => migrate(empty.connectionString)))
+  expect(results.filter((one) => one.length > 0)).toEqual([names])
+})
+
+test('an edited migration is refused, and nothing runs', async () => {
+  const migrations = await readMigrations()
+  const edited = migrations.map((one, at): Migration => (at === 1 ? { ...one, hash: '0'.repeat(64) } : one))
+  const more = [...edited, { name: '9999_later', sql: 'create table later ()', hash: '1' }]
+  await expect(migrate(database.connectionString, { migrations: more })).rejects.toThrow(
+    new RegExp(`${migrations[1]!.name}.*edited`),
+  )
+  expect(await select(`select from information_schema.tables where table_name = 'later'`)).toEqual([])
+})
+
+test('a database that a newer version migrated is refused', async () => {
+  const [first] = await readMigrations()
+  await expect(migrate(database.connectionString, { migrations: [first!] })).rejects.toThrow(/newer Signalbox/)
+})
+
+test('a migration that fails is undone whole, and the ones before it stay', async () => {
+  await using empty = await createTestDatabase({ empty: true })
+  const migrations = [
+    { name: '0001_good', sql: 'create table good ()', hash: 'a' },
+    { name: '0002_bad', sql: 'create table half (); select 1 / 0', hash: 'b' },
+  ]
+  await expect(migrate(empty.connectionString, { migrations })).rejects.toThrow(/0002_bad.*undone/)
+  const { rows } = await empty.pool.query(
+    `select table_name from information_schema.tables where table_name in ('good', 'half')`,
+  )
+  expect(rows).toEqual([{ table_name: 'good' }])
+})
+
+test('D79: an old webhook whose name is longer than the release allows stops no migration and keeps its name', async () => {
+  await using old = await createTestDatabase({ empty: true })
+  await migrate(old.connectionString, { upTo: BEFORE })
+  const name = 'n'.repeat(150)
+  const account = randomUUID()
+  await old.pool.query(
+    `insert into account (document_id, name, created_at, updated_at) values ($1, 'Old Ltd', $2, $2)`,
+    [account, OLD_AT],
+  )
+  await old.pool.query(
+    `insert into webhook (document_id, url, name, account, secret, created_at, updated_at) values ($1, 'https://old.example.com/', $2, $3, 's', $4, $4)`,
+    [randomUUID(), name, account, OLD_AT],
+  )
+  await migrate(old.connectionString)
+  const { rows } = await old.pool.query('select name, is_actived, disabled_reason from webhook')
+  expect(rows).toEqual([{ name, is_actived: false, disabled_reason: REASON }])
+})
