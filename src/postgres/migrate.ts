@@ -74,8 +74,13 @@ export async function migrate(
 
 async function checkServerVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
-  const major = Math.floor(Number(rows[0]?.server_version_num) / 10_000)
-  if (major < 15) throw new MigrationError(`DATABASE_URL is PostgreSQL ${major}; Signalbox needs 15 or newer.`)
+  checkVersionNumber(Number(rows[0]?.server_version_num))
+}
+
+/** Checks a `server_version_num` of PostgreSQL, such as 150004 for 15.4. Throws a `MigrationError` below 15. */
+export function checkVersionNumber(versionNumber: number): void {
+  const major = Math.floor(versionNumber / 10_000)
+  if (!(major >= 15)) throw new MigrationError(`DATABASE_URL is PostgreSQL ${major}; Signalbox needs 15 or newer.`)
 }
 
 /** Which migrations are still to run, in order. Throws when what ran is not what the files say. */

@@ -1,0 +1,170 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { inTransaction, isDatabaseReady, isDatabaseUnavailable, isUniqueViolation, openDatabase } from './database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const insertRow = (db: TestDatabase['db'], name: string) =>
+  sql`insert into permission (name, created_at, updated_at) values (${name}, now(), now())`.execute(db)
+
+const hasRow = async (name: string) =>
+  (await sql`select from permission where name = ${name}`.execute(database.db)).rows.length === 1
+
+function open(connectionString: string) {
+  const errors: Error[] = []
+  const opened = openDatabase({
+    connectionString,
+    size: 1,
+    applicationName: 'database test',
+    onError: (error) => void errors.push(error),
+  })
+  return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
+}
+
+describe('a transaction', () => {
+  it('keeps what its work wrote, and hands back its result', async () => {
+    expect(await inTransaction(database.db, (tx) => insertRow(tx, 'kept').then(() => 'done'))).toBe('done')
+    expect(await hasRow('kept')).toBe(true)
+  })
+
+  it('keeps nothing when its work throws, and throws the same', async () => {
+    const fault = new Error('refused')
+    const work = inTransaction(database.db, async (tx) => {
+      await insertRow(tx, 'lost')
+      throw fault
+    })
+    await expect(work).rejects.toBe(fault)
+    expect(await hasRow('lost')).toBe(false)
+  })
+
+  it('within another one joins it: both stand or fall together', async () => {
+    const work = inTransaction(database.db, async (outer) => {
+      await inTransaction(outer, async (inner) => {
+        expect(inner).toBe(outer)
+        await insertRow(inner, 'inner')
+      })
+      throw new Error('refused')
+    })
+    await expect(work).rejects.toThrow('refused')
+    expect(await hasRow('inner')).toBe(false)
+  })
+})
+
+describe('a connection', () => {
+  it('reads counts as numbers, lives in UTC, says who it is, and ends what runs too long', async () => {
+    await using own = open(database.connectionString)
+    const { rows } = await own.pool.query(
+      `select count(*) as count, 9007199254740991::int8 as large, current_setting('timezone') as timezone,
+         current_setting('application_name') as name, current_setting('statement_timeout') as statement,
+         current_setting('idle_in_transaction_session_timeout') as idle from generate_series(1, 3)`,
+    )
+    expect(rows).toEqual([
+      {
+        count: 3,
+        large: 9_007_199_254_740_991,
+        timezone: 'UTC',
+        name: 'database test',
+        statement: '30s',
+        idle: '1min',
+      },
+    ])
+  })
+
+  it('that is lost while idle is told, without what it held, and replaced at the next use', async () => {
+    await using own = open(database.connectionString)
+    await own.pool.query('select 1')
+    await database.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'database test'`,
+    )
+    await expect.poll(() => own.errors.length, { timeout: 10_000 }).toBe(1)
+    expect(own.errors[0]).not.toHaveProperty('client')
+    expect((await own.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  })
+
+  it('that is lost between two statements of a transaction fails the next one, and nothing else', async () => {
+    await using own = open(database.connectionString)
+    const work = inTransaction(own.db, async (tx) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await insertRow(tx, 'cut')
+      await database.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+      await insertRow(tx, 'after the cut')
+    })
+    const fault = await work.catch((error: unknown) => error)
+    expect(isDatabaseUnavailable(fault), String(fault)).toBe(true)
+    expect(await hasRow('cut')).toBe(false)
+    expect(await isDatabaseReady(own.db)).toBe(true)
+  })
+})
+
+describe('readiness', () => {
+  it('is whether the database answers', async () => {
+    expect(await isDatabaseReady(database.db)).toBe(true)
+    await using none = open('postgres://nobody@127.0.0.1:1/none')
+    expect(await isDatabaseReady(none.db)).toBe(false)
+  })
+
+  it('is not given for a server that takes the connection and says nothing, nor waited for longer than 2 s', async () => {
+    const sockets: Socket[] = []
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => {}))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    await using silent = open(`postgres://nobody@127.0.0.1:${port}/none`)
+    const startedAt = performance.now()
+    expect(await isDatabaseReady(silent.db)).toBe(false)
+    expect(performance.now() - startedAt).toBeLessThan(4_000)
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+})
+
+describe('what an error says', () => {
+  it.each([
+    ['08006', true],
+    ['08P01', true],
+    ['53300', true],
+    ['57P01', true],
+    ['57P03', true],
+    ['ECONNREFUSED', true],
+    ['ECONNRESET', true],
+    ['ETIMEDOUT', true],
+    ['23505', false],
+    ['40001', false],
+    ['42P01', false],
+    ['57014', false],
+    ['EACCES', false],
+  ])('with the code %s: the database is unavailable %s', (code, isUnavailable) => {
+    expect(isDatabaseUnavailable(Object.assign(new Error('x'), { code }))).toBe(isUnavailable)
+  })
+
+  it('in words of the driver counts too; anything else does not', () => {
+    expect(isDatabaseUnavailable(new Error('timeout exceeded when trying to connect'))).toBe(true)
+    expect(isDatabaseUnavailable(new Error('Connection terminated unexpectedly'))).toBe(true)
+    for (const other of [new Error('x'), null, undefined, 'ECONNREFUSED', 7, {}, { code: 8 }])
+      expect(isDatabaseUnavailable(other)).toBe(false)
+  })
+
+  it('of a real refused connection, a real lost one, and a real broken rule is told apart', async () => {
+    await using none = open('postgres://nobody@127.0.0.1:1/none')
+    expect(isDatabaseUnavailable(await none.pool.query('select 1').catch((error: unknown) => error))).toBe(true)
+    await using own = open(database.connectionString)
+    const cut = own.pool.query('select pg_terminate_backend(pg_backend_pid())').catch((error: unknown) => error)
+    expect(isDatabaseUnavailable(await cut)).toBe(true)
+    await insertRow(database.db, 'twice')
+    const twice = await insertRow(database.db, 'twice').catch((error: unknown) => error)
+    expect(isDatabaseUnavailable(twice)).toBe(false)
+    expect(isUniqueViolation(twice, 'permission_pkey')).toBe(true)
+    expect(isUniqueViolation(twice, 'role_name_key')).toBe(false)
+    for (const other of [new Error('x'), null, undefined, { code: '23503', constraint: 'permission_pkey' }])
+      expect(isUniqueViolation(other, 'permission_pkey')).toBe(false)
+  })
+})

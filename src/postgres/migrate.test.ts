@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { PROJECT_ROOT, runToEnd } from '../../test/harness/process.ts'
+import { buildServiceEnvironment } from '../../test/harness/service-process.ts'
+import {
+  checkVersionNumber,
+  type Migration,
+  MigrationError,
+  migrate,
+  planMigrations,
+  readMigrations,
+} from './migrate.ts'
+
+function write(name: string, sql: string): Migration {
+  return { name, sql, hash: createHash('sha256').update(sql).digest('hex') }
+}
+
+const FIRST = write('0001_first', 'create table first (n int)')
+const SECOND = write('0002_second', 'create table second (n int); insert into second values (1)')
+const THIRD = write('0003_third', 'create table third (n int)')
+
+const listTables = async ({ pool }: TestDatabase) =>
+  (
+    await pool.query(
+      `select table_name from information_schema.tables where table_schema = 'public' order by table_name`,
+    )
+  ).rows.map((row) => row.table_name)
+
+const listDone = async ({ pool }: TestDatabase) =>
+  (await pool.query('select name from schema_migration order by name')).rows.map((row) => row.name)
+
+describe('the plan', () => {
+  const done = [FIRST, SECOND].map(({ name, hash }) => ({ name, hash }))
+
+  it('is what has not run yet, in the order of the files', () => {
+    expect(planMigrations([FIRST, SECOND, THIRD], [])).toEqual([FIRST, SECOND, THIRD])
+    expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual([THIRD])
+    expect(planMigrations([FIRST, SECOND], done)).toEqual([])
+  })
+
+  it('ends with upTo, which is part of it', () => {
+    expect(planMigrations([FIRST, SECOND, THIRD], [], '0002_second')).toEqual([FIRST, SECOND])
+    expect(planMigrations([FIRST, SECOND, THIRD], done, '0002_second')).toEqual([])
+  })
+
+  it('is refused when the database is newer than the program', () => {
+    expect(() => planMigrations([FIRST], done)).toThrow(/holds migration 0002_second.*Run the newer/)
+  })
+
+  it('is refused when a migration was edited after it ran, and names it', () => {
+    const edited = write('0001_first', `${FIRST.sql} `)
+    expect(() => planMigrations([edited, SECOND], done)).toThrow(/0001_first was edited after it ran/)
+  })
+})
+
+it('the files are read in the order of their numbers, which start at 1 and leave none out', async () => {
+  const names = (await readMigrations()).map((migration) => migration.name)
+  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, n) => n + 1))
+})
+
+it('PostgreSQL 15 is new enough and 14 is not, whatever their minor versions', () => {
+  expect(() => checkVersionNumber(150_000)).not.toThrow()
+  expect(() => checkVersionNumber(180_001)).not.toThrow()
+  expect(() => checkVersionNumber(140_019)).toThrow(
+    new MigrationError('DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer.'),
+  )
+  expect(() => checkVersionNumber(90_624)).toThrow('PostgreSQL 9;')
+  expect(() => checkVersionNumber(Number.NaN)).toThrow(MigrationError)
+})
+
+it('an empty database becomes the schema; the second time there is nothing to do', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const all = (await readMigrations()).map((migration) => migration.name)
+  const now = new Date('2026-09-11T12:00:00.123Z')
+  expect(await migrate(database.connectionString, { now })).toEqual(all)
+  expect(await migrate(database.connectionString)).toEqual([])
+  expect(await listDone(database)).toEqual(all)
+  const { rows } = await database.pool.query('select distinct ran_at from schema_migration')
+  expect(rows).toEqual([{ ran_at: now }])
+})
+
+it('upTo stops after that migration, and the rest runs later', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const migrations = [FIRST, SECOND, THIRD]
+  const { connectionString } = database
+  expect(await migrate(connectionString, { migrations, upTo: '0002_second' })).toEqual(['0001_first', '0002_second'])
+  expect(await listTables(database)).toEqual(['first', 'schema_migration', 'second'])
+  expect(await migrate(connectionString, { migrations })).toEqual(['0003_third'])
+})
+
+it('a migration that fails is undone as a whole, named, and those before it stay; mended, it runs', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const { connectionString } = database
+  const broken = write(
+    '0002_second',
+    'create table half (n int); insert into half values (1 / 0); create table rest ()',
+  )
+  const failed = migrate(connectionString, { migrations: [FIRST, broken, THIRD] })
+  await expect(failed).rejects.toThrow(MigrationError)
+  await expect(failed).rejects.toThrow(/0002_second failed and was undone: division by zero/)
+  expect(await listTables(database)).toEqual(['first', 'schema_migration'])
+  expect(await listDone(database)).toEqual(['0001_first'])
+  expect(await migrate(connectionString, { migrations: [FIRST, SECOND, THIRD] })).toEqual(['0002_second', '0003_third'])
+})
+
+it('a migration that was edited after it ran stops everything and changes nothing', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const { connectionString } = database
+  await migrate(connectionString, { migrations: [FIRST] })
+  const edited = write('0001_first', 'create table first (n bigint)')
+  await expect(migrate(connectionString, { migrations: [edited, SECOND] })).rejects.toThrow(/was edited/)
+  await expect(migrate(connectionString, { migrations: [SECOND] })).rejects.toThrow(/does not know/)
+  expect(await listTables(database)).toEqual(['first', 'schema_migration'])
+})
+
+it('any number at once: each migration runs once, and all of them end well', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const migrations = [FIRST, SECOND, THIRD]
+  const results = await Promise.all(Array.from({ length: 6 }, () => migrate(database.connectionString, { migrations })))
+  expect(results.flat()).toEqual(['0001_first', '0002_second', '0003_third'])
+  expect((await database.pool.query('select * from second')).rows).toEqual([{ n: 1 }])
+})
+
+it('two processes at once bring one database up to date', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const all = (await readMigrations()).map((migration) => migration.name)
+  const start = () =>
+    runToEnd({
+      args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'migrate'],
+      env: buildServiceEnvironment(database.connectionString),
+    })
+  const endings = await Promise.all([start(), start()])
+  for (const { code, stdout, stderr } of endings) expect(code, stdout + stderr).toBe(0)
+  expect(await listDone(database)).toEqual(all)
+})
+
+it('a connection that is cut in the middle fails the migration, not the process, and the next one runs it', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const { connectionString, pool } = database
+  const slow = write('0001_slow', `create table slow (n int); select pg_sleep(60)`)
+  const cut = migrate(connectionString, { migrations: [slow] }).catch((error: unknown) => error)
+  const terminate = async () => {
+    const { rows } = await pool.query(
+      `select pg_terminate_backend(pid) as done from pg_stat_activity
+       where datname = current_database() and application_name = 'signalbox migrate' and query like '%pg_sleep%'`,
+    )
+    return rows.length
+  }
+  await expect.poll(terminate, { timeout: 10_000 }).toBe(1)
+  expect(await cut).toBeInstanceOf(MigrationError)
+  expect(await listTables(database)).toEqual(['schema_migration'])
+  expect(await migrate(connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
+})
+
+it('whoever waits for the migration of another goes on as soon as that one ends, and leaves no connection behind', async () => {
+  await using database = await createTestDatabase({ empty: true })
+  const { connectionString, pool } = database
+  const other = new pg.Client({ connectionString })
+  await other.connect()
+  await other.query('select pg_advisory_lock(7320114)')
+  const waiting = migrate(connectionString, { migrations: [FIRST] })
+  const countWaiting = async () =>
+    (
+      await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'
+           and application_name = 'signalbox migrate'`,
+      )
+    ).rowCount
+  await expect.poll(countWaiting, { timeout: 10_000 }).toBe(1)
+  expect(await listTables(database)).toEqual([])
+  await other.end()
+  expect(await waiting).toEqual(['0001_first'])
+  const left = () =>
+    pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'signalbox migrate'`,
+    )
+  await expect.poll(async () => (await left()).rowCount, { timeout: 10_000 }).toBe(0)
+})
