@@ -54,6 +54,7 @@ export function describeFatal(error: unknown): string {
     error instanceof EmbeddedPostgresError
   )
     return error.message
+  if (!(error instanceof Error)) return String(error)
   const { code, message, stack } = error as NodeJS.ErrnoException
   const sentence = SENTENCES[code ?? ''] ?? PHRASES.find(([pattern]) => pattern.test(message ?? ''))?.[1]
   return sentence ?? stack ?? String(error)
