@@ -1,0 +1,139 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { createTestApp, type TestAppOptions } from '../../test/harness/app.ts'
+import { createSecret } from '../delivery/signature.ts'
+import { FatalError } from '../fatal.ts'
+import { systemRandom } from '../random.ts'
+import { runDemo } from './demo.ts'
+import { buildDemoClient } from './demo-client.ts'
+
+/** A service in development that really listens; its deliveries are made while the demonstration waits for them. */
+async function startHouse(options: TestAppOptions = {}) {
+  const app = await createTestApp({
+    ...options,
+    env: { APP_ENV: 'development', SIGNALBOX_ROLES: 'api', ...options.env },
+    lookup: async () => ['127.0.0.1'],
+  })
+  const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'demo', permissions: ['*:*'] })
+  await app.app.start()
+  const dataDir = await mkdtemp(join(tmpdir(), "signalbox demo's "))
+  const printed: string[] = []
+  return {
+    app,
+    dataDir,
+    printed,
+    call: app.callAs(key.body.data.key),
+    run: (waiting: () => Promise<unknown> = () => app.settle()) =>
+      runDemo({
+        baseUrl: app.app.baseUrl(),
+        jwt: key.body.data.key,
+        dataDir,
+        clock: { now: app.clock.now, sleep: async () => void (await waiting()) },
+        print: (line) => void printed.push(line),
+      }),
+    count: async (table: string) => (await app.database.pool.query(`select from ${table}`)).rowCount,
+    [Symbol.asyncDispose]: async () => {
+      await rm(dataDir, { recursive: true, force: true })
+      await app[Symbol.asyncDispose]()
+    },
+  }
+}
+
+it('it makes a change, and shows the event, the attempt, what the sink said, and the ledger row that it left', async () => {
+  await using house = await startHouse()
+  const commands = await house.run()
+  const text = house.printed.join('\n')
+  const [row] = (await house.call('GET', '/api/v3/webhook/dispatch?filters=event|eq|contract.update')).body.data
+  expect(row).toMatchObject({ status: 'success', attempts: 1, last_status_code: 200 })
+  expect(text).toMatch(/change {4}PATCH \/api\/v3\/contract\/contract\/[0-9a-f-]{36} {2}status = active/)
+  expect(text).toContain(`event     contract.update  ${row.event_id}`)
+  expect(text).toMatch(/attempt {3}1 {2}200 {2}\d+ ms/)
+  expect(text).toMatch(/sink {6}\{"data":\{"accepted":true\}/)
+  expect(text).toContain(`ledger    ${row.document_id}  success  attempts = 1`)
+  expect(commands).toHaveLength(3)
+  expect(commands.join('\n')).toContain(`/api/v3/webhook/dispatch/${row.document_id}`)
+})
+
+it('at the next start it finds its rows again, shows a change of that start, and makes nothing a second time', async () => {
+  await using house = await startHouse()
+  await house.run()
+  const tables = ['account', 'contract', 'webhook', 'webhook_event']
+  const before = await Promise.all(tables.map(house.count))
+  const [contract] = (await house.call('GET', '/api/v3/contract/contract')).body.data
+  await house.call('PATCH', `/api/v3/contract/contract/${contract.document_id}`, { name: 'Changed by hand' })
+  await house.app.settle()
+  house.printed.length = 0
+  house.app.clock.advance(60_000)
+  await house.run()
+  expect(await Promise.all(tables.map(house.count))).toEqual(before)
+  expect(house.printed.join('\n')).toContain('status = draft')
+  const rows = (await house.call('GET', '/api/v3/webhook/dispatch?filters=event|eq|contract.update')).body.data
+  expect(house.printed.join('\n')).toContain(`ledger    ${rows[0].document_id}  success`)
+})
+
+it('it mends its webhook when that was switched off, unsubscribed, or left on the port of an earlier start', async () => {
+  await using house = await startHouse()
+  await house.run()
+  const [webhook] = (await house.call('GET', '/api/v3/webhook/webhook')).body.data
+  await house.app.database.pool.query(
+    `update webhook set is_actived = false, url = 'http://localhost:1/api/v3/webhook/sink'`,
+  )
+  await house.app.database.pool.query('update webhook_event set deleted_at = now()')
+  house.app.clock.advance(60_000)
+  await house.run()
+  const [mended] = (await house.call('GET', '/api/v3/webhook/webhook')).body.data
+  expect(mended).toMatchObject({ document_id: webhook.document_id, is_actived: true, url: webhook.url })
+  expect(house.printed.at(-2)).toContain('success')
+})
+
+it('the key for the commands is in a file that only its owner reads, holds for a week, and replaces the one before', async () => {
+  await using house = await startHouse()
+  const file = join(house.dataDir, 'demo-token')
+  const commands = await house.run()
+  for (const command of commands) expect(command).toContain(`$(cat '${file.replaceAll("'", "'\\''")}')`)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const first = (await readFile(file, 'utf8')).trim()
+  const use = (key: string) => house.app.callAs(key)('GET', '/api/v3/webhook/webhook')
+  expect((await use(first)).status).toBe(200)
+  await house.run()
+  const second = (await readFile(file, 'utf8')).trim()
+  expect((await use(first)).status).toBe(401)
+  expect((await use(second)).status).toBe(200)
+  house.app.clock.advance(7 * 24 * 3_600_000 - 1)
+  expect((await use(second)).status).toBe(200)
+  house.app.clock.advance(1)
+  expect((await use(second)).status).toBe(401)
+  expect([...house.printed, ...commands].join('\n')).not.toContain(second)
+})
+
+it('a delivery that nobody makes is told after 15 s, with what may be the reason', async () => {
+  await using house = await startHouse()
+  const run = house.run(async () => house.app.clock.advance(1_000))
+  await expect(run).rejects.toThrow(FatalError)
+  await expect(run).rejects.toThrow(/not made within 15 s.*SIGNALBOX_ROLES/)
+})
+
+it('a delivery that the sink refuses is told with the attempt, not waited for', async () => {
+  await using house = await startHouse({ env: { WEBHOOK_SINK_SECRET: createSecret(systemRandom) } })
+  await expect(house.run()).rejects.toThrow(/not accepted by the sink/)
+  expect(house.printed.join('\n')).toMatch(/attempt {3}1 {2}401/)
+})
+
+it('a call that fails says which one, how, and the detail of the problem', async () => {
+  const server = createServer((_request, response) => {
+    response.writeHead(503, { 'content-type': 'application/problem+json' })
+    response.end('{"detail":"The database does not answer."}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = buildDemoClient(`http://127.0.0.1:${port}`, 'key')
+  const call = client.call('GET', '/api/v3/x')
+  await expect(call).rejects.toThrow(
+    new FatalError('The demonstration failed: GET /api/v3/x answered 503. The database does not answer.'),
+  )
+  server.close()
+})
