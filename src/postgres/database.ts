@@ -51,6 +51,11 @@ export function openDatabase(options: {
     idle_in_transaction_session_timeout: 60_000,
     options: '-c timezone=UTC',
   })
+  // A connection that breaks while it is in use fails the statement under way, or the next one: that is how it is told. Between two statements
+  // of a transaction nobody else listens, and an error event without a listener ends the process.
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+  })
   pool.on('error', (error) => {
     // The driver hangs the whole connection onto the error; a log line has no use for it.
     delete (error as { client?: unknown }).client
@@ -93,7 +98,10 @@ export async function isDatabaseReady(db: Database): Promise<boolean> {
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string') {
-    return error instanceof Error && /timeout exceeded when trying to connect|Connection terminated/.test(error.message)
+    return (
+      error instanceof Error &&
+      /timeout exceeded when trying to connect|Connection terminated|is not queryable/.test(error.message)
+    )
   }
   // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), and the socket errors of Node.
   return (
