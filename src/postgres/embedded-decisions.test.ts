@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideBinaries, findBinaryPackage } from './embedded-binaries.ts'
 import { buildDataDirError, buildFailedRunError, EmbeddedPostgresError } from './embedded-error.ts'
-import { buildClaimName, isOwnerAlive, parseClaimName, parseStartedTicks } from './embedded-lock.ts'
+import { buildClaimName, isEndedInStat, isOwnerAlive, parseClaimName, parseStartedTicks } from './embedded-lock.ts'
 import { parsePostmasterFile } from './embedded-orphan.ts'
 import { buildServerSettings } from './embedded-process.ts'
 import {
@@ -150,6 +150,11 @@ describe('who holds the data directory', () => {
     const rest = `S ${Array.from({ length: 18 }, (_, index) => index).join(' ')} 98765 1 2`
     expect(parseStartedTicks(`12 (a) b (c) ${rest}`)).toBe(98765)
     expect(parseStartedTicks('12 (a) S 1')).toBeUndefined()
+  })
+
+  test('a process that has ended and was not buried is no living one', () => {
+    for (const state of ['R', 'S', 'D', 'T', 'I']) expect(isEndedInStat(`12 (a) Z) ${state} 1 1`)).toBe(false)
+    for (const state of ['Z', 'X']) expect(isEndedInStat(`12 (a b) ${state} 1 1`)).toBe(true)
   })
 
   test('postmaster.pid is read at every stage of its life', () => {

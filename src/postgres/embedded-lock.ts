@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
@@ -50,13 +51,32 @@ export function parseStartedTicks(statText: string): number | undefined {
   return fields[19] && Number.isSafeInteger(ticks) ? ticks : undefined
 }
 
-/** Whether a process with this pid exists, our own or another user's. */
-export function isProcessAlive(pid: number): boolean {
+/**
+ * Whether the text of `/proc/<pid>/stat` is of a process that has ended and only waits for its parent to notice (state Z or X). In a
+ * container whose first process never looks, it waits there for ever. Pure.
+ */
+export function isEndedInStat(statText: string): boolean {
+  return /^[ZX]/.test(statText.slice(statText.lastIndexOf(')') + 2))
+}
+
+/** Whether the system has a process under this pid, running or ended, our own or another user's. PostgreSQL asks no more than this. */
+export function isPidTaken(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
     return findSystemErrorCode(error) === 'EPERM'
+  }
+}
+
+/** Whether a process with this pid runs. */
+export function isProcessAlive(pid: number): boolean {
+  if (!isPidTaken(pid)) return false
+  try {
+    return !isEndedInStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    // No such file system here, or gone in this moment; the next look will tell.
+    return true
   }
 }
 

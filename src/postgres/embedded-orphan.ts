@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { systemClock } from '../clock.ts'
 import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
-import { isProcessAlive } from './embedded-lock.ts'
+import { isPidTaken, isProcessAlive } from './embedded-lock.ts'
 
 /** How long each stronger signal waits for the one before it. */
 const FAST_SHUTDOWN_MS = 10_000
@@ -117,8 +117,8 @@ export async function stopOrphanedServer(input: {
       `The PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}) does not stop: end it by hand.`,
     )
   }
-  // PostgreSQL would take any living process with the old pid for its predecessor and refuse. Nobody serves the cluster, so the file is stale.
-  if (postmaster && input.platform === 'linux' && isProcessAlive(postmaster.pid)) {
+  // PostgreSQL would take any process with the old pid for its predecessor and refuse. Nobody serves the cluster, so the file is stale.
+  if (postmaster && input.platform === 'linux' && isPidTaken(postmaster.pid)) {
     await rm(join(input.clusterDir, 'postmaster.pid'), { force: true })
   }
 }
