@@ -55,11 +55,17 @@ export async function runDemo(options: DemoOptions): Promise<string[]> {
 }
 
 async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<DemoRows> {
-  const account = await findOrCreate(client, '/api/v3/identity/account', { name: `${DEMO_NAME} account` })
+  const account = await findOrCreate(client, {
+    path: '/api/v3/identity/account',
+    by: 'name',
+    body: { name: `${DEMO_NAME} account` },
+  })
   const webhook = await ensureDemoWebhook(client, `${baseUrl}${SINK_PATH}`)
-  const contract = await findOrCreate(client, '/api/v3/contract/contract', {
-    name: `${DEMO_NAME} contract`,
-    account: account.document_id,
+  // By its account, not by its name: the first command to try changes the name.
+  const contract = await findOrCreate(client, {
+    path: '/api/v3/contract/contract',
+    by: 'account',
+    body: { name: `${DEMO_NAME} contract`, account: account.document_id },
   })
   return { contract, webhook }
 }
@@ -68,11 +74,14 @@ function encodeFilter(field: string, value: string): string {
   return `filters=${encodeURIComponent(`${field}|eq|${value}`)}`
 }
 
-async function findOrCreate(client: DemoClient, path: string, body: Record<string, string>): Promise<Row> {
-  const [found] = await client.call<Row[]>(
-    'GET',
-    `${path}?${encodeFilter('name', body.name ?? '')}&sort=created_at&page_size=1`,
-  )
+/** The oldest row whose field `by` is that of `body`, or a new one. */
+async function findOrCreate(
+  client: DemoClient,
+  wanted: { path: string; by: string; body: Record<string, string> },
+): Promise<Row> {
+  const { path, by, body } = wanted
+  const query = `${encodeFilter(by, body[by] ?? '')}&sort=created_at&page_size=1`
+  const [found] = await client.call<Row[]>('GET', `${path}?${query}`)
   return found ?? client.call<Row>('POST', path, body)
 }
 
