@@ -32,24 +32,31 @@ async function runOnce(dataDir: string, port: number): Promise<void> {
   const child = spawn('npm', ['start'], {
     env: { ...process.env, PORT: String(port), SIGNALBOX_DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own, so that whatever fails here, nothing that was started is left running.
+    detached: true,
   })
   const exited = new Promise<number | null>((resolve) => child.on('exit', resolve))
-  const isReady = new Promise<void>((resolve, reject) => {
-    let output = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      process.stdout.write(chunk)
-      output += chunk.toString()
-      if (/ledger .* success/.test(output) && output.includes('Stop with Ctrl-C.')) resolve()
+  try {
+    const isReady = new Promise<void>((resolve, reject) => {
+      let output = ''
+      child.stdout.on('data', (chunk: Buffer) => {
+        process.stdout.write(chunk)
+        output += chunk.toString()
+        if (/ledger .* success/.test(output) && output.includes('Stop with Ctrl-C.')) resolve()
+      })
+      void exited.then((code) => reject(new Error(`npm start ended with ${code} before it was ready`)))
     })
-    void exited.then((code) => reject(new Error(`npm start ended with ${code} before it was ready`)))
-  })
-  isReady.catch(() => {})
-  await limit(isReady, START_LIMIT_MS, 'the start')
-  const health = await fetch(`http://localhost:${port}/api/v3/health/component/integration/webhook-out`)
-  if (health.status !== 200) throw new Error(`health answered ${health.status}`)
-  child.kill('SIGTERM')
-  const code = await limit(exited, STOP_LIMIT_MS, 'the stop')
-  if (code !== 0) throw new Error(`npm start ended with ${code} after SIGTERM`)
+    isReady.catch(() => {})
+    await limit(isReady, START_LIMIT_MS, 'the start')
+    const health = await fetch(`http://localhost:${port}/api/v3/health/component/integration/webhook-out`)
+    if (health.status !== 200) throw new Error(`health answered ${health.status}`)
+    child.kill('SIGTERM')
+    const code = await limit(exited, STOP_LIMIT_MS, 'the stop')
+    if (code !== 0) throw new Error(`npm start ended with ${code} after SIGTERM`)
+  } finally {
+    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
+      process.kill(-child.pid, 'SIGKILL')
+  }
 }
 
 const dataDir = await mkdtemp(join(tmpdir(), 'signalbox smoke '))

@@ -41,6 +41,8 @@ export interface DeliveryGround extends AsyncDisposable {
   subscribe(service: ServiceProcess, receiver: Receiver): Promise<string>
   /** Creates a contract through the API; returns its id. */
   change(service: ServiceProcess, headers?: Record<string, string>): Promise<string>
+  /** Records `count` events at once, as changes do, without the API. */
+  recordEvents(count: number): Promise<void>
   /** Stands for the passing of the 30 s after which a lost process is noticed. */
   letLeasesRunOut(): Promise<void>
   /** Stands for the passing of the minutes until the next attempt. */
@@ -93,6 +95,14 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
       const answer = await service.call('POST', '/api/v3/contract/contract', { name: 'A contract', account }, headers)
       if (answer.status !== 201) throw new Error(`the change was refused: ${JSON.stringify(answer.body)}`)
       return answer.body.data.document_id
+    },
+    recordEvents: async (count) => {
+      await database.pool.query(
+        `insert into event_occurrence (document_id, event, account, resource, action, resource_id, created_at)
+         select gen_random_uuid(), 'contract.create', $1::uuid, 'contract', 'create', gen_random_uuid()::text, now()
+         from generate_series(1, $2::int)`,
+        [account, count],
+      )
     },
     letLeasesRunOut: async () => {
       await database.pool.query(

@@ -16,17 +16,20 @@ export interface DatabaseProxy extends AsyncDisposable {
   set(state: ProxyState): void
   /** Resets the connections there are; new ones pass. */
   drop(): void
+  /** Leads new connections to the server of another connection string: the same database, started anew on another port. */
+  retarget(target: string): void
   connectionCount(): number
 }
 
 /** Starts a proxy to the server of `target`, a connection string. */
 export async function startDatabaseProxy(target: string): Promise<DatabaseProxy> {
   const url = new URL(target)
+  let server = { host: url.hostname, port: Number(url.port) }
   const pairs = new Set<{ near: Socket; far: Socket }>()
   let state: ProxyState = 'open'
-  const server = createServer({ pauseOnConnect: true }, (near) => {
+  const listener = createServer({ pauseOnConnect: true }, (near) => {
     if (state === 'refusing') return void near.resetAndDestroy()
-    const far = connect(Number(url.port), url.hostname)
+    const far = connect(server)
     const pair = { near, far }
     pairs.add(pair)
     const end = () => {
@@ -42,8 +45,8 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
     far.on('data', (chunk) => near.write(chunk))
     setFlow(pair, state)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  url.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`
   const drop = () => {
     for (const { near, far } of pairs) {
       near.resetAndDestroy()
@@ -58,10 +61,14 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
       for (const pair of pairs) setFlow(pair, next)
     },
     drop,
+    retarget: (next) => {
+      const { hostname, port } = new URL(next)
+      server = { host: hostname, port: Number(port) }
+    },
     connectionCount: () => pairs.size,
     [Symbol.asyncDispose]: async () => {
       drop()
-      await new Promise((resolve) => server.close(resolve))
+      await new Promise((resolve) => listener.close(resolve))
     },
   }
 }

@@ -1,0 +1,177 @@
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../harness/database.ts'
+import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { buildServiceEnvironment, callService, startService } from '../harness/service-process.ts'
+
+const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox commands '))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+const run = (args: string[], env: Record<string, string>, main = MAIN) =>
+  runToEnd({ args: [main, ...args], env, cwd: directory })
+
+describe('migrate', () => {
+  test('runs every migration once, says which, and is at peace with a second and a simultaneous one', async () => {
+    await using database = await createTestDatabase({ empty: true })
+    const env = buildServiceEnvironment(database.connectionString)
+    const both = await Promise.all([run(['migrate'], env), run(['migrate'], env)])
+    expect(both.map(({ code }) => code)).toEqual([0, 0])
+    const ran = both.flatMap(({ stdout }) => [...stdout.matchAll(/^ran (\S+)$/gm)].map(([, name]) => name))
+    expect(ran.length).toBeGreaterThan(1)
+    expect(new Set(ran).size).toBe(ran.length)
+    expect(await run(['migrate'], env)).toEqual({
+      code: 0,
+      signal: null,
+      stdout: 'The database was up to date already.\n',
+      stderr: '',
+    })
+  })
+
+  test('refuses a database of a newer Signalbox, and one whose migration was edited', async () => {
+    await using database = await createTestDatabase()
+    const env = buildServiceEnvironment(database.connectionString)
+    await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
+    expect(await run(['migrate'], env)).toMatchObject({
+      code: 1,
+      stderr: 'The database holds migration 9999_later, which this version does not know. Run the newer Signalbox.\n',
+    })
+    await database.pool.query(`delete from schema_migration where name = '9999_later'`)
+    await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)
+    const edited = await run(['migrate'], env)
+    expect(edited).toMatchObject({ code: 1, stdout: '' })
+    expect(edited.stderr).toMatch(
+      /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one\.\n$/,
+    )
+  })
+})
+
+describe('catalogue', () => {
+  test('status and sync tell how the event table stands', async () => {
+    await using database = await createTestDatabase()
+    const env = { ...buildServiceEnvironment(database.connectionString), APP_ENV: 'certification' }
+    const before = await run(['catalogue', 'status'], env)
+    expect(before).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(before.stdout)).toMatchObject({
+      generated_count: expect.any(Number),
+      synced_count: expect.any(Number),
+      in_sync: false,
+    })
+    const synced = await run(['catalogue', 'sync', '--env', 'certification'], env)
+    expect(synced).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(synced.stdout)).toMatchObject({ in_sync: true })
+    expect(JSON.parse((await run(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
+  })
+
+  test('generate, check: fits after generating, and a changed file is shown as a diff with exit 1', {
+    timeout: 60_000,
+  }, async () => {
+    // In a copy: the repository's own files are not a test's to write.
+    const copy = join(directory, 'copy')
+    for (const part of ['src', 'migrations', 'package.json', 'docs/events.md', 'packages/webhooks/src'])
+      await cp(join(PROJECT_ROOT, part), join(copy, part), { recursive: true })
+    await symlink(join(PROJECT_ROOT, 'node_modules'), join(copy, 'node_modules'))
+    const main = join(copy, 'src', 'main.ts')
+    const generated = await run(['catalogue', 'generate'], {}, main)
+    expect(generated).toMatchObject({ code: 0, stderr: '' })
+    expect(generated.stdout).toContain('wrote catalogue.json\n')
+    expect(await run(['catalogue', 'check'], {}, main)).toMatchObject({
+      code: 0,
+      stdout: 'The committed catalogue fits the route tree.\n',
+    })
+    const file = join(copy, 'catalogue.json')
+    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('contract.update', 'contract.altered'))
+    const drifted = await run(['catalogue', 'check'], {}, main)
+    expect(drifted.code).toBe(1)
+    expect(drifted.stdout).toMatch(/^- .*contract\.altered/m)
+    expect(drifted.stdout).toMatch(/^\+ .*contract\.update/m)
+    expect(drifted.stderr).toBe(
+      'The committed catalogue differs from the route tree. Run: signalbox catalogue generate\n',
+    )
+  })
+})
+
+/** Runs a command at a terminal of its own (`script` of util-linux, or of BSD and macOS). */
+function startAtTerminal(args: string[], env: Record<string, string>) {
+  const command = [process.execPath, MAIN, ...args]
+  const quoted = command.map((part) => `'${part}'`).join(' ')
+  const scriptArgs = process.platform === 'linux' ? ['-qec', quoted, '/dev/null'] : ['-q', '/dev/null', ...command]
+  return startProcess({ command: 'script', args: scriptArgs, env, cwd: directory })
+}
+
+describe('admin', () => {
+  const email = 'first@example.com'
+  const signIn = (url: string, password: string) =>
+    callService({ url }, { method: 'POST', path: '/api/v3/auth/login/local', body: { email, password } })
+
+  test('create and password: from the variable or typed unseen at a terminal; the new one opens, the old one does not', {
+    timeout: 60_000,
+  }, async () => {
+    await using database = await createTestDatabase()
+    const env = buildServiceEnvironment(database.connectionString)
+    const given = { ...env, SIGNALBOX_ADMIN_PASSWORD: 'from the variable' }
+    expect(await run(['admin', 'create', '--email', email], given)).toEqual({
+      code: 0,
+      signal: null,
+      stdout: `Administrator ${email} made.\n`,
+      stderr: '',
+    })
+    const again = await run(['admin', 'create', '--email', email], given)
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toMatch(/^A user with the e-mail address first@example\.com exists already\..*\n$/)
+
+    await using service = await startService({ databaseUrl: database.connectionString, token: '' })
+    const before = await signIn(service.url, 'from the variable')
+    expect(before.status).toBe(200)
+    await using terminal = startAtTerminal(['admin', 'password', '--email', email], env)
+    await terminal.waitForOutput(/Password: /)
+    terminal.type('typed unseen\r')
+    expect(await terminal.ended).toMatchObject({ code: 0 })
+    expect(terminal.stdout()).toContain(`Password of ${email} set; all sessions ended.`)
+    expect(terminal.stdout()).not.toContain('typed unseen')
+    expect((await signIn(service.url, 'typed unseen')).status).toBe(200)
+    expect((await signIn(service.url, 'from the variable')).status).toBe(401)
+    const old = await callService(
+      { url: service.url, token: before.body.data.jwt },
+      { method: 'GET', path: '/api/v3/auth/session' },
+    )
+    expect(old.status).toBe(401)
+  })
+
+  test('Ctrl-C at the question changes nothing and is no crash; without a terminal it says where the password comes from', async () => {
+    await using database = await createTestDatabase()
+    const env = buildServiceEnvironment(database.connectionString)
+    await using terminal = startAtTerminal(['admin', 'create', '--email', email], env)
+    await terminal.waitForOutput(/Password: /)
+    terminal.type('half\u0003')
+    expect(await terminal.ended).toMatchObject({ code: 1 })
+    expect(terminal.stdout()).toContain('No password was typed. Nothing was changed.')
+    expect(terminal.stdout()).not.toContain('    at ')
+    expect(await run(['admin', 'create', '--email', email], env)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no terminal to type a password at. Set SIGNALBOX_ADMIN_PASSWORD.\n',
+    })
+    const { rows } = await database.pool.query('select 1 from "user"')
+    expect(rows).toEqual([])
+  })
+
+  test('refuses what cannot be: a bad address, an unknown user', async () => {
+    await using database = await createTestDatabase()
+    const env = { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: 'long enough' }
+    expect(await run(['admin', 'create', '--email', 'nobody'], env)).toMatchObject({
+      code: 1,
+      stderr: 'The e-mail address is not valid. Write it as name@example.com.\n',
+    })
+    expect(await run(['admin', 'password', '--email', 'nobody@example.com'], env)).toMatchObject({
+      code: 1,
+      stderr: 'There is no user with the e-mail address nobody@example.com.\n',
+    })
+  })
+})

@@ -1,0 +1,205 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createTestDatabase } from '../harness/database.ts'
+import { withDatabaseName } from '../harness/database-url.ts'
+import { startFakePostgres } from '../harness/fake-postgres.ts'
+import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { buildServiceEnvironment } from '../harness/service-process.ts'
+
+const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
+
+/** A name longer than names may be: it fails on this machine, without asking anybody. */
+const UNKNOWN_HOST = `${'x'.repeat(64)}.invalid`
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox refusals '))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+/** Runs a command that must refuse: exit code 1, nothing on standard output, and these lines, without a stack. */
+async function expectRefusal(args: string[], env: Record<string, string>, lines: (string | RegExp)[]) {
+  const ended = await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
+  expect(ended).toMatchObject({ code: 1, signal: null, stdout: '' })
+  const said = ended.stderr.trimEnd().split('\n')
+  expect(said).toHaveLength(lines.length)
+  for (const [index, line] of lines.entries()) expect(said[index]).toMatch(line)
+}
+
+const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+
+describe('the configuration', () => {
+  test('a bad value: the variable and its rule', async () => {
+    await expectRefusal(['serve'], { PORT: 'eighty' }, [/^PORT must be a whole number from 0 to 65535\.$/])
+  })
+
+  test('an unknown SIGNALBOX_ variable: a slip of the pen stops the start', async () => {
+    await expectRefusal(['serve'], { SIGNALBOX_DATADIR: '/tmp' }, [
+      /^SIGNALBOX_DATADIR is not a setting of Signalbox\./,
+    ])
+  })
+
+  test('several faults: all of them at once, and no value is repeated', async () => {
+    const env = { PORT: '-1', LOG_LEVEL: 'loud', SECRET_KEY: 'too-short-and-secret', SIGNALBOX_ROLE: 'api' }
+    await expectRefusal(['serve'], env, [/^PORT /, /^SECRET_KEY /, /^LOG_LEVEL /, /^SIGNALBOX_ROLE /])
+    const { stderr } = await runToEnd({ args: [MAIN, 'serve'], env, cwd: directory })
+    expect(stderr).not.toContain('too-short-and-secret')
+  })
+
+  test('production without its secrets: each one named', async () => {
+    const named = ['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET', 'OAUTH_HOOK_SECRET']
+    await expectRefusal(
+      ['serve'],
+      production,
+      named.map((name) => new RegExp(`^${name} is required when APP_ENV is production`)),
+    )
+  })
+
+  test('--demo outside development', async () => {
+    const env = buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none')
+    await expectRefusal(['serve', '--demo'], env, [
+      /^--demo makes rows and shows a key, so it needs APP_ENV=development \(it is test\)\.$/,
+    ])
+  })
+
+  test('catalogue sync for another environment than this one', async () => {
+    await using database = await createTestDatabase()
+    const env = buildServiceEnvironment(database.connectionString)
+    await expectRefusal(['catalogue', 'sync', '--env', 'production'], env, [/^APP_ENV is test, not production\./])
+  })
+})
+
+describe('the database', () => {
+  const cannotReach = /^The database of DATABASE_URL cannot be reached\. Check its host and port, and that it runs\.$/
+
+  test('nobody listens there', async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    await new Promise((resolve) => server.close(resolve))
+    for (const args of [['serve'], ['migrate'], ['catalogue', 'status']])
+      await expectRefusal(args, buildServiceEnvironment(`postgres://x@127.0.0.1:${port}/x`), [cannotReach])
+  })
+
+  test('a host that does not exist', async () => {
+    await expectRefusal(['migrate'], buildServiceEnvironment(`postgres://x@${UNKNOWN_HOST}/x`), [cannotReach])
+  })
+
+  test('a server that takes the connection and never answers', async () => {
+    await using fake = await startFakePostgres({ kind: 'silent' })
+    await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [cannotReach])
+  })
+
+  test('a database that does not exist', async () => {
+    const url = withDatabaseName(inject('databaseServerUrl'), 'never_made')
+    await expectRefusal(['serve'], buildServiceEnvironment(url), [
+      /^The database named by DATABASE_URL does not exist\./,
+    ])
+  })
+
+  const refusals = [
+    {
+      code: '28P01',
+      message: 'password authentication failed for user "someone"',
+      says: /refused the user or password/,
+    },
+    { code: '28000', message: 'no pg_hba.conf entry', says: /refused the user or password/ },
+    { code: '53300', message: 'sorry, too many clients already', says: /has no connection left/ },
+    { code: '57P03', message: 'the database system is starting up', says: /is starting up or shutting down/ },
+  ]
+  test.for(refusals)('the server says $code', async ({ code, message, says }) => {
+    await using fake = await startFakePostgres({ kind: 'refuse', code, message })
+    await expectRefusal(['serve'], buildServiceEnvironment(fake.url), [says])
+  })
+
+  test('a wrong password at a real server, when it asks for one', async () => {
+    const url = new URL(inject('databaseServerUrl'))
+    // A server that trusts everybody (TEST_DATABASE_URL may name one) knows no wrong password; a role that may not sign in it refuses all the same.
+    url.username = 'pg_monitor'
+    url.password = 'wrong'
+    await expectRefusal(['migrate'], buildServiceEnvironment(url.href), [
+      /^The database refused the user or password of DATABASE_URL\.$/,
+    ])
+  })
+
+  test('PostgreSQL 14 is too old; 15 is not', async () => {
+    await using fake = await startFakePostgres({ kind: 'version', number: 140_019 })
+    await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [
+      /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\.$/,
+    ])
+    await using enough = await startFakePostgres({ kind: 'version', number: 150_000 })
+    const { stderr } = await runToEnd({
+      args: [MAIN, 'migrate'],
+      env: buildServiceEnvironment(enough.url),
+      cwd: directory,
+    })
+    expect(stderr).not.toContain('needs 15')
+  })
+
+  test('a database that takes no changes', async () => {
+    await using database = await createTestDatabase({ empty: true })
+    const name = new URL(database.connectionString).pathname.slice(1)
+    await database.pool.query(`alter database ${name} set default_transaction_read_only = on`)
+    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/takes no changes/])
+  })
+})
+
+describe('the port and the data directory', () => {
+  test('a port in use: its number; and no password was made that nobody was told', async () => {
+    await using database = await createTestDatabase()
+    const occupant = createServer()
+    await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve))
+    const { port } = occupant.address() as AddressInfo
+    const env = {
+      DATABASE_URL: database.connectionString,
+      SIGNALBOX_DATA_DIR: join(directory, 'port in use'),
+      LOG_LEVEL: 'error',
+    }
+    const says = new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use: another program listens there\\.`)
+    await expectRefusal(['serve'], { ...env, PORT: String(port) }, [says])
+    await new Promise((resolve) => occupant.close(resolve))
+    await using started = startProcess({ args: [MAIN, 'serve'], env: { ...env, PORT: '0' }, cwd: directory })
+    await started.waitForOutput(/Sign in as admin@signalbox\.localhost with the password \S+ \(shown this once\)\./)
+  })
+
+  test('HOST is of another machine, or of none', async () => {
+    await using database = await createTestDatabase()
+    const env = { ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'error' }
+    await expectRefusal(['serve'], { ...env, HOST: '192.0.2.1' }, [
+      /^HOST 192\.0\.2\.1 is not an address of this machine\./,
+    ])
+    await expectRefusal(['serve'], { ...env, HOST: UNKNOWN_HOST }, [
+      /^HOST x+\.invalid is not a name this machine knows\./,
+    ])
+  })
+
+  test('a data directory that cannot be one', async () => {
+    const file = join(directory, 'a file')
+    await writeFile(file, '')
+    await expectRefusal(['serve'], { SIGNALBOX_DATA_DIR: file }, [/^SIGNALBOX_DATA_DIR /])
+  })
+
+  test('a secrets file that is damaged is named, not replaced', async () => {
+    const dataDir = await mkdtemp(join(directory, 'damaged '))
+    await writeFile(join(dataDir, 'secrets.json'), '{')
+    await expectRefusal(['serve'], { SIGNALBOX_DATA_DIR: dataDir }, [
+      /^SIGNALBOX_DATA_DIR holds a secrets file that cannot be read \(not JSON\)/,
+    ])
+    expect(await readdir(dataDir)).toEqual(['secrets.json'])
+  })
+
+  test('a second start while the first runs', async () => {
+    const env = { SIGNALBOX_DATA_DIR: join(directory, 'in use'), PORT: '0', LOG_LEVEL: 'error' }
+    await using first = startProcess({ args: [MAIN, 'serve'], env, cwd: directory })
+    await first.waitForOutput(/Stop with Ctrl-C/, 60_000)
+    await expectRefusal(['serve'], env, [
+      new RegExp(`is in use by a signalbox that is running already \\(process ${first.pid}\\)`),
+    ])
+    first.signal('SIGTERM')
+    expect(await first.ended).toEqual({ code: 0, signal: null })
+    expect(first.stderr()).toBe('')
+  })
+})

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { listPresentServers } from '../harness/servers.ts'
+
+const servers = await listPresentServers()
+
+test('at least one server is here to prove it on', () => {
+  expect(servers.map(({ name }) => name)).toContain('the embedded PostgreSQL')
+})
+
+test.for(servers)(
+  'the main job on $name: from an empty database to a signed delivery, a restart and a retry',
+  { timeout: 90_000 },
+  async ({ start }) => {
+    await using server = await start()
+    const { connectionString } = server
+    await using opened = openOn(connectionString)
+    await using ground = await openDeliveryGround(opened)
+    const receiver = await ground.receive()
+    const first = await ground.start()
+    await ground.subscribe(first, receiver)
+    receiver.behaveNext({ kind: 'status', status: 503 })
+    const contract = await ground.change(first)
+    await ground.waitForLedger(1, ['retrying'])
+    expect(await first.stop()).toEqual({ code: 0, signal: null })
+
+    const second = await ground.start()
+    const read = await second.call('GET', `/api/v3/contract/contract/${contract}`)
+    expect(read).toMatchObject({ status: 200, body: { data: { document_id: contract } } })
+    await ground.letRetriesComeDue()
+    const [row] = await ground.waitForLedger(1, ['success'])
+    expect(row!.log.map((one) => one.status_code)).toEqual([503, 200])
+    expect(countSeen(receiver).get(row!.id)).toEqual([1, 2])
+    const dispatch = await second.call('GET', `/api/v3/webhook/dispatch/${row!.id}`)
+    expect(dispatch).toMatchObject({ status: 200, body: { data: { status: 'success', attempts: 2 } } })
+    expect((await second.call('GET', '/api/v3/webhook/dashboard/summary')).status).toBe(200)
+    expect((await fetch(`${second.url}/metrics`)).status).toBe(200)
+  },
+)
+
+/** A pool of the test's own on a server of its own; its ground closes it last. */
+function openOn(connectionString: string) {
+  const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
+  return { ...opened, connectionString, [Symbol.asyncDispose]: () => opened.close() }
+}

@@ -1,0 +1,164 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runPasted } from '../harness/pasted-command.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
+import { waitFor } from '../harness/wait.ts'
+
+/** `npm start` without npm: its script's command, in a process group as a terminal makes one. */
+function startAsNewcomer(dataDir: string): TestProcess {
+  return startProcess({
+    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
+    env: { PORT: '0', SIGNALBOX_DATA_DIR: dataDir },
+    isGroup: true,
+  })
+}
+
+async function withDataDir(use: (dataDir: string) => Promise<void>): Promise<void> {
+  const parent = await mkdtemp(join(tmpdir(), 'signalbox start '))
+  try {
+    await use(join(parent, 'a data dir'))
+  } finally {
+    await rm(parent, { recursive: true, force: true })
+  }
+}
+
+const READY = /Stop with Ctrl-C\./
+
+function readContractId(started: TestProcess): string {
+  return /change +PATCH \S+\/([0-9a-f-]{36})/.exec(started.stdout())?.[1] ?? 'no contract'
+}
+
+/** Ctrl-C in the terminal: every process of the group gets it. */
+async function pressCtrlC(started: TestProcess): Promise<void> {
+  started.signal('SIGINT', 'group')
+  expect(await started.ended).toEqual({ code: 0, signal: null })
+  expect(started.stdout()).toMatch(/Stopping \(SIGINT\)\.\nStopped\.\n$/)
+}
+
+async function isPostgresGone(dataDir: string): Promise<boolean> {
+  return stat(join(dataDir, 'postgres', 'data', 'postmaster.pid')).then(
+    () => false,
+    () => true,
+  )
+}
+
+test('npm start, twice on one data directory: the story, commands that work when pasted, Ctrl-C, and everything found again', {
+  timeout: 120_000,
+}, async () => {
+  await withDataDir(async (dataDir) => {
+    await using first = startAsNewcomer(dataDir)
+    await first.waitForOutput(READY, 60_000)
+    const story = first.stdout()
+    expect(story).toMatch(/event +contract\.update +[0-9a-f-]{36}\n/)
+    expect(story).toMatch(/attempt +1 +200 +\d+ ms\n/)
+    expect(story).toMatch(/sink +\{"data":\{"accepted":true\}/)
+    expect(story).toMatch(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
+    expect(first.stderr()).toBe('')
+
+    const commands = [...story.matchAll(/^ +(curl .*)$/gm)].map(([, command]) => command!)
+    expect(commands.length).toBe(4)
+    const password = /with the password (\S+) \(shown this once\)/.exec(story)?.[1] ?? ''
+    for (const command of commands) {
+      const isSignIn = command.includes('/auth/login/local')
+      const answer = JSON.parse(await runPasted(command.replace('"..."', JSON.stringify(password)), PROJECT_ROOT))
+      expect(answer, command).toMatchObject({ data: expect.any(Object), message: expect.any(String) })
+      if (isSignIn) expect(answer.data.jwt).toEqual(expect.any(String))
+    }
+    // What is shown once is nowhere else: not in a file, and the token of the commands is its owner's alone.
+    expect((await stat(join(dataDir, 'demo-token'))).mode & 0o777).toBe(0o600)
+    expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
+    expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain(password)
+    await pressCtrlC(first)
+    expect(await isPostgresGone(dataDir)).toBe(true)
+
+    await using second = startAsNewcomer(dataDir)
+    await second.waitForOutput(READY, 60_000)
+    expect(second.stdout()).toMatch(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
+    expect(readContractId(second)).toBe(readContractId(first))
+    expect(second.stdout()).not.toContain('(shown this once)')
+    // On another port than before, and the demonstration's delivery went there.
+    const port = (started: TestProcess) => /listens on http:\/\/localhost:(\d+)/.exec(started.stdout())?.[1]
+    expect(port(second)).not.toBe(port(first))
+    await pressCtrlC(second)
+  })
+})
+
+test('kill -9 of everything, PostgreSQL too, then start again: it comes back with nothing lost', {
+  timeout: 120_000,
+}, async () => {
+  await withDataDir(async (dataDir) => {
+    await using first = startAsNewcomer(dataDir)
+    await first.waitForOutput(READY, 60_000)
+    const postmaster = Number(
+      (await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
+    )
+    expect(postmaster).toBeGreaterThan(1)
+    first.signal('SIGKILL', 'group')
+    process.kill(postmaster, 'SIGKILL')
+    expect(await first.ended).toEqual({ code: null, signal: 'SIGKILL' })
+
+    await using second = startAsNewcomer(dataDir)
+    await second.waitForOutput(READY, 60_000)
+    expect(readContractId(second)).toBe(readContractId(first))
+    const url = /listens on (\S+)/.exec(second.stdout())?.[1]
+    const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim()
+    const answer = await fetch(`${url}/api/v3/webhook/dispatch?page_size=200`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const { data } = (await answer.json()) as { data: { event: string; status: string }[] }
+    const updates = data.filter((row) => row.event === 'contract.update')
+    expect(updates).toHaveLength(2)
+    expect(updates.map((row) => row.status)).toEqual(['success', 'success'])
+    await pressCtrlC(second)
+  })
+})
+
+test('kill -9 of the service alone: its PostgreSQL ends by itself, and a start in the same moment waits for it', {
+  timeout: 120_000,
+}, async () => {
+  await withDataDir(async (dataDir) => {
+    await using first = startAsNewcomer(dataDir)
+    await first.waitForOutput(READY, 60_000)
+    await first.kill()
+    await using second = startAsNewcomer(dataDir)
+    await second.waitForOutput(READY, 60_000)
+    expect(readContractId(second)).toBe(readContractId(first))
+    await second.kill()
+    await waitFor('the end of PostgreSQL', () => isPostgresGone(dataDir))
+  })
+})
+
+test('Ctrl-C while it is still starting: ends in order with 0, and the next start works', {
+  timeout: 120_000,
+}, async () => {
+  await withDataDir(async (dataDir) => {
+    await using first = startAsNewcomer(dataDir)
+    // The cluster is being made: by far the longest step of a first start.
+    await waitFor('the data directory', () => stat(dataDir).catch(() => undefined))
+    first.signal('SIGINT', 'group')
+    const { code, signal } = await first.ended
+    // Before the service listens for it the signal ends Node itself; afterwards it stops in order.
+    expect([0, 130, null]).toContain(code)
+    expect(code === null ? signal : 'SIGINT').toBe('SIGINT')
+    await using second = startAsNewcomer(dataDir)
+    await second.waitForOutput(READY, 60_000)
+    await pressCtrlC(second)
+  })
+})
+
+test('PostgreSQL ends under the service: it says so, names the log, and exits 1', { timeout: 60_000 }, async () => {
+  await withDataDir(async (dataDir) => {
+    await using started = startAsNewcomer(dataDir)
+    await started.waitForOutput(READY, 60_000)
+    const postmaster = Number(
+      (await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
+    )
+    process.kill(postmaster, 'SIGINT')
+    expect((await started.ended).code).toBe(1)
+    expect(started.stdout()).toContain(
+      'Stopping (the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR).',
+    )
+  })
+})

@@ -1,0 +1,216 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
+import { systemRandom } from '../../src/random.ts'
+import type { createTestDatabase } from '../harness/database.ts'
+import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { startDatabaseProxy } from '../harness/proxy.ts'
+import { waitFor } from '../harness/wait.ts'
+
+async function readReadiness(url: string): Promise<number> {
+  return (await fetch(`${url}/readyz`)).status
+}
+
+test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', {
+  timeout: 60_000,
+}, async () => {
+  await using ground = await openDeliveryGround()
+  await using proxy = await startDatabaseProxy(ground.database.connectionString)
+  const receiver = await ground.receive()
+  const service = await ground.start({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
+  await ground.subscribe(service, receiver)
+  await ground.recordEvents(400)
+  await ground.change(service)
+  await receiver.waitFor(40, 20_000)
+
+  proxy.set('paused')
+  const pausedAt = performance.now()
+  expect(await readReadiness(service.url)).toBe(503)
+  const waiting = service.call('POST', '/api/v3/contract/contract', {
+    name: 'Asked in the pause',
+    account: ground.account,
+  })
+  expect(receiver.requests.length).toBeLessThan(401)
+  await waitFor('the end of the pause', () => performance.now() - pausedAt > 10_000)
+  proxy.set('open')
+
+  await waitFor('readiness', async () => (await readReadiness(service.url)) === 200)
+  const answer = await waiting
+  // It had a connection and waited, or had none and was told to come back.
+  if (answer.status !== 201) expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  const count = answer.status === 201 ? 402 : 401
+  const rows = await ground.waitForLedger(count, ['success'])
+  expect(rows).toHaveLength(count)
+  expect(rows.filter((row) => row.attempts !== 1)).toEqual([])
+  expect(receiver.requests).toHaveLength(count)
+})
+
+test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', {
+  timeout: 60_000,
+}, async () => {
+  await using ground = await openDeliveryGround()
+  await using proxy = await startDatabaseProxy(ground.database.connectionString)
+  const receiver = await ground.receive()
+  const service = await ground.start({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
+  await ground.subscribe(service, receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behaveNext({ kind: 'wait', until: answer.promise })
+  await ground.change(service)
+  await receiver.waitFor(1, 10_000)
+
+  proxy.set('refusing')
+  const refused = await service.call('POST', '/api/v3/contract/contract', {
+    name: 'Too early',
+    account: ground.account,
+  })
+  expect(refused).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '5' },
+    body: { code: 'dependency_unavailable' },
+  })
+  expect(await readReadiness(service.url)).toBe(503)
+  expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+  // The delivery is accepted while nothing can be written down.
+  answer.resolve()
+  await service.waitForOutput(/attempts not recorded yet/)
+  await ground.recordEvents(50)
+
+  proxy.set('open')
+  await waitFor('readiness', async () => (await readReadiness(service.url)) === 200)
+  const rows = await ground.waitForLedger(51, ['success'])
+  expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
+  expect(receiver.requests).toHaveLength(51)
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
+})
+
+test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', {
+  timeout: 60_000,
+}, async () => {
+  await using ground = await openDeliveryGround()
+  await using proxy = await startDatabaseProxy(ground.database.connectionString)
+  const receiver = await ground.receive()
+  const service = await ground.start({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '4' } })
+  await ground.subscribe(service, receiver)
+  await ground.recordEvents(150)
+  for (const count of [10, 30, 60]) {
+    await receiver.waitFor(count, 20_000)
+    proxy.drop()
+  }
+  // A claim whose commit was answered into a broken connection belongs to a process that does not know of it.
+  await waitFor('all but lost claims', async () => {
+    const rows = await ground.readLedger()
+    return rows.length === 150 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
+  })
+  const unknown = (await ground.readLedger()).filter((row) => row.status !== 'success').map((row) => row.id)
+  await ground.letLeasesRunOut()
+  const rows = await ground.waitForLedger(150, ['success'])
+  const seen = countSeen(receiver)
+  expect(rows.filter((row) => row.attempts > 2)).toEqual([])
+  expect(unknown).toEqual(expect.arrayContaining(rows.filter((row) => row.attempts === 2).map((row) => row.id)))
+  expect(rows.filter((row) => (seen.get(row.id)?.length ?? 0) > row.attempts)).toEqual([])
+  expect(seen.size).toBe(150)
+})
+
+test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', {
+  timeout: 90_000,
+}, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox restart '))
+  const start = () =>
+    startEmbeddedPostgres({
+      dataDir,
+      random: systemRandom,
+      log: () => {},
+      // The machine stays up, so what was written outlives the server without being forced to disk.
+      settings: { fsync: 'off', full_page_writes: 'off' },
+    })
+  let postgres = await start()
+  try {
+    await using proxy = await startDatabaseProxy(postgres.connectionString)
+    const { connectionString } = proxy
+    const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
+    const dispose = () => opened.close()
+    await using ground = await openDeliveryGround({ ...opened, connectionString, [Symbol.asyncDispose]: dispose })
+    const receiver = await ground.receive()
+    const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
+    await ground.subscribe(service, receiver)
+    await ground.recordEvents(150)
+    await receiver.waitFor(20, 20_000)
+    process.kill(postgres.pid, 'SIGKILL')
+    await postgres.exited
+    expect(await readReadiness(service.url)).toBe(503)
+
+    postgres = await start()
+    proxy.retarget(postgres.connectionString)
+    await waitFor('readiness', async () => (await readReadiness(service.url)) === 200)
+    await ground.change(service)
+    await waitFor('all but lost claims', async () => {
+      const rows = await ground.readLedger()
+      return rows.length === 151 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
+    })
+    await ground.letLeasesRunOut()
+    const rows = await ground.waitForLedger(151, ['success'])
+    const seen = countSeen(receiver)
+    expect(rows.filter((row) => row.attempts > 2)).toEqual([])
+    expect(rows.filter((row) => (seen.get(row.id)?.length ?? 0) > row.attempts)).toEqual([])
+    expect(seen.size).toBe(151)
+    expect(await service.stop()).toEqual({ code: 0, signal: null })
+    await opened.close()
+  } finally {
+    await postgres.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})
+
+/**
+ * Every write of these tables fails as PostgreSQL fails it when a file cannot grow: the statement and its transaction end with
+ * 53100 (disk_full). It stands for a full disk of the data; one of the write-ahead log ends the server, which is the restart above.
+ */
+async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>): Promise<() => Promise<void>> {
+  const tables = ['contract', 'event_occurrence', 'webhook_dispatch', 'webhook_attempt', 'webhook_delivery_total']
+  await database.pool.query(`
+    create function refuse_to_grow() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
+  for (const table of tables)
+    await database.pool.query(
+      `create trigger full_disk before insert or update on ${table} for each statement execute function refuse_to_grow()`,
+    )
+  return async () => {
+    await database.pool.query('drop function refuse_to_grow() cascade')
+  }
+}
+
+test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', {
+  timeout: 60_000,
+}, async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const service = await ground.start()
+  await ground.subscribe(service, receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behave({ kind: 'wait', until: answer.promise })
+  await ground.change(service)
+  await ground.change(service)
+  await receiver.waitFor(2, 10_000)
+
+  const makeRoom = await fillDisk(ground.database)
+  answer.resolve()
+  await service.waitForOutput(/attempts not recorded yet/)
+  const refused = await service.call('POST', '/api/v3/contract/contract', { name: 'No room', account: ground.account })
+  expect(refused).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '5' },
+    body: { code: 'dependency_unavailable' },
+  })
+  expect((await ground.readLedger()).map((row) => row.status)).toEqual(['pending', 'pending'])
+
+  await makeRoom()
+  await ground.change(service)
+  const rows = await ground.waitForLedger(3, ['success'])
+  expect(rows.map((row) => row.attempts)).toEqual([1, 1, 1])
+  expect(receiver.requests).toHaveLength(3)
+  const { rows: contracts } = await ground.database.pool.query('select 1 from contract')
+  expect(contracts).toHaveLength(3)
+})
