@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { DispatchId, EventId, WebhookId } from '../id.ts'
+import { systemRandom } from '../random.ts'
+import { buildSecretBox } from '../secret-box.ts'
+import { buildTracer } from '../tracing/tracer.ts'
+import { secretContextOf } from '../webhook/webhook.ts'
+import { makeAttempt } from './attempt.ts'
+import type { ClaimedDispatch } from './claim.store.ts'
+import type { PostRequest } from './post.ts'
+import type { PostResult } from './post-result.ts'
+import { createSecret, verifyTimestamped } from './signature.ts'
+
+const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
+const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
+const secret = createSecret(systemRandom)
+const timings = { dnsMs: null, connectMs: 1, tlsMs: 2, firstByteMs: 3, totalMs: 7.4 }
+
+function claimed(secretEncrypted: string | null): ClaimedDispatch {
+  return {
+    id: '0198a000-0000-7000-8000-000000000003' as DispatchId,
+    fence: 4,
+    attempt: 3,
+    trigger: 'schedule',
+    isTest: false,
+    createdAt: new Date(0),
+    webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted },
+    event: {
+      id: '0198a000-0000-7000-8000-000000000004' as EventId,
+      type: 'contract.create',
+      createdAt: new Date(0),
+      account: null,
+      resource: 'contract',
+      action: 'create',
+      resourceId: null,
+      url: null,
+      trace: null,
+    },
+  }
+}
+
+function openAttempt(answer: (request: PostRequest) => PostResult) {
+  const clock = buildManualClock()
+  const secretBox = buildSecretBox(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)
+  const requests: PostRequest[] = []
+  const poster = {
+    post: async (request: PostRequest) => {
+      requests.push(request)
+      clock.advance(1_500)
+      return answer(request)
+    },
+    idleConnectionCount: () => 0,
+    close: async () => {},
+  }
+  const tracer = buildTracer({ clock, random: systemRandom, exportSpan: undefined })
+  const deps = { clock, secretBox, poster, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const seal = (webhook: WebhookId) => secretBox.seal(secret, secretContextOf(webhook))
+  const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
+  return { clock, requests, seal, attempt }
+}
+
+const accepted: PostResult = {
+  outcome: 'response',
+  statusCode: 202,
+  responseExcerpt: 'thanks',
+  responseHeaders: { server: 'x' },
+  bodyEnd: 'complete',
+  durationMs: 7.4,
+  timings,
+}
+
+describe('an attempt', () => {
+  it('signs what it sends with the time at which it starts, and takes its end from the clock', async () => {
+    const t = openAttempt(() => accepted)
+    const startedAtMs = t.clock.now()
+    const ended = await t.attempt(t.seal(WEBHOOK))
+    const { headers, body, url, poolKey } = t.requests[0]!
+    expect({ url, poolKey }).toEqual({ url: 'https://subscriber.example.com/hook', poolKey: WEBHOOK })
+    const nowSeconds = startedAtMs / 1000
+    const verified = verifyTimestamped({
+      secret,
+      header: headers['x-service-signature'],
+      body: String(body),
+      nowSeconds,
+    })
+    expect(verified).toEqual({ ok: true, timestampSeconds: nowSeconds })
+    expect(JSON.parse(String(body))).toMatchObject({ attempt: 3, api_version: '2026-09-11' })
+    expect(ended).toMatchObject({
+      fence: 4,
+      attempt: 3,
+      workerId: 'worker-a',
+      startedAt: new Date(startedAtMs),
+      endedAt: new Date(startedAtMs + 1_500),
+      durationMs: 7.4,
+      result: { statusCode: 202 },
+      responseExcerpt: 'thanks',
+      responseHeaders: { server: 'x' },
+      timings,
+    })
+  })
+
+  it('tells the class of a failure without an answer, and keeps its timings', async () => {
+    const t = openAttempt(() => ({
+      outcome: 'error',
+      errorClass: 'tls',
+      errorCode: 'CERT_HAS_EXPIRED',
+      durationMs: 5,
+      timings,
+    }))
+    const rest = { responseExcerpt: null, responseHeaders: null, durationMs: 5, timings }
+    expect(await t.attempt(t.seal(WEBHOOK))).toMatchObject({ result: { errorClass: 'tls' }, ...rest })
+  })
+
+  it.each([
+    ['no secret', () => null, 'secret_missing'],
+    ['a secret that is no box', () => 'rubbish', 'secret_unreadable'],
+    ['the box of another webhook', (t: ReturnType<typeof openAttempt>) => t.seal(OTHER_WEBHOOK), 'secret_unreadable'],
+  ])('with %s fails without a POST', async (_name, seal, errorClass) => {
+    const t = openAttempt(() => accepted)
+    expect(await t.attempt(seal(t))).toMatchObject({ result: { errorClass }, durationMs: 0, timings: null })
+    expect(t.requests).toEqual([])
+  })
+})
