@@ -191,6 +191,47 @@ describe('the name service, at registration', () => {
   })
 })
 
+describe('what happens to a webhook while the name service is asked for its new URL', () => {
+  /** An update that waits for the name service until `finish` is called. */
+  async function startUpdate(id: string) {
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<string[]>()
+    names.set('later.example.com', () => {
+      asked.resolve()
+      return answer.promise
+    })
+    const update = app.admin('PATCH', `${PATH}/${id}`, { url: 'https://later.example.com/' })
+    await asked.promise
+    return {
+      finish: () => {
+        answer.resolve(['93.184.216.34'])
+        return update
+      },
+    }
+  }
+
+  it('is not undone: another change made meanwhile stays', async () => {
+    const { document_id: id } = await createWebhook()
+    const update = await startUpdate(id)
+    await app.admin('PATCH', `${PATH}/${id}`, { is_global: true, name: 'meanwhile' })
+    expect((await update.finish()).body.data).toMatchObject({
+      url: 'https://later.example.com/',
+      is_global: true,
+      account: null,
+      name: 'meanwhile',
+    })
+  })
+
+  it('counts: of one that was deleted meanwhile nothing is changed', async () => {
+    const { document_id: id } = await createWebhook()
+    const update = await startUpdate(id)
+    await app.admin('DELETE', `${PATH}/${id}`)
+    const before = await readRow(id)
+    await expectRefusal(() => update.finish(), 404, 'not_found')
+    expect(await readRow(id)).toEqual(before)
+  })
+})
+
 describe('changing a webhook', () => {
   it('emits webhook.update once and names who did it', async () => {
     const { document_id: id } = await createWebhook()
