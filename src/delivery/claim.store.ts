@@ -231,10 +231,11 @@ export async function findNextDueAt(db: Database): Promise<Date | null> {
         order by d.next_attempt_at limit 1
       ) d
       union all
-      select d.next_attempt_at
+      (select d.next_attempt_at
       from webhook_dispatch d
       join webhook w on w.document_id = d.webhook and w.deleted_at is null and not w.is_actived
       where d.is_test and d.status in ('pending', 'retrying') and d.lease_until is null
+      order by d.next_attempt_at limit 1)
     )
     select min(due_at) as due_at from due`.execute(db)
   return rows[0]?.due_at ?? null

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { LEASE_MS } from '../../src/delivery/dispatcher.ts'
+import { createWebhook, emitEvents, operate } from './operations.ts'
+import type { Fault } from './process.ts'
+import { chooseSeed } from './seed.ts'
+import { compare, dispatch, openWorld, resumeHung, route, type World } from './world.ts'
+
+const ROUNDS = 20
+
+/** Deliveries that a run lives through at least: as many seeds as that takes. */
+const HISTORIES = 2_000
+
+const FAULTS: readonly Fault[] = [
+  'none',
+  'none',
+  'none',
+  'after-claim',
+  'before-post',
+  'after-post',
+  'before-record',
+  'during-record',
+  'hang',
+]
+
+/** One round: operators, events, routing, time, deliveries with a fault. What holds is checked after each step. */
+async function playRound(world: World, round: number): Promise<void> {
+  const { dice, clock } = world
+  for (let count = dice.between(0, 12); count > 0; count -= 1) await operate(world)
+  for (let count = dice.between(1, 4); count > 0; count -= 1)
+    for (const id of await emitEvents(world, dice.between(1, 40))) world.unrouted.add(id)
+  await compare(world)
+  await route(world)
+  check(world, `round ${round}, routing`)
+  await dispatch(world, dice.pick(FAULTS))
+  check(world, `round ${round}, deliveries`)
+  if (dice.chance(0.5)) clock.advance(dice.pick([1, 59_999, 60_000, 300_000, LEASE_MS, 1_800_000, 7_200_000]))
+  // A clock that was set back, as a machine's may be.
+  if (dice.chance(0.1)) clock.set(clock.now() - dice.between(1, 90_000))
+  if (dice.chance(0.4)) {
+    await resumeHung(world)
+    check(world, `round ${round}, a hung process is back`)
+  }
+}
+
+/** Every receiver is well and every webhook active: what waits must end. */
+async function heal(world: World): Promise<void> {
+  world.isHealed = true
+  const { db, model, clock } = world
+  await db
+    .updateTable('webhook')
+    .set({ is_actived: true, consecutive_failures: 0 })
+    .where('deleted_at', 'is', null)
+    .execute()
+  for (const webhook of model.webhooks.values())
+    if (!webhook.isDeleted) Object.assign(webhook, { isActive: true, failures: 0 })
+  while (world.hung.length > 0) await resumeHung(world)
+  for (let round = 0; round < 8; round += 1) {
+    clock.advance(7_200_000)
+    await route(world)
+    await dispatch(world, 'none')
+    check(world, `healing ${round}`)
+  }
+  const waiting = [...model.rows.values()].filter((row) => ['pending', 'retrying'].includes(row.status))
+  expect(waiting, `seed ${world.seed}`).toEqual([])
+}
+
+function check(world: World, step: string): void {
+  expect(world.faults.slice(0, 5), `seed ${world.seed}, ${step}; run again with SIMULATION_SEED=${world.seed}`).toEqual(
+    [],
+  )
+}
+
+async function simulate(seed: number): Promise<World['model']> {
+  await using world = await openWorld(seed)
+  for (let count = 0; count < 8; count += 1) await createWebhook(world)
+  for (let round = 0; round < ROUNDS; round += 1) await playRound(world, round)
+  await heal(world)
+  return world.model
+}
+
+describe('a simulated platform with faults', () => {
+  it('keeps every promise of the contract after each step, whatever goes down', { timeout: 120_000 }, async () => {
+    const first = chooseSeed()
+    let histories = 0
+    let posts = 0
+    for (let seed = first; histories < HISTORIES; seed += 1) {
+      const model = await simulate(seed)
+      histories += model.histories
+      posts += model.posts.size
+      if (process.env.SIMULATION_SEED !== undefined) break
+    }
+    process.stdout.write(`simulation: seed ${first}, ${histories} deliveries, ${posts} POSTs\n`)
+    expect(posts).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type AttemptResult,
+  type AttemptTrigger,
+  type DispatchStatus,
+  decideOutcome,
+} from '../../src/delivery/outcome.ts'
+import { buildDice, chooseSeed, type Dice } from './seed.ts'
+
+const DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000]
+const HISTORIES = 20_000
+
+const RESULTS: readonly AttemptResult[] = [
+  { statusCode: 200 },
+  { statusCode: 204 },
+  { statusCode: 302 },
+  { statusCode: 401 },
+  { statusCode: 500 },
+  { statusCode: 500 },
+  { statusCode: 503 },
+  { errorClass: 'timeout' },
+  { errorClass: 'dns' },
+  { errorClass: 'interrupted' },
+]
+
+interface History {
+  statuses: DispatchStatus[]
+  /** From the end of an attempt to the next one. */
+  waitsMs: number[]
+  results: AttemptResult[]
+  triggers: AttemptTrigger[]
+  endedAsTerminal: boolean
+}
+
+/** One dispatch from its first POST to its end, with operators who replay it in between. No database: the decisions alone. */
+function live(dice: Dice): History {
+  const history: History = { statuses: [], waitsMs: [], results: [], triggers: [], endedAsTerminal: false }
+  const isTest = dice.chance(0.1)
+  let trigger: AttemptTrigger = isTest ? 'test' : 'schedule'
+  let nowMs = Date.UTC(2026, 8, 11, 12)
+  let replaysLeft = dice.between(0, 2)
+  for (let attempts = 1; attempts <= 60; attempts += 1) {
+    const result = dice.pick(RESULTS)
+    nowMs += dice.between(0, 15_000)
+    const decision = decideOutcome({
+      trigger,
+      isTest,
+      attempts,
+      result,
+      endedAt: new Date(nowMs),
+      isWebhookDeleted: false,
+    })
+    history.statuses.push(decision.status)
+    history.results.push(result)
+    history.triggers.push(trigger)
+    if (trigger === 'test') trigger = 'schedule'
+    const isReplayed = replaysLeft > 0 && dice.chance(0.4)
+    if (isReplayed) {
+      replaysLeft -= 1
+      trigger = 'replay'
+      history.waitsMs.push(-1)
+    } else if (decision.nextAttemptAt === null) {
+      history.endedAsTerminal = true
+      return history
+    } else {
+      history.waitsMs.push(decision.nextAttemptAt.getTime() - nowMs)
+      nowMs = decision.nextAttemptAt.getTime()
+    }
+  }
+  return history
+}
+
+describe('20,000 histories of one dispatch', () => {
+  const seed = chooseSeed()
+  const dice = buildDice(seed)
+  const histories = Array.from({ length: HISTORIES }, () => live(dice))
+  const where = `seed ${seed}: run again with SIMULATION_SEED=${seed}`
+
+  it('end, each of them', () => {
+    expect(
+      histories.filter((one) => !one.endedAsTerminal),
+      where,
+    ).toEqual([])
+  })
+
+  it('hold at most five POSTs that no operator asked to replay', () => {
+    const counts = histories.map((one) => one.triggers.filter((trigger) => trigger !== 'replay').length)
+    expect(Math.max(...counts), where).toBe(5)
+  })
+
+  it('wait 1 m, 5 m, 30 m and 2 h in this order, and not at all after an interruption', () => {
+    for (const { results, waitsMs, triggers } of histories)
+      for (const [index, waitMs] of waitsMs.entries()) {
+        if (waitMs === -1) continue
+        const result = results[index]!
+        const isInterrupted = 'errorClass' in result && result.errorClass === 'interrupted'
+        expect(waitMs, where).toBe(isInterrupted ? 0 : DELAYS_MS[index])
+        if (triggers[index] === 'replay') expect(isInterrupted, where).toBe(true)
+      }
+  })
+
+  it('are delivered exactly when a POST was answered with 2xx, and redirected exactly when with 3xx', () => {
+    for (const { results, statuses } of histories)
+      for (const [index, result] of results.entries()) {
+        const code = 'statusCode' in result ? result.statusCode : 0
+        expect(statuses[index] === 'success', where).toBe(code >= 200 && code < 300)
+        expect(statuses[index] === 'failed', where).toBe(code >= 300 && code < 400)
+      }
+  })
+})

@@ -1,0 +1,185 @@
+import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/delivery/failure-count.ts'
+import {
+  type AttemptResult,
+  type AttemptTrigger,
+  type DispatchStatus,
+  decideOutcome,
+  type ErrorClass,
+} from '../../src/delivery/outcome.ts'
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
+
+/** A webhook as the simulation knows it. */
+export interface ModelWebhook {
+  id: WebhookId
+  isGlobal: boolean
+  account: AccountId | null
+  isActive: boolean
+  isDeleted: boolean
+  createdAtMs: number
+  events: readonly string[]
+  url: string
+  secret: string
+  failures: number
+  /** The share of its POSTs that fail. */
+  illness: number
+}
+
+/** A ledger row as it must be. */
+export interface ModelRow {
+  id: DispatchId
+  webhook: WebhookId
+  eventId: EventId
+  isTest: boolean
+  status: DispatchStatus
+  attempts: number
+  nextAttemptAtMs: number | null
+  trigger: AttemptTrigger
+  isLeased: boolean
+  wasReplayed: boolean
+}
+
+/** An event as it is stored. */
+export interface ModelEvent {
+  id: EventId
+  type: string
+  scope: 'account' | 'none'
+  account: AccountId | null
+  isPurge: boolean
+  excluded: WebhookId | null
+  createdAtMs: number
+}
+
+/** One POST as the receiver saw it. */
+export interface SeenPost {
+  order: number
+  atMs: number
+  result: AttemptResult
+  /** The process that made it, and whether that went down or hung before it could say what came of it. */
+  process: { isLost: boolean }
+}
+
+/** An entry of the attempt log. */
+export interface LogEntry {
+  dispatch: DispatchId
+  attempt: number
+  trigger: AttemptTrigger
+  statusCode: number | null
+  errorClass: ErrorClass | null
+}
+
+/** What must be so, by the contract: the service is compared with it after each step. */
+export interface Model {
+  webhooks: Map<WebhookId, ModelWebhook>
+  rows: Map<DispatchId, ModelRow>
+  posts: Map<string, SeenPost>
+  totals: Map<DispatchStatus, number>
+  disables: number
+  /** Rows that ever were. */
+  histories: number
+}
+
+/** Builds an empty model. */
+export function buildModel(): Model {
+  return { webhooks: new Map(), rows: new Map(), posts: new Map(), totals: new Map(), disables: 0, histories: 0 }
+}
+
+/** Counts a delivery that came into a status. */
+export function countStatus(model: Model, status: DispatchStatus, by = 1): void {
+  if (by > 0) model.totals.set(status, (model.totals.get(status) ?? 0) + by)
+}
+
+/** The webhooks that an event goes to, by the routing rules of the contract, written down a second time. */
+export function listRecipients(model: Model, event: ModelEvent): WebhookId[] {
+  const matches = (webhook: ModelWebhook) =>
+    webhook.isGlobal || (!event.isPurge && event.scope === 'account' && event.account === webhook.account)
+  return [...model.webhooks.values()]
+    .filter((one) => one.isActive && !one.isDeleted && one.events.includes(event.type) && one.id !== event.excluded)
+    .filter((one) => one.createdAtMs <= event.createdAtMs && matches(one))
+    .map((one) => one.id)
+}
+
+/** A new ledger row. */
+export function addRow(
+  model: Model,
+  row: Pick<ModelRow, 'id' | 'webhook' | 'eventId' | 'isTest'>,
+  nowMs: number,
+): void {
+  const trigger = row.isTest ? 'test' : 'schedule'
+  const fresh = { status: 'pending', attempts: 0, nextAttemptAtMs: nowMs, isLeased: false, wasReplayed: false } as const
+  model.rows.set(row.id, { ...row, ...fresh, trigger })
+  model.histories += 1
+  countStatus(model, 'pending')
+}
+
+/**
+ * Applies what the service says it recorded, and returns what is wrong with it. `nowMs` is when lost attempts were taken
+ * back; they are recorded before anything else of a round.
+ */
+export function applyLog(model: Model, entries: readonly LogEntry[], nowMs: number): string[] {
+  const faults: string[] = []
+  const orderOf = (entry: LogEntry) =>
+    entry.errorClass === 'interrupted' ? entry.attempt / 1e6 : 1 + (findPost(model, entry)?.order ?? 0)
+  for (const entry of [...entries].sort((a, b) => orderOf(a) - orderOf(b))) {
+    const row = model.rows.get(entry.dispatch)
+    if (!row) {
+      faults.push(`attempt ${entry.attempt} of a row that is not known: ${entry.dispatch}`)
+      continue
+    }
+    const post = findPost(model, entry)
+    faults.push(...judgeEntry(row, entry, post))
+    const isInterrupted = entry.errorClass === 'interrupted'
+    const endedAtMs = isInterrupted || !post ? nowMs : post.atMs
+    const result: AttemptResult = isInterrupted || !post ? { errorClass: 'interrupted' } : post.result
+    advanceRow(model, row, { attempt: entry.attempt, result, endedAtMs })
+  }
+  return faults
+}
+
+function findPost(model: Model, entry: LogEntry): SeenPost | undefined {
+  return model.posts.get(`${entry.dispatch} ${entry.attempt}`)
+}
+
+function judgeEntry(row: ModelRow, entry: LogEntry, post: SeenPost | undefined): string[] {
+  const faults: string[] = []
+  const name = `${entry.dispatch} attempt ${entry.attempt}`
+  if (entry.attempt !== row.attempts + 1) faults.push(`${name}: follows attempt ${row.attempts}`)
+  if (entry.trigger !== row.trigger) faults.push(`${name}: asked for by ${entry.trigger}, not by ${row.trigger}`)
+  if (entry.attempt > 5 && !row.wasReplayed) faults.push(`${name}: a sixth POST without a replay`)
+  if (entry.errorClass === 'interrupted') {
+    if (post && !post.process.isLost) faults.push(`${name}: recorded as interrupted by a process that lived`)
+    return faults
+  }
+  if (!post) return [...faults, `${name}: recorded, and no receiver saw it`]
+  const seen = 'statusCode' in post.result ? post.result.statusCode : post.result.errorClass
+  if (seen !== (entry.statusCode ?? entry.errorClass)) faults.push(`${name}: was ${seen}, recorded ${entry.statusCode}`)
+  return faults
+}
+
+function advanceRow(
+  model: Model,
+  row: ModelRow,
+  ended: { attempt: number; result: AttemptResult; endedAtMs: number },
+): void {
+  const webhook = model.webhooks.get(row.webhook)
+  if (!webhook) return
+  const decision = decideOutcome({
+    trigger: row.trigger,
+    isTest: row.isTest,
+    attempts: ended.attempt,
+    result: ended.result,
+    endedAt: new Date(ended.endedAtMs),
+    isWebhookDeleted: webhook.isDeleted,
+  })
+  row.status = decision.status
+  row.attempts = ended.attempt
+  row.nextAttemptAtMs = decision.nextAttemptAt?.getTime() ?? null
+  row.isLeased = false
+  if (row.trigger === 'test') row.trigger = 'schedule'
+  countStatus(model, decision.status)
+  if (decision.failureCount === 'reset') webhook.failures = 0
+  if (decision.failureCount === 'add') webhook.failures += 1
+  if (webhook.isActive && webhook.failures >= AUTO_DISABLE_AFTER_FAILURES) {
+    webhook.isActive = false
+    model.disables += 1
+  }
+}

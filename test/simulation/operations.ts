@@ -1,0 +1,192 @@
+import { cancelWaitingDispatches } from '../../src/delivery/dispatch.store.ts'
+import { enqueueTest, loadDispatch, replayDispatch } from '../../src/delivery/dispatch.ts'
+import { createSecret } from '../../src/delivery/signature.ts'
+import { type EventDraft, recordEvents } from '../../src/event/event.ts'
+import { Problem } from '../../src/http/problem.ts'
+import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { insertWebhook, updateWebhook } from '../../src/webhook/webhook.store.ts'
+import {
+  deleteWebhook,
+  loadWebhook,
+  purgeWebhook,
+  secretContextOf,
+  setWebhookActive,
+} from '../../src/webhook/webhook.ts'
+import { addRow, countStatus, type ModelWebhook } from './model.ts'
+import type { World } from './world.ts'
+
+const CALLER = { userId: null } as never
+
+/** Event types of the simulation, with their scope. */
+export const EVENT_TYPES = {
+  'contract.create': 'account',
+  'contract.update': 'account',
+  'contract.purge': 'account',
+  'health.find-all': 'none',
+  'webhook.test': 'none',
+  'webhook.failing': 'none',
+  'webhook.auto-disable': 'none',
+  'webhook.recovered': 'none',
+  'webhook-dispatch.exhausted': 'none',
+} as const
+
+/** Types that only the simulation itself causes. */
+const CAUSED = ['contract.create', 'contract.update', 'contract.purge', 'health.find-all'] as const
+
+/** A new webhook, global or of an account, with some of the event types. */
+export async function createWebhook(world: World): Promise<void> {
+  const { dice, model, db, clock } = world
+  const id = world.ids.next<'webhook'>() as WebhookId
+  const account = dice.chance(0.4) ? null : dice.pick(world.accounts)
+  const events = Object.keys(EVENT_TYPES).filter((type) => type !== 'webhook.test' && dice.chance(0.6))
+  const secret = createSecret(world.random)
+  const url = `https://receiver-${model.webhooks.size}.example.com/hook`
+  const now = new Date(clock.now())
+  const secretEncrypted = world.secretBox.seal(secret, secretContextOf(id))
+  const row = {
+    id,
+    url,
+    name: null,
+    description: null,
+    isGlobal: account === null,
+    account,
+    secretEncrypted,
+    by: null,
+    now,
+  }
+  await insertWebhook(db, row)
+  for (const event of events) await world.ledger.subscribe(id, event)
+  const webhook = {
+    id,
+    isGlobal: account === null,
+    account,
+    isActive: true,
+    isDeleted: false,
+    createdAtMs: clock.now(),
+  }
+  model.webhooks.set(id, { ...webhook, events, url, secret, failures: 0, illness: pickIllness(world) })
+}
+
+/** Most are well, some fail now and then, some always. */
+function pickIllness({ dice }: World): number {
+  return dice.pick([0, 0, 0.1, 0.4, 1, 1])
+}
+
+/** Events, in a transaction that commits or is rolled back (D72). */
+export async function emitEvents(world: World, count: number): Promise<EventId[]> {
+  const { dice, db } = world
+  const drafts = Array.from({ length: count }, (): EventDraft => {
+    const event = dice.pick(CAUSED)
+    const [resource = '', action = ''] = event.split('.')
+    const account = dice.chance(0.9) ? dice.pick(world.accounts) : (null as AccountId | null)
+    return { event, accountScope: EVENT_TYPES[event], account, resource, action, resourceId: null, url: null }
+  })
+  const deps = { ids: world.ids, enableApiEventQueue: true }
+  const isRolledBack = dice.chance(0.15)
+  const change = inTransaction(db, async (tx) => {
+    const events = await recordEvents(deps, tx, drafts, new Date(world.clock.now()))
+    if (isRolledBack) throw new RolledBack()
+    return events.map((one) => one.id)
+  })
+  return change.catch((error: unknown) => {
+    if (error instanceof RolledBack) return []
+    throw error
+  })
+}
+
+class RolledBack extends Error {}
+
+/** One thing an operator does, to the service and to the model. */
+export async function operate(world: World): Promise<void> {
+  const living = [...world.model.webhooks.values()].filter((one) => !one.isDeleted)
+  if (living.length < 3) return createWebhook(world)
+  const webhook = world.dice.pick(living)
+  const now = new Date(world.clock.now())
+  const roll = world.dice.between(1, 100)
+  if (roll <= 12) return createWebhook(world)
+  if (roll <= 24) return toggle(world, webhook, now)
+  if (roll <= 33) return remove(world, webhook, now)
+  if (roll <= 37) return purge(world, webhook)
+  if (roll <= 46) return changeSecretOrUrl(world, webhook, now)
+  if (roll <= 58) {
+    webhook.illness = pickIllness(world)
+    return
+  }
+  if (roll <= 70) return sendTest(world, webhook, now)
+  return replay(world, now)
+}
+
+async function toggle(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
+  const isActived = world.dice.chance(0.7) ? !webhook.isActive : webhook.isActive
+  await inTransaction(world.db, async (tx) =>
+    setWebhookActive(tx, await loadWebhook(tx, webhook.id, { lock: true }), { isActived, caller: CALLER, now }),
+  )
+  webhook.isActive = isActived
+  if (isActived) webhook.failures = 0
+}
+
+async function remove(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
+  const deps = {
+    cancelWaitingDispatches: async (db: World['db'], id: WebhookId, at: Date) => {
+      await cancelWaitingDispatches(db, { webhook: id, workerId: 'api', now: at })
+    },
+  } as never
+  await inTransaction(world.db, async (tx) =>
+    deleteWebhook(deps, tx, await loadWebhook(tx, webhook.id, { lock: true }), { caller: CALLER, now }),
+  )
+  webhook.isDeleted = true
+  const waiting = [...world.model.rows.values()].filter(
+    (row) => row.webhook === webhook.id && row.nextAttemptAtMs !== null && !row.isLeased,
+  )
+  for (const row of waiting) Object.assign(row, { status: 'cancelled', nextAttemptAtMs: null })
+  countStatus(world.model, 'cancelled', waiting.length)
+}
+
+async function purge(world: World, webhook: ModelWebhook): Promise<void> {
+  await inTransaction(world.db, async (tx) => purgeWebhook(tx, await loadWebhook(tx, webhook.id, { lock: true })))
+  world.model.webhooks.delete(webhook.id)
+  for (const row of world.model.rows.values()) if (row.webhook === webhook.id) world.model.rows.delete(row.id)
+}
+
+async function changeSecretOrUrl(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
+  if (world.dice.chance(0.5)) {
+    webhook.secret = createSecret(world.random)
+    const secretEncrypted = world.secretBox.seal(webhook.secret, secretContextOf(webhook.id))
+    await updateWebhook(world.db, webhook.id, { secretEncrypted }, now)
+  } else {
+    webhook.url = `https://moved-${world.dice.between(1, 1e9)}.example.com/hook`
+    await updateWebhook(world.db, webhook.id, { url: webhook.url }, now)
+  }
+}
+
+async function sendTest(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
+  const deps = { ids: world.ids, enableApiEventQueue: true, workerId: 'api' }
+  const { dispatchId, eventId } = await inTransaction(world.db, async (tx) =>
+    enqueueTest(deps, tx, await loadWebhook(tx, webhook.id, { lock: true }), now),
+  )
+  addRow(world.model, { id: dispatchId, webhook: webhook.id, eventId, isTest: true }, now.getTime())
+}
+
+async function replay(world: World, now: Date): Promise<void> {
+  const rows = [...world.model.rows.values()]
+  if (rows.length === 0) return
+  const row = world.dice.pick(rows)
+  const webhook = world.model.webhooks.get(row.webhook)
+  const deps = { ids: world.ids, enableApiEventQueue: true, workerId: 'api' }
+  const confirmDuplicate = world.dice.chance(0.7)
+  const needsConfirmation = ['success', 'pending', 'retrying'].includes(row.status)
+  const isAllowed = webhook?.isActive && !webhook.isDeleted && !row.isLeased && (confirmDuplicate || !needsConfirmation)
+  const done = await inTransaction(world.db, async (tx) =>
+    replayDispatch(deps, tx, await loadDispatch(tx, row.id, { lock: true }), { confirmDuplicate, now }),
+  ).catch((error: unknown) => {
+    if (error instanceof Problem) return undefined
+    throw error
+  })
+  if ((done !== undefined) !== Boolean(isAllowed))
+    world.faults.push(`replay of ${row.id} ${done ? 'taken' : 'refused'}`)
+  if (!done) return
+  const due = { status: 'retrying', trigger: 'replay', nextAttemptAtMs: now.getTime(), wasReplayed: true } as const
+  Object.assign(row, due)
+  countStatus(world.model, 'retrying')
+}

@@ -1,0 +1,250 @@
+import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/delivery/outcome.ts'
+import type { PostRequest } from '../../src/delivery/post.ts'
+import { routeEvents } from '../../src/delivery/router.ts'
+import { verifyTimestamped } from '../../src/delivery/signature.ts'
+import { readTotals } from '../../src/delivery/total.store.ts'
+import {
+  type AccountId,
+  buildIdMaker,
+  type DispatchId,
+  type EventId,
+  type IdMaker,
+  type WebhookId,
+} from '../../src/id.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import type { Random } from '../../src/random.ts'
+import { buildSecretBox, type SecretBox } from '../../src/secret-box.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { buildLedger, type Ledger } from '../harness/ledger.ts'
+import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'
+import { addRow, applyLog, buildModel, type LogEntry, listRecipients, type Model } from './model.ts'
+import { EVENT_TYPES } from './operations.ts'
+import { type Fault, type SimulatedProcess, startProcess } from './process.ts'
+import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
+
+/** The real stores and decisions on a real database; time, chance and the network by hand. */
+export interface World extends AsyncDisposable {
+  seed: number
+  dice: Dice
+  random: Random
+  clock: ManualClock
+  database: TestDatabase
+  db: Database
+  ids: IdMaker
+  secretBox: SecretBox
+  ledger: Ledger
+  accounts: AccountId[]
+  model: Model
+  /** What is wrong, in words. Empty, or the run has failed. */
+  faults: string[]
+  /** Whether every receiver answers 200. */
+  isHealed: boolean
+  /** Events that were committed and not routed yet. */
+  unrouted: Set<EventId>
+  hung: SimulatedProcess[]
+  process: SimulatedProcess | undefined
+  seenLog: Set<string>
+}
+
+/** Opens a world. */
+export async function openWorld(seed: number): Promise<World> {
+  const dice = buildDice(seed)
+  const random = buildSeededRandom(dice)
+  const clock = buildManualClock()
+  const database = await createTestDatabase()
+  const ledger = buildLedger(database.db, clock)
+  for (const [internal, scope] of Object.entries(EVENT_TYPES)) await ledger.addEventType(internal, scope)
+  const accounts = [await ledger.addAccount(), await ledger.addAccount(), await ledger.addAccount()]
+  return {
+    seed,
+    dice,
+    random,
+    clock,
+    database,
+    db: database.db,
+    ids: buildIdMaker(clock, random),
+    secretBox: buildSecretBox(['simulation-secret-key-of-at-least-32-bytes'], random),
+    ledger,
+    accounts,
+    model: buildModel(),
+    faults: [],
+    isHealed: false,
+    unrouted: new Set(),
+    hung: [],
+    process: undefined,
+    seenLog: new Set(),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+/** What the receiver of a webhook makes of a POST: looks at it, remembers it, and answers. */
+function answerPost(world: World, request: PostRequest, process: SimulatedProcess): AttemptResult {
+  const { model, seed } = world
+  const id = request.headers['x-service-delivery'] as DispatchId
+  const attempt = Number(request.headers['x-service-attempt'])
+  const row = model.rows.get(id)
+  const webhook = model.webhooks.get(request.poolKey as WebhookId)
+  const fault = (what: string) => world.faults.push(`POST of ${id}, attempt ${attempt}: ${what}`)
+  if (!row || !webhook || row.webhook !== webhook.id) fault('no such row')
+  if (row && row.nextAttemptAtMs === null) fault(`the row is ${row.status}`)
+  if (row?.nextAttemptAtMs && row.nextAttemptAtMs > world.clock.now()) fault('sooner than it is due')
+  if (webhook && !webhook.isActive && !row?.isTest) fault('the webhook is inactive')
+  if (webhook?.isDeleted) fault('the webhook is deleted')
+  if (webhook && webhook.url !== request.url) fault('to a URL that was changed')
+  const header = request.headers['x-service-signature']
+  const nowSeconds = Math.floor(world.clock.now() / 1000)
+  const body = String(request.body)
+  if (webhook && !verifyTimestamped({ secret: webhook.secret, header, body, nowSeconds }).ok) fault('signed wrongly')
+  const key = `${id} ${attempt}`
+  if (model.posts.has(key)) fault('was made before')
+  const illness = world.isHealed ? 0 : (webhook?.illness ?? 0)
+  const result = pickResult(rollFor(seed, key), illness)
+  model.posts.set(key, { order: model.posts.size, atMs: world.clock.now(), result, process })
+  return result
+}
+
+const FAILURES: readonly AttemptResult[] = [
+  { statusCode: 500 },
+  { statusCode: 503 },
+  { statusCode: 404 },
+  { statusCode: 401 },
+  { errorClass: 'timeout' },
+  { errorClass: 'connect' },
+  { errorClass: 'reset' },
+  { statusCode: 302 },
+  { statusCode: 308 },
+]
+
+function pickResult(roll: number, illness: number): AttemptResult {
+  if (roll >= illness) return { statusCode: 200 }
+  return FAILURES[Math.floor((roll / illness) * FAILURES.length)]!
+}
+
+/** Routes what waits, by one router or by two at once, and compares the new rows with the rules. */
+export async function route(world: World): Promise<void> {
+  const { model, db, clock, dice } = world
+  const types = new Map(Object.entries(EVENT_TYPES))
+  const events = await db.selectFrom('event_occurrence').selectAll().where('routed_at', 'is', null).execute()
+  const expected = new Set<string>()
+  for (const event of events)
+    for (const webhook of listRecipients(model, {
+      id: event.document_id as EventId,
+      type: event.event,
+      scope: types.get(event.event) ?? 'none',
+      account: event.account as AccountId | null,
+      isPurge: event.is_purge,
+      excluded: event.excluded_webhook as WebhookId | null,
+      createdAtMs: event.created_at.getTime(),
+    }))
+      expected.add(`${webhook} ${event.document_id}`)
+  const stored = new Set<string>(events.map((event) => event.document_id))
+  for (const id of world.unrouted) if (!stored.has(id)) world.faults.push(`event ${id} was committed and is gone`)
+  world.unrouted.clear()
+  const deps = { ids: world.ids, workerId: 'router' }
+  const drain = async () => {
+    while ((await routeEvents(deps, db, new Date(clock.now()))).hasMore);
+  }
+  await Promise.all(dice.chance(0.3) ? [drain(), drain()] : [drain()])
+  for (const row of await db.selectFrom('webhook_dispatch').select(['document_id', 'webhook', 'event_id']).execute()) {
+    if (model.rows.has(row.document_id as DispatchId)) continue
+    if (!expected.delete(`${row.webhook} ${row.event_id}`)) world.faults.push(`row ${row.document_id} matches no rule`)
+    const ids = {
+      id: row.document_id as DispatchId,
+      webhook: row.webhook as WebhookId,
+      eventId: row.event_id as EventId,
+    }
+    addRow(model, { ...ids, isTest: false }, clock.now())
+  }
+  for (const missing of expected) world.faults.push(`no row for webhook and event ${missing}`)
+}
+
+/** Posts what is due in a process that may go down under it; the next round has a new one. */
+export async function dispatch(world: World, fault: Fault): Promise<void> {
+  const { dice } = world
+  const isFresh = world.process === undefined || fault !== 'none'
+  if (isFresh) {
+    const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
+    const plan = { workerId: `worker-${dice.between(1, 1e9)}`, fault, afterPosts: dice.between(0, 30), ...caps }
+    const answer = (request: PostRequest, process: SimulatedProcess) => answerPost(world, request, process)
+    world.process = startProcess({ ...world, answer }, plan)
+  }
+  const process = world.process!
+  const drained = process.dispatcher.drain().catch((error: Error) => {
+    if (error.message !== 'the process is gone') throw error
+  })
+  await Promise.race([drained, process.lost])
+  if (process.isLost) {
+    if (fault === 'hang') world.hung.push(process)
+    world.process = undefined
+  }
+  await waitUntilIdle(world)
+  await compare(world)
+}
+
+/** Brings a hung process back: what it says now is late, and may be void. */
+export async function resumeHung(world: World): Promise<void> {
+  const process = world.hung.shift()
+  if (!process) return
+  process.resume()
+  await waitUntilIdle(world)
+  await compare(world)
+}
+
+/** Waits until no statement runs: a process that went down may have had a transaction open. */
+async function waitUntilIdle({ database: { pool } }: World): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    quiet = pool.idleCount === pool.totalCount && pool.waitingCount === 0 ? quiet + 1 : 0
+  }
+}
+
+/** Reads what the service recorded, advances the model by it, and compares every row, webhook and total. */
+export async function compare(world: World): Promise<void> {
+  const { model, db, clock } = world
+  const log = await db.selectFrom('webhook_attempt').selectAll().execute()
+  const entries = log
+    .map(
+      (row): LogEntry => ({
+        dispatch: row.dispatch as DispatchId,
+        attempt: row.attempt,
+        trigger: row.attempt_trigger as AttemptTrigger,
+        statusCode: row.status_code,
+        errorClass: row.error_class as ErrorClass | null,
+      }),
+    )
+    .filter((entry) => !world.seenLog.has(`${entry.dispatch} ${entry.attempt}`))
+  for (const entry of entries) world.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
+  world.faults.push(...applyLog(model, entries, clock.now()))
+  await compareRows(world)
+  for (const row of await db.selectFrom('webhook').selectAll().execute()) {
+    const webhook = model.webhooks.get(row.document_id as WebhookId)
+    if (webhook?.isActive !== row.is_actived || webhook.failures !== row.consecutive_failures)
+      world.faults.push(`webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}`)
+  }
+  const totals = await readTotals(db)
+  for (const [status, count] of model.totals)
+    if (totals.get(status) !== count) world.faults.push(`total of ${status} is ${totals.get(status)}, not ${count}`)
+  const disables = await db
+    .selectFrom('event_occurrence')
+    .select('document_id')
+    .where('event', '=', 'webhook.auto-disable')
+    .execute()
+  if (disables.length !== model.disables) world.faults.push(`${disables.length} notices of ${model.disables} disables`)
+}
+
+async function compareRows({ model, db, faults }: World): Promise<void> {
+  const rows = await db.selectFrom('webhook_dispatch').selectAll().execute()
+  if (rows.length !== model.rows.size) faults.push(`${rows.length} rows, not ${model.rows.size}`)
+  for (const row of rows) {
+    const wanted = model.rows.get(row.document_id as DispatchId)
+    if (!wanted) {
+      faults.push(`row ${row.document_id} is not known`)
+      continue
+    }
+    wanted.isLeased = row.lease_until !== null
+    const attempts = wanted.attempts + (wanted.isLeased ? 1 : 0)
+    const found = [row.status, row.attempts, row.next_attempt_at?.getTime() ?? null, row.attempt_trigger]
+    const must = [wanted.status, attempts, wanted.nextAttemptAtMs, wanted.trigger]
+    if (String(found) !== String(must)) faults.push(`row ${row.document_id} is ${found}, not ${must}`)
+  }
+}
