@@ -1,10 +1,13 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../harness/database.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
 import { buildServiceEnvironment, callService, startService } from '../harness/service-process.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 

@@ -2,12 +2,15 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 

@@ -11,7 +11,7 @@ test('at least one server is here to prove it on', () => {
 
 test.for(servers)(
   'the main job on $name: from an empty database to a signed delivery, a restart and a retry',
-  { timeout: 90_000 },
+  { timeout: 120_000 },
   async ({ start }) => {
     await using server = await start()
     const { connectionString } = server

@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Each point, whether the receiver sees the first POST, and whether the first POST's result was recorded. */
 const POINTS = [
@@ -66,7 +69,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await ground.subscribe(api, receiver)
   await ground.change(api)
   for (let attempt = 1; attempt <= 4; attempt++) {
-    await receiver.waitFor(attempt, 10_000)
+    await receiver.waitFor(attempt, 30_000)
     await ground.waitForLedger(1, ['retrying'])
     if (attempt === 4) break
     await ground.letRetriesComeDue()

@@ -15,7 +15,7 @@ async function readReadiness(url: string): Promise<number> {
 }
 
 test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
@@ -24,7 +24,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
   await ground.subscribe(service, receiver)
   await ground.recordEvents(400)
   await ground.change(service)
-  await receiver.waitFor(40, 20_000)
+  await receiver.waitFor(40, 30_000)
 
   proxy.set('paused')
   const pausedAt = performance.now()
@@ -49,7 +49,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
 })
 
 test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
@@ -59,7 +59,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await ground.change(service)
-  await receiver.waitFor(1, 10_000)
+  await receiver.waitFor(1, 30_000)
 
   proxy.set('refusing')
   const refused = await service.call('POST', '/api/v3/contract/contract', {
@@ -87,7 +87,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
 })
 
 test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
@@ -96,7 +96,7 @@ test('connections that break in the middle, again and again: everything delivere
   await ground.subscribe(service, receiver)
   await ground.recordEvents(150)
   for (const count of [10, 30, 60]) {
-    await receiver.waitFor(count, 20_000)
+    await receiver.waitFor(count, 30_000)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection belongs to a process that does not know of it.
@@ -115,7 +115,7 @@ test('connections that break in the middle, again and again: everything delivere
 })
 
 test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', {
-  timeout: 90_000,
+  timeout: 120_000,
 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox restart '))
   const start = () =>
@@ -137,7 +137,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
     await ground.subscribe(service, receiver)
     await ground.recordEvents(150)
-    await receiver.waitFor(20, 20_000)
+    await receiver.waitFor(20, 30_000)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
     expect(await readReadiness(service.url)).toBe(503)
@@ -183,7 +183,7 @@ async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>
 }
 
 test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
@@ -193,7 +193,7 @@ test('a full disk of the database: changes answer 503, what was posted is record
   receiver.behave({ kind: 'wait', until: answer.promise })
   await ground.change(service)
   await ground.change(service)
-  await receiver.waitFor(2, 10_000)
+  await receiver.waitFor(2, 30_000)
 
   const makeRoom = await fillDisk(ground.database)
   answer.resolve()

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import type { ServiceProcess } from '../harness/service-process.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Makes `count` changes over the given processes, a few at a time. */
 async function makeChanges(ground: DeliveryGround, services: ServiceProcess[], count: number): Promise<void> {
@@ -26,7 +29,7 @@ test('two API processes and two dispatchers: of 300 changes each is posted exact
   await ground.subscribe(services[0]!, receiver)
   await makeChanges(ground, services.slice(0, 2), 300)
 
-  const rows = await ground.waitForLedger(300, ['success'], 40_000)
+  const rows = await ground.waitForLedger(300, ['success'], 60_000)
   expect(rows).toHaveLength(300)
   const seen = countSeen(receiver)
   expect(receiver.requests).toHaveLength(300)
@@ -43,7 +46,7 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
   await makeChanges(ground, [api], 24)
-  await receiver.waitFor(8, 10_000)
+  await receiver.waitFor(8, 30_000)
 
   const staying = await ground.start({ roles: 'dispatcher' })
   const ended = leaving.stop()
@@ -63,17 +66,17 @@ test('processes started, stopped and killed at will during a run of changes: eve
   await ground.subscribe(api, receiver)
   const changes = makeChanges(ground, [api], 200)
   const first = await ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
-  await receiver.waitFor(20, 20_000)
+  await receiver.waitFor(20, 30_000)
   const second = await ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   await first.kill()
-  await receiver.waitFor(60, 20_000)
+  await receiver.waitFor(60, 30_000)
   const third = await ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   expect(await second.stop()).toEqual({ code: 0, signal: null })
   await changes
   const killed = await ground.readLedger()
   const heldByFirst = killed.filter((row) => row.leaseOwner?.includes(`:${first.pid}:`))
   await ground.letLeasesRunOut()
-  const rows = await ground.waitForLedger(200, ['success'], 40_000)
+  const rows = await ground.waitForLedger(200, ['success'], 60_000)
   expect(await third.stop()).toEqual({ code: 0, signal: null })
 
   expect(rows).toHaveLength(200)

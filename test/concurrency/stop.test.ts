@@ -1,7 +1,13 @@
 import { connect } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { createTestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
+import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} under a POST that hangs: ended within 10 s with 0, the attempt counted as interrupted and due at once`, async () => {
@@ -11,7 +17,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await ground.subscribe(service, receiver)
     receiver.behaveNext({ kind: 'hang' })
     await ground.change(service)
-    await receiver.waitFor(1, 10_000)
+    await receiver.waitFor(1, 30_000)
 
     const askedAt = performance.now()
     expect(await service.stop(signal)).toEqual({ code: 0, signal: null })
@@ -38,7 +44,7 @@ test('a POST that ends within the grace is recorded as what it was, and nothing 
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await ground.change(service)
-  await receiver.waitFor(1, 10_000)
+  await receiver.waitFor(1, 30_000)
   const ended = service.stop()
   await service.waitForOutput(/Stopping/)
   answer.resolve()
@@ -53,7 +59,7 @@ test('signals: the same Ctrl-C twice is one, a later one ends at once, and other
   await ground.subscribe(service, receiver)
   receiver.behaveNext({ kind: 'hang' })
   await ground.change(service)
-  await receiver.waitFor(1, 10_000)
+  await receiver.waitFor(1, 30_000)
   service.signal('SIGINT')
   const [, askedAt] = [await service.waitForOutput(/Stopping/), performance.now()]
   service.signal('SIGINT')
@@ -78,10 +84,28 @@ test('a client that never finishes its request holds up no stop', async () => {
   socket.destroy()
 })
 
+test('a start that hangs (another process migrates for ever) is ended by SIGTERM within 10 s', async () => {
+  await using database = await createTestDatabase()
+  const holder = await database.pool.connect()
+  // The lock under which one process migrates and the others wait.
+  await holder.query('select pg_advisory_lock(7320114)')
+  await using service = startProcess({
+    args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'],
+    env: buildServiceEnvironment(database.connectionString),
+  })
+  const lock = `select 1 from pg_locks where locktype = 'advisory' and not granted and objid = 7320114
+    and database = (select oid from pg_database where datname = current_database())`
+  await waitFor('the start that waits', async () => (await database.pool.query(lock)).rows.length === 1)
+  const askedAt = performance.now()
+  service.signal('SIGTERM')
+  expect(await service.ended).toEqual({ code: 1, signal: null })
+  expect(performance.now() - askedAt).toBeLessThan(10_500)
+  expect(service.stderr()).toContain('the stop took too long')
+  holder.release()
+})
+
 test('a reader of the output that goes away ends nothing', async () => {
   await using ground = await openDeliveryGround()
-  const { startProcess, PROJECT_ROOT } = await import('../harness/process.ts')
-  const { buildServiceEnvironment } = await import('../harness/service-process.ts')
   const command = `"${process.execPath}" "${PROJECT_ROOT}/src/main.ts" serve | head -n 0`
   await using shell = startProcess({
     command: '/bin/sh',

@@ -196,7 +196,7 @@ async function waitForRows(
       const isDone = open[0]?.open === 0 && open[0].unrouted === 0 && open[0].total >= wanted.count
       return isDone && ground.readLedger()
     },
-    { limitMs: wanted.limitMs ?? 20_000, describe: () => `The ledger: ${last}` },
+    { limitMs: wanted.limitMs ?? 40_000, describe: () => `The ledger: ${last}` },
   )
 }
 

@@ -78,7 +78,7 @@ export function startProcess(options: ProcessOptions): TestProcess {
     type: (text) => void child.stdin.write(text),
     signal: (signal, to = 'process') => sendSignal(child, signal, to),
     ended,
-    waitForOutput: (pattern, limitMs = 30_000) =>
+    waitForOutput: (pattern, limitMs = 60_000) =>
       waitFor(
         `output ${pattern}`,
         () => {

@@ -10,7 +10,7 @@ export async function waitFor<Value>(
   look: () => Promise<Value | undefined | false> | Value | undefined | false,
   options: { limitMs?: number; describe?: () => string } = {},
 ): Promise<Value> {
-  const limitMs = options.limitMs ?? 20_000
+  const limitMs = options.limitMs ?? 40_000
   const deadline = performance.now() + limitMs
   for (;;) {
     const value = await look()
