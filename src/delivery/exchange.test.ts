@@ -200,16 +200,16 @@ describe('kept connections', () => {
     expect(await post()).toMatchObject({ statusCode: 500, responseExcerpt: 'true' })
   })
 
-  test('many POSTs at once each get their own, and at most 64 are kept', async () => {
+  test('many POSTs at once each get their own, and at most 256 are kept', async () => {
     const { poster, post } = await send({ kind: 'status', status: 200 })
     let open = () => {}
     receiver.behave({ kind: 'wait', until: new Promise((resolve) => (open = resolve)) })
-    const running = Array.from({ length: 80 }, post)
-    await receiver.waitFor(81, 5_000)
+    const running = Array.from({ length: 280 }, post)
+    await receiver.waitFor(281, 10_000)
     open()
     const results = await Promise.all(running)
     expect(results.every((result) => result.outcome === 'response')).toBe(true)
-    expect(receiver.connectionCount()).toBe(80)
-    expect(poster.idleConnectionCount()).toBe(64)
+    expect(receiver.connectionCount()).toBe(280)
+    expect(poster.idleConnectionCount()).toBe(256)
   })
 })

@@ -157,9 +157,13 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
     return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
   if (isDatabaseUnavailable(error)) {
     request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
-    return new Problem('dependency_unavailable', 'The database does not answer. Nothing was changed; try again.', {
-      headers: { 'retry-after': '5' },
-    })
+    return new Problem(
+      'dependency_unavailable',
+      'The database does not answer. Try again; repeat a change with the same Idempotency-Key, in case the first one was kept.',
+      {
+        headers: { 'retry-after': '5' },
+      },
+    )
   }
   request.log.error({ err: error }, 'unexpected error')
   return new Problem(

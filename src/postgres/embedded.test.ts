@@ -20,6 +20,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
+import { findReachableCheckout } from '../../test/harness/reachable-checkout.ts'
 import { systemRandom } from '../random.ts'
 import { type EmbeddedPlatform, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts'
 import { loadBinaries } from './embedded-binaries.ts'
@@ -65,17 +66,26 @@ async function query(server: { connectionString: string }, text: string): Promis
 
 const refusal = (code: string) => expect.objectContaining({ name: 'EmbeddedPostgresError', code })
 
+/** Another user runs a copy where this checkout is closed to everybody but root. */
+function findProgram(user: object | undefined) {
+  if (!user) return { node: process.execPath, root: fileURLToPath(new URL('../..', import.meta.url)) }
+  const { copiedTo, ...program } = findReachableCheckout()
+  if (copiedTo) cleanups.push(() => rmSync(copiedTo, { recursive: true, force: true }))
+  return program
+}
+
 /** A process that owns a server and says so in one line; it ends when it is killed. */
 async function startOwner(dataDir: string, user?: { uid: number; gid: number }) {
+  const { node, root } = findProgram(user)
   const program = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(fileURLToPath(new URL('./embedded.ts', import.meta.url)))}
-    import { systemRandom } from ${JSON.stringify(fileURLToPath(new URL('../random.ts', import.meta.url)))}
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(root, 'src/postgres/embedded.ts'))}
+    import { systemRandom } from ${JSON.stringify(join(root, 'src/random.ts'))}
     const server = await startEmbeddedPostgres({ dataDir: process.argv[1], log: () => {}, random: systemRandom })
     process.on('SIGTERM', async () => { await server.stop(); process.exit(0) })
     console.log(JSON.stringify({ connectionString: server.connectionString, pid: server.pid, uid: process.getuid?.() }))
   `
   const args = ['--input-type=module', '-e', program, dataDir]
-  const child = spawn(process.execPath, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], env: {}, ...user })
+  const child = spawn(node, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], env: {}, ...user })
   cleanups.push(() => child.kill('SIGKILL'))
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
@@ -267,15 +277,14 @@ test('a data directory the user may not write is refused plainly', async () => {
     // Mode bits do not stop root; a child without root meets a directory that is not its own.
     chmodSync(dataDir, 0o700)
     const user = { uid: 65534, gid: 65534 }
+    const { node, root } = findProgram(user)
     const program = `
-      import { startEmbeddedPostgres } from ${JSON.stringify(fileURLToPath(new URL('./embedded.ts', import.meta.url)))}
+      import { startEmbeddedPostgres } from ${JSON.stringify(join(root, 'src/postgres/embedded.ts'))}
       const random = { bytes: (length) => Buffer.alloc(length) }
       await startEmbeddedPostgres({ dataDir: process.argv[1], log() {}, random }).catch((error) => console.log(error.code))
     `
     const args = ['--input-type=module', '-e', program, dataDir]
-    expect(execFileSync(process.execPath, args, { cwd: '/', ...user, encoding: 'utf8' }).trim()).toBe(
-      'data_dir_unreadable',
-    )
+    expect(execFileSync(node, args, { cwd: '/', ...user, encoding: 'utf8' }).trim()).toBe('data_dir_unreadable')
   } else {
     chmodSync(dataDir, 0o500)
     await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_unreadable'))
