@@ -125,6 +125,7 @@ async function subscribeSink(): Promise<void> {
     lookup: async () => [],
     checkAccountExists: () => Promise.reject(new Error('no accounts here')),
     cancelWaitingDispatches: async () => {},
+    deleteLedger: async () => {},
   }
   const now = new Date(systemClock.now())
   await inTransaction(db, async (tx) => {

@@ -7,6 +7,7 @@ import { buildCatalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
 import type { Clock } from './clock.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { cancelWaitingDispatches } from './delivery/dispatch.store.ts'
+import { deleteLedger } from './delivery/dispatch.ts'
 import type { Lookup } from './delivery/dns.ts'
 import { buildPoster } from './delivery/post.ts'
 import { sinkRoutes } from './delivery/sink.routes.ts'
@@ -180,6 +181,7 @@ function buildRouteDeps(parts: {
     listPermissions: () => permissions,
     checkAccountExists,
     findExistingAccounts,
+    deleteLedger,
     cancelWaitingDispatches: async (db: Database, webhook: WebhookId, now: Date) => {
       await cancelWaitingDispatches(db, { webhook, workerId, now })
     },

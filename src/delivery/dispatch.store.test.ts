@@ -11,6 +11,7 @@ import {
   deleteOldDispatches,
   insertDispatches,
 } from './dispatch.store.ts'
+import { deleteLedger } from './dispatch.ts'
 import type { DispatchStatus } from './outcome.ts'
 import { addToTotals, readTotals } from './total.store.ts'
 
@@ -37,6 +38,19 @@ async function openLedger() {
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
+
+describe('a purged webhook', () => {
+  it('loses its whole ledger, however long, and no other does', async () => {
+    await using t = await openLedger()
+    const [purged, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, created_at, updated_at)
+      select gen_random_uuid(), ${purged}, gen_random_uuid(), 'contract.create', 'success', ${t.later(0)}, ${t.later(0)}
+      from generate_series(1, 20001)`.execute(t.db)
+    await t.ledger.addDispatches(other, { count: 2 })
+    await inTransaction(t.db, (tx) => deleteLedger(tx, purged))
+    expect(await t.countByStatus()).toEqual({ pending: 2 })
+  })
+})
 
 describe('cancelling', () => {
   it('ends what waits for one webhook and leaves what ended, what is being posted and what is of others', async () => {

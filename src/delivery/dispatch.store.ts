@@ -195,6 +195,14 @@ export async function scheduleReplays(
   return rows.map(toDispatchRecord)
 }
 
+/** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many went. */
+export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
+  const result = await sql`
+    delete from webhook_dispatch where document_id in (
+      select document_id from webhook_dispatch where webhook = ${webhook} limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0)
+}
+
 /** Deletes up to `limit` ended rows older than `before`, with their attempts (D78). Returns how many went. */
 export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`

@@ -1,10 +1,16 @@
 import { findEvent } from '../event/event.store.ts'
 import { type EventDeps, recordRoutedEvent } from '../event/event.ts'
 import { notFound, Problem } from '../http/problem.ts'
-import type { DispatchId, EventId, IdMaker } from '../id.ts'
+import type { DispatchId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { findWebhook, type WebhookRecord } from '../webhook/webhook.store.ts'
-import { type DispatchRecord, findDispatch, insertDispatches, scheduleReplay } from './dispatch.store.ts'
+import {
+  type DispatchRecord,
+  deleteDispatchesOf,
+  findDispatch,
+  insertDispatches,
+  scheduleReplay,
+} from './dispatch.store.ts'
 import { buildReplayProblem, judgeReplay } from './replay.ts'
 
 /** What the operations on the ledger use. */
@@ -102,4 +108,15 @@ export async function replayDispatch(
   if (verdict !== 'replay') throw buildReplayProblem(verdict, dispatch.status)
   checkQueueEnabled(deps)
   return scheduleReplay(db, dispatch.id, { workerId: deps.workerId, now: input.now })
+}
+
+/** Rows that one statement deletes: short enough for the limit of a statement on a slow disk. */
+const DELETED_AT_ONCE = 10_000
+
+/** Deletes the ledger of a webhook that is purged, in the caller's transaction, in as many statements as it takes. */
+export async function deleteLedger(db: Database, webhook: WebhookId): Promise<void> {
+  for (;;) {
+    const deleted = await deleteDispatchesOf(db, webhook, DELETED_AT_ONCE)
+    if (deleted < DELETED_AT_ONCE) return
+  }
 }

@@ -65,6 +65,11 @@ describe('countFailures', () => {
     expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices })
   })
 
+  it('a success of a webhook that stays disabled is no recovery', () => {
+    const disabled = { isActived: false, consecutiveFailures: 20 }
+    expect(countFailures(disabled, ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
+  })
+
   it('counts anew after a success between two runs of 19', () => {
     const steps: Step[] = [...times(19, 'add'), 'reset', ...times(19, 'add')]
     expect(countFailures(active(0), steps)).toMatchObject({ consecutiveFailures: 19, disable: false })

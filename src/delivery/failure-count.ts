@@ -34,7 +34,8 @@ export function countFailures(state: FailureState, ended: readonly ('reset' | 'a
   const notices: FailureNotice[] = []
   for (const one of ended) {
     if (one === 'reset') {
-      if (consecutiveFailures >= WARN_AT_FAILURES[0]!) notices.push('webhook.recovered')
+      // One that stays disabled has not recovered, though a test of it got through.
+      if (consecutiveFailures >= WARN_AT_FAILURES[0]! && state.isActived) notices.push('webhook.recovered')
       consecutiveFailures = 0
     } else if (one === 'add') {
       consecutiveFailures += 1

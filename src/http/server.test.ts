@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildShellServer } from '../../test/harness/shell-server.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { toProblem } from './server.ts'
 
 const THING = '/api/v3/sample/thing'
 const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`
@@ -315,6 +316,17 @@ describe('request ids (D6)', () => {
       user: 'admin',
     })
     expect(lines[0]).not.toMatch(/confidential|Bearer/)
+  })
+})
+
+describe('a change that the database gave up for another one', () => {
+  test.each(['40P01', '40001'])('answers 503 for %s: nothing was kept, and the same again may well pass', (code) => {
+    const lines: unknown[] = []
+    const request = { log: { warn: (line: unknown) => lines.push(line), error: (line: unknown) => lines.push(line) } }
+    const problem = toProblem(Object.assign(new Error('deadlock detected'), { code }), request as never)
+    expect(problem).toMatchObject({ code: 'dependency_unavailable', status: 503, headers: { 'retry-after': '1' } })
+    expect(problem.detail).not.toContain('deadlock')
+    expect(lines).toHaveLength(1)
   })
 })
 

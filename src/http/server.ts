@@ -12,7 +12,7 @@ import Fastify, {
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
-import { isDatabaseUnavailable } from '../postgres/database.ts'
+import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import { ProblemSchema } from './schema.ts'
@@ -155,6 +155,12 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (statusCode === 414) return new Problem('not_found', 'There is nothing at this path.')
   if (statusCode === 400)
     return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
+  if (isGivenUp(error)) {
+    request.log.warn({ err: error }, 'transaction given up for another one')
+    return new Problem('dependency_unavailable', 'Another change was in the way. Nothing was changed; try again.', {
+      headers: { 'retry-after': '1' },
+    })
+  }
   if (isDatabaseUnavailable(error)) {
     request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
     return new Problem(

@@ -2,7 +2,14 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { inTransaction, isDatabaseReady, isDatabaseUnavailable, isUniqueViolation, openDatabase } from './database.ts'
+import {
+  inTransaction,
+  isDatabaseReady,
+  isDatabaseUnavailable,
+  isGivenUp,
+  isUniqueViolation,
+  openDatabase,
+} from './database.ts'
 
 let database: TestDatabase
 
@@ -144,6 +151,16 @@ describe('what an error says', () => {
     ['EACCES', false],
   ])('with the code %s: the database is unavailable %s', (code, isUnavailable) => {
     expect(isDatabaseUnavailable(Object.assign(new Error('x'), { code }))).toBe(isUnavailable)
+  })
+
+  it.each([
+    ['40P01', true],
+    ['40001', true],
+    ['40002', false],
+    ['57P01', false],
+  ])('with the code %s: the transaction was given up for another one %s', (code, isGone) => {
+    expect(isGivenUp(Object.assign(new Error('x'), { code }))).toBe(isGone)
+    expect(isGivenUp(null)).toBe(false)
   })
 
   it('in words of the driver counts too; anything else does not', () => {

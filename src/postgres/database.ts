@@ -110,6 +110,12 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
+/** Whether the database gave a transaction up for another one (deadlock, serialization), so that nothing of it was kept. */
+export function isGivenUp(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === '40P01' || code === '40001'
+}
+
 /** Whether `error` says that the unique constraint or index `name` was broken. */
 export function isUniqueViolation(error: unknown, name: string): boolean {
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }

@@ -180,6 +180,8 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       action: 'update',
       accountScope: 'account',
       summary: 'Move a subscription to another event type',
+      description:
+        'Unsubscribes from the one and subscribes to the other. The answer is the new link, with an id of its own.',
       params: IdParams,
       body: UpdateSubscriptionBody,
       data: SubscriptionWithWarnings,

@@ -162,8 +162,8 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     },
     {
       load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true, lock: true }),
-      handle: async (_deps, { db, target }) => {
-        await purgeWebhook(db, target)
+      handle: async (deps, { db, target }) => {
+        await purgeWebhook(deps, db, target)
         return {
           data: toWebhookRow(target),
           message: 'Webhook and ledger deleted for good.',

@@ -22,6 +22,8 @@ export interface WebhookDeps {
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /** Ends the waiting deliveries of a webhook that goes (D65), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
+  /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
+  deleteLedger: (db: Database, webhook: WebhookId) => Promise<void>
 }
 
 /** The context under which a webhook's secret is sealed: a box of one row does not open on another. */
@@ -170,6 +172,11 @@ export async function deleteWebhook(
 }
 
 /** Deletes the webhook and its ledger for good, whether it was soft-deleted before or not. */
-export async function purgeWebhook(db: Database, webhook: WebhookRecord): Promise<void> {
+export async function purgeWebhook(
+  deps: Pick<WebhookDeps, 'deleteLedger'>,
+  db: Database,
+  webhook: WebhookRecord,
+): Promise<void> {
+  await deps.deleteLedger(db, webhook.id)
   await deleteWebhookForGood(db, webhook.id)
 }

@@ -1,5 +1,5 @@
 import { cancelWaitingDispatches } from '../../src/delivery/dispatch.store.ts'
-import { enqueueTest, loadDispatch, replayDispatch } from '../../src/delivery/dispatch.ts'
+import { deleteLedger, enqueueTest, loadDispatch, replayDispatch } from '../../src/delivery/dispatch.ts'
 import { createSecret } from '../../src/delivery/signature.ts'
 import { type EventDraft, recordEvents } from '../../src/event/event.ts'
 import { Problem } from '../../src/http/problem.ts'
@@ -144,7 +144,9 @@ async function remove(world: World, webhook: ModelWebhook, now: Date): Promise<v
 }
 
 async function purge(world: World, webhook: ModelWebhook): Promise<void> {
-  await inTransaction(world.db, async (tx) => purgeWebhook(tx, await loadWebhook(tx, webhook.id, { lock: true })))
+  await inTransaction(world.db, async (tx) =>
+    purgeWebhook({ deleteLedger }, tx, await loadWebhook(tx, webhook.id, { lock: true })),
+  )
   world.model.webhooks.delete(webhook.id)
   for (const row of world.model.rows.values()) if (row.webhook === webhook.id) world.model.rows.delete(row.id)
 }
