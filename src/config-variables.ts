@@ -199,10 +199,10 @@ export const VARIABLES = {
     '64',
     'POSTs under way for one webhook at most, over all processes.',
   ),
-  RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '6000', 'Requests a minute, per caller and per address.'),
+  RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '30000', 'Requests a minute, per caller and per address.'),
   RATE_LIMIT_STRICT_PER_MINUTE: variable(
     integer(1, 10_000_000),
-    '30',
+    '60',
     'Requests a minute per address to sign-in, exchange, refresh and handshake.',
   ),
   TRUST_PROXY: variable(flag, 'false', 'Whether X-Forwarded-For of the connecting proxy names the caller.'),
