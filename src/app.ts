@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { buildAuthenticate } from './access/authenticate.ts'
 import { checkAccountExists, findExistingAccounts } from './account/account.ts'
 import { buildCatalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
-import type { Clock } from './clock.ts'
+import { type Clock, systemClock } from './clock.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { cancelWaitingDispatches } from './delivery/dispatch.store.ts'
 import { deleteLedger } from './delivery/dispatch.ts'
@@ -107,7 +107,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     },
     stop: async () => {
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
-      await Promise.all([closeServer(server, clock), workers.stop()])
+      await Promise.all([closeServer(server), workers.stop()])
       // Last, when every span has ended.
       await Promise.all([poster.close(), tracing.stop()])
     },
@@ -124,10 +124,11 @@ function countRequests(server: FastifyInstance, metrics: Metrics): void {
 }
 
 /** Lets running requests end; who has not finished by then, or never finishes its request, is cut off. */
-async function closeServer(server: FastifyInstance, clock: Clock): Promise<void> {
+async function closeServer(server: FastifyInstance): Promise<void> {
   const closed = server.close()
   const grace = new AbortController()
-  void clock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
+  // Real time: it bounds the network, and decides nothing.
+  void systemClock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
     if (!grace.signal.aborted) server.server.closeAllConnections()
   })
   await closed

@@ -60,9 +60,9 @@ describe('classifyResult', () => {
     [200, undefined],
     [204, undefined],
     [299, undefined],
-    [300, 'http_3xx'],
-    [304, 'http_3xx'],
-    [399, 'http_3xx'],
+    [300, 'redirect'],
+    [304, 'redirect'],
+    [399, 'redirect'],
     [400, 'http_4xx'],
     [499, 'http_4xx'],
     [500, 'http_5xx'],
@@ -129,7 +129,7 @@ describe('decideOutcome: the contract', () => {
         expect(decide({ result: { statusCode }, attempts })).toEqual({
           status: 'failed',
           nextAttemptAt: null,
-          lastError: 'http_3xx',
+          lastError: 'redirect',
           failureCount: 'add',
         })
   })

@@ -26,7 +26,7 @@ export const MAX_SCHEDULED_ATTEMPTS = 5
 /** Why an attempt did not succeed. What a subscriber's side may read: a class, never an address (D74). */
 export type ErrorClass =
   | PostErrorClass
-  | 'http_3xx'
+  | 'redirect'
   | 'http_4xx'
   | 'http_5xx'
   | 'http_unexpected'
@@ -43,7 +43,7 @@ export function classifyResult(result: AttemptResult): ErrorClass | undefined {
   if ('errorClass' in result) return result.errorClass
   const { statusCode } = result
   if (statusCode >= 200 && statusCode < 300) return undefined
-  if (statusCode >= 300 && statusCode < 400) return 'http_3xx'
+  if (statusCode >= 300 && statusCode < 400) return 'redirect'
   if (statusCode >= 400 && statusCode < 500) return 'http_4xx'
   if (statusCode >= 500 && statusCode < 600) return 'http_5xx'
   return 'http_unexpected'
@@ -77,7 +77,7 @@ export function decideOutcome(input: {
   // Tests and replays reset the count on success and never add to it (D66).
   const failureCount = trigger === 'replay' || input.isTest ? 'keep' : 'add'
   const end = (status: DispatchStatus) => ({ status, nextAttemptAt: null, lastError: error, failureCount }) as const
-  if (error === 'http_3xx') return end('failed')
+  if (error === 'redirect') return end('failed')
   if (trigger === 'replay' && error !== 'interrupted') return end('exhausted')
   if (input.isWebhookDeleted) return { ...end('cancelled'), failureCount: 'keep' }
   if (trigger !== 'replay' && attempts >= MAX_SCHEDULED_ATTEMPTS) return end('exhausted')

@@ -45,6 +45,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     trustProxy,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',
+    // A request that comes while we stop, over a connection that was kept, is served like any other and is its last.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
     exposeHeadRoutes: false,
     frameworkErrors: (error, request, reply) => {

@@ -170,7 +170,7 @@ it('Events 5, States 13, Errors 8, D64: a 3xx ends the delivery at once as faile
       status: 'failed',
       attempts: 1,
       last_status_code: status,
-      last_error: 'http_3xx',
+      last_error: 'redirect',
       next_attempt_at: null,
     })
     world.app.clock.advance(86_400_000)

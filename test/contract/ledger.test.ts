@@ -193,7 +193,7 @@ it('D68: a replay that is answered with a 3xx does not succeed', async () => {
   await world.app.settle()
   const row = await world.readDispatch(id)
   expect(['failed', 'exhausted']).toContain(row.status)
-  expect(row).toMatchObject({ attempts: 6, next_attempt_at: null, last_error: 'http_3xx' })
+  expect(row).toMatchObject({ attempts: 6, next_attempt_at: null, last_error: 'redirect' })
 })
 
 it('Endpoints 14: a replay takes nothing but confirm_duplicate, and only of a row that exists', async () => {

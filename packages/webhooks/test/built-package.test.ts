@@ -7,9 +7,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import chromium from '@sparticuz/chromium'
-import { chromium as launcher } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launchChromium } from '../../../test/browser/chromium.ts'
 import { REFUSAL_REASONS } from '../src/verification-error.ts'
 import { BODY, deliveryHeaders, EVENT_ID, SECRET, SIGNED_AT } from './delivery-fixture.ts'
 
@@ -156,8 +155,7 @@ describe('the built package', () => {
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const executablePath = process.env.CHROMIUM_PATH ?? (await chromium.executablePath())
-    const browser = await launcher.launch({ executablePath, args: chromium.args, headless: true })
+    const browser = await launchChromium()
     try {
       const page = await browser.newPage()
       await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)
