@@ -102,9 +102,7 @@ function buildAppDispatcher(parts: WorkerParts, metrics: Metrics): Dispatcher {
     perWebhook: config.webhookConcurrencyPerWebhook,
     onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
     ...(onCrashPoint && {
-      onPoint: (point: 'before-post' | 'after-post') => {
-        if (point === 'after-post') onCrashPoint('after-post')
-      },
+      onPoint: onCrashPoint,
       onDispatcherPoint: onCrashPoint,
     }),
   })

@@ -1,9 +1,10 @@
+import { listReachableAccounts } from '../http/caller.ts'
 import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { AccountBody, AccountRow, toAccountRow } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
-import { type AccountDeps, createAccount, deleteAccount, listReachable, loadAccount, renameAccount } from './account.ts'
+import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
 
 const ACCOUNT_FIELDS = {
   document_id: { type: 'uuid' },
@@ -56,7 +57,7 @@ export const accountRoutes: Routes<AccountDeps> = [
     },
     {
       handle: async (_deps: AccountDeps, { db, caller, listing }) => {
-        const page = await readPage(selectAccounts(db, listReachable(caller, 'account:find-all')), {
+        const page = await readPage(selectAccounts(db, listReachableAccounts(caller, 'account:find-all')), {
           listing,
           fields: ACCOUNT_FIELDS,
           toRow: (row) => toAccountRow(toAccountRecord(row)),

@@ -1,4 +1,4 @@
-import { type Caller, canReachAccount, findReach } from '../http/caller.ts'
+import { type Caller, canReachAccount } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -14,11 +14,6 @@ import {
 /** What the operations on accounts use. */
 export interface AccountDeps {
   ids: IdMaker
-}
-
-/** Which accounts `caller` may see with `permission`: all, or its own (D11). */
-export function listReachable(caller: Caller, permission: string): readonly AccountId[] | 'all' {
-  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
 }
 
 /** The account with this id, or a 404: also for a caller who may not reach it, so that ids of others stay unknown. */

@@ -1,14 +1,8 @@
 import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { IdParams } from '../http/schema.ts'
+import { ActiveBody, IdParams } from '../http/schema.ts'
 import type { IdMaker } from '../id.ts'
-import {
-  ActiveBody,
-  CatalogueStatusSchema,
-  CreateEventTypeBody,
-  EventTypeRow,
-  toEventTypeRow,
-} from './catalogue.schema.ts'
+import { CatalogueStatusSchema, CreateEventTypeBody, EventTypeRow, toEventTypeRow } from './catalogue.schema.ts'
 import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import { loadEventType, registerExternalEventType, setEventTypeActive } from './event-type.ts'

@@ -34,8 +34,6 @@ export const CreateEventTypeBody = Type.Object(
   { additionalProperties: false },
 )
 
-export const ActiveBody = Type.Object({ is_actived: Type.Boolean() }, { additionalProperties: false })
-
 /** How the `event` table stands against the code. */
 export const CatalogueStatusSchema = Type.Object({
   generated_count: Type.Integer(),

@@ -1,4 +1,4 @@
-import { type Caller, canReachAccount, findReach } from '../http/caller.ts'
+import { type Caller, canReachAccount } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -15,11 +15,6 @@ export interface ContractDeps {
   ids: IdMaker
   /** Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-}
-
-/** Whose contracts `caller` may see with `permission`: everybody's, or those of its own accounts (D11). */
-export function listReachableAccounts(caller: Caller, permission: string): readonly AccountId[] | 'all' {
-  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
 }
 
 /**

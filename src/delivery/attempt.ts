@@ -19,8 +19,8 @@ export interface AttemptDeps {
   /** The service's version, for the `user-agent`. */
   version: string
   tracer: Tracer
-  /** Runs right before and right after the POST: crash tests end the process there. */
-  onPoint?: (point: 'before-post' | 'after-post') => void
+  /** Runs right after the POST: crash tests end the process there. */
+  onPoint?: (point: 'after-post') => void
 }
 
 /**
@@ -105,7 +105,6 @@ async function postSigned(
     timestampSeconds: Math.floor(context.startedAtMs / 1000),
     body,
   })
-  deps.onPoint?.('before-post')
   const result = await deps.poster.post({
     url: claimed.webhook.url,
     headers: { ...headers, ...buildTraceHeaders(context.span.context) },

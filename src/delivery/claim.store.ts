@@ -6,6 +6,16 @@ import type { AttemptTrigger } from './outcome.ts'
 /** Serializes claims, so that the cap of a webhook holds over all processes. Any constant of our own. */
 const CLAIM_LOCK = 7_320_115
 
+/** `waiting`: the webhooks that have open rows, found by jumping along the index from one to the next. */
+const WAITING_WEBHOOKS = sql`waiting (webhook) as (
+      (select d.webhook from webhook_dispatch d where d.status in ('pending', 'retrying') order by d.webhook limit 1)
+      union all
+      select (
+        select d.webhook from webhook_dispatch d
+        where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1)
+      from waiting where waiting.webhook is not null
+    )`
+
 /** A dispatch that this process may post now: everything one attempt needs. */
 export interface ClaimedDispatch {
   id: DispatchId
@@ -78,14 +88,7 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
   const { workerId, now, leaseUntil, fastPlaces, slowPlaces, slowWebhooks, perWebhook } = request
   await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(db)
   const { rows } = await sql<ClaimedColumns>`
-    with recursive waiting (webhook) as (
-      (select d.webhook from webhook_dispatch d where d.status in ('pending', 'retrying') order by d.webhook limit 1)
-      union all
-      select (
-        select d.webhook from webhook_dispatch d
-        where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1)
-      from waiting where waiting.webhook is not null
-    ),
+    with recursive ${WAITING_WEBHOOKS},
     due as (
       select d.document_id, d.next_attempt_at, w.document_id = any(${slowWebhooks}::uuid[]) as is_slow,
         busy.leased + row_number() over (partition by w.document_id order by d.next_attempt_at, d.document_id) as turn
@@ -213,14 +216,7 @@ export async function findLostClaims(db: Database, now: Date, limit: number): Pr
 /** When the next dispatch that nobody holds is due; null when none waits. Looks at active webhooks and at tests. */
 export async function findNextDueAt(db: Database): Promise<Date | null> {
   const { rows } = await sql<{ due_at: Date | null }>`
-    with recursive waiting (webhook) as (
-      (select d.webhook from webhook_dispatch d where d.status in ('pending', 'retrying') order by d.webhook limit 1)
-      union all
-      select (
-        select d.webhook from webhook_dispatch d
-        where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1)
-      from waiting where waiting.webhook is not null
-    ),
+    with recursive ${WAITING_WEBHOOKS},
     due (due_at) as (
       select d.next_attempt_at
       from waiting

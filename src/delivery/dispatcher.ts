@@ -154,7 +154,8 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   async function waitForWork(): Promise<void> {
-    const nextDueAt = await findNextDueAt(db)
+    // Without room nothing that comes due could be taken; the end of an attempt makes room, and wakes us.
+    const nextDueAt = hasRoom() ? await findNextDueAt(db) : null
     const untilDueMs = nextDueAt ? Math.max(0, nextDueAt.getTime() - clock.now()) : POLL_MS
     const sleep = new AbortController()
     // Due already, and yet nothing was claimed: the caps hold it back. The end of an attempt wakes us; the poll is for the rest.

@@ -37,6 +37,11 @@ export function findReach(caller: Caller, permission: string): Reach {
   return 'nowhere'
 }
 
+/** Whose resources `caller` may list with `permission`: everybody's, or those of its own accounts (D11). */
+export function listReachableAccounts(caller: Caller, permission: string): readonly AccountId[] | 'all' {
+  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
+}
+
 /** Whether `caller` may use `permission` on what `account` owns. What nobody owns needs a permission that holds everywhere. */
 export function canReachAccount(caller: Caller, permission: string, account: AccountId | null): boolean {
   const reach = findReach(caller, permission)

@@ -26,6 +26,9 @@ export function lineSchema(maxLength: number) {
   })
 }
 
+/** The body of routes that switch a row on or off. */
+export const ActiveBody = Type.Object({ is_actived: Type.Boolean() }, { additionalProperties: false })
+
 /** The path parameter of routes on one row. */
 export const IdParams = Type.Object({ id: UuidSchema })
 

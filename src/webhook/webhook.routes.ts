@@ -1,14 +1,7 @@
 import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { IdParams } from '../http/schema.ts'
-import {
-  ActiveBody,
-  CreateWebhookBody,
-  toWebhookRow,
-  UpdateWebhookBody,
-  WebhookRow,
-  WebhookWithSecret,
-} from './webhook.schema.ts'
+import { ActiveBody, IdParams } from '../http/schema.ts'
+import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
   changeWebhook,

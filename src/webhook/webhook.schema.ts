@@ -62,8 +62,6 @@ export const UpdateWebhookBody = Type.Object(
   { additionalProperties: false, minProperties: 1 },
 )
 
-export const ActiveBody = Type.Object({ is_actived: Type.Boolean() }, { additionalProperties: false })
-
 /** The full desired event set; `webhook.test` is added when it is missing. */
 export const EventSetBody = Type.Object(
   { events: Type.Array(UuidSchema, { minItems: 1, maxItems: 1000 }) },
