@@ -128,23 +128,37 @@ interface DispatchDetail extends Row {
   }[]
 }
 
-/** Follows the newest delivery to the demo webhook until it has ended, printing each step when it is there. */
+/**
+ * The event of the change just made: recorded with it, so it is there when the change has been answered. Found by its own
+ * time. A ledger row's time is that of the router's round, which may have begun before the change.
+ */
+async function loadEvent(client: DemoClient, rows: DemoRows, changedAt: string): Promise<Row> {
+  const filters = [
+    encodeFilter('event', 'contract.update'),
+    encodeFilter('resource_id', rows.contract.document_id),
+    `filters=${encodeURIComponent(`created_at|gte|${changedAt}`)}`,
+  ]
+  const [event] = await client.call<Row[]>('GET', `/api/v3/webhook/event-occurrence?${filters.join('&')}&page_size=1`)
+  if (!event) throw new FatalError('The demonstration change recorded no event. Is ENABLE_API_EVENT_QUEUE true?')
+  return event
+}
+
+/** Follows the delivery of the change to the demo webhook until it has ended, printing each step when it is there. */
 async function showDelivery(
   client: DemoClient,
   rows: DemoRows,
   options: DemoOptions & { changedAt: string },
 ): Promise<DispatchDetail> {
   const { clock, print, changedAt } = options
-  const list = `/api/v3/webhook/dispatch?${encodeFilter('webhook', rows.webhook.document_id)}&${encodeFilter('event', 'contract.update')}&filters=${encodeURIComponent(`created_at|gte|${changedAt}`)}&page_size=1`
+  const event = await loadEvent(client, rows, changedAt)
+  print(`  event     ${event.event}  ${event.document_id}`)
+  const list = `/api/v3/webhook/dispatch?${encodeFilter('webhook', rows.webhook.document_id)}&${encodeFilter('event_id', event.document_id)}&page_size=1`
   const deadline = clock.now() + DELIVERY_LIMIT_MS
-  let isEventPrinted = false
   let printedAttempts = 0
   while (clock.now() < deadline) {
     const [newest] = await client.call<Row[]>('GET', list)
     if (newest) {
       const dispatch = await client.call<DispatchDetail>('GET', `/api/v3/webhook/dispatch/${newest.document_id}`)
-      if (!isEventPrinted) print(`  event     ${dispatch.event}  ${dispatch.event_id}`)
-      isEventPrinted = true
       for (const attempt of dispatch.attempts_log.slice(printedAttempts)) {
         const outcome = attempt.status_code ?? attempt.error_class
         print(`  attempt   ${attempt.attempt}  ${outcome}  ${attempt.duration_ms} ms`)
@@ -155,7 +169,8 @@ async function showDelivery(
         print(`  ledger    ${dispatch.document_id}  ${dispatch.status}  attempts = ${dispatch.attempts}`)
         return dispatch
       }
-      if (printedAttempts > 0)
+      // The row and its attempts are read one after the other: an attempt may be there before the row says what it came to.
+      if (dispatch.status !== 'pending')
         throw new FatalError('The demonstration delivery was not accepted by the sink; the attempt above says why.')
     }
     await clock.sleep(25)
