@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pino from 'pino'
 import { Pool } from 'undici'
-import { buildApp } from '../src/app.ts'
+import { buildApp } from '../src/app/app.ts'
+import { readConfig } from '../src/app/config.ts'
+import { openResources, prepareDatabase } from '../src/app/prepare.ts'
 import { findEventTypesByName } from '../src/catalogue/catalogue.store.ts'
 import { systemClock } from '../src/clock.ts'
-import { readConfig } from '../src/config.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../src/delivery/envelope.ts'
 import { type EventDraft, recordEvents } from '../src/event/event.ts'
 import { buildIdMaker } from '../src/id.ts'
 import { inTransaction } from '../src/postgres/database.ts'
-import { openGround, prepareDatabase } from '../src/prepare.ts'
 import { systemRandom } from '../src/random.ts'
+import { buildDeliveryHeaders, buildEnvelope } from '../src/webhook/envelope.ts'
 import { replaceEventSet } from '../src/webhook/subscription.ts'
 import { createWebhook } from '../src/webhook/webhook.ts'
 
@@ -103,7 +103,7 @@ const config = readConfig(
 )
 const logger = pino({ level: 'error' })
 const world = { config, clock: systemClock, random: systemRandom, logger }
-const ground = await openGround(world)
+const ground = await openResources(world)
 await prepareDatabase(ground, world)
 const { db } = ground.database
 const app = await buildApp({
@@ -120,7 +120,7 @@ async function subscribeSink(): Promise<void> {
   const deps = {
     ids: app.ids,
     random: systemRandom,
-    secretBox: app.secretBox,
+    keyring: app.keyring,
     callbackRules: app.callbackRules,
     lookup: async () => [],
     checkAccountExists: () => Promise.reject(new Error('no accounts here')),
@@ -162,7 +162,7 @@ async function measurePath(): Promise<number> {
   for (let recorded = 0; recorded < COUNT; recorded += EVENTS_A_TRANSACTION) {
     const drafts = Array.from({ length: Math.min(EVENTS_A_TRANSACTION, COUNT - recorded) }, draft)
     await inTransaction(db, (tx) => recordEvents(deps, tx, drafts, new Date(systemClock.now())))
-    app.router.wake()
+    app.router.notify()
   }
   while ((await countSuccess()) < before + COUNT) await systemClock.sleep(20)
   return COUNT / ((performance.now() - startedAt) / 1000)

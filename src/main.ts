@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { describeFatal } from './app/fatal.ts'
 import { addAdminCommands } from './command/admin.ts'
 import { addCatalogueCommands } from './command/catalogue.ts'
 import { addListenCommand } from './command/listen.ts'
@@ -7,7 +8,6 @@ import { addReplayCommand } from './command/replay.ts'
 import { addServeCommand } from './command/serve.ts'
 import { addTriggerCommand } from './command/trigger.ts'
 import { addVerifyCommand } from './command/verify.ts'
-import { describeFatal } from './fatal.ts'
 import { VERSION } from './version.ts'
 
 const program = new Command('signalbox')

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { posix } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { VARIABLES } from '../src/config-variables.ts'
-import { ROUTE_TREE } from '../src/route-tree.ts'
+import { VARIABLES } from '../src/app/config-variables.ts'
+import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
 /** The documents say what the code does: whatever they name exists, and what an operator can meet is in them. */
@@ -63,7 +63,7 @@ describe('docs/operations.md', () => {
 
   test('has a section for each class of a failed attempt, and for nothing else', () => {
     const classes = [
-      ...listUnion('src/delivery/post-result.ts', 'PostErrorClass'),
+      ...listUnion('src/outbound/post-result.ts', 'PostErrorClass'),
       ...listUnion('src/delivery/outcome.ts', 'ErrorClass'),
     ]
     expect(classes).toContain('blocked_address')

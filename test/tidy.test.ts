@@ -91,9 +91,9 @@ const RULES: Rule[] = [
   {
     name: 'imports go from the outside in',
     find: findWrongDirections,
-    broken: { 'src/http/shell.ts': "import { routes } from '../webhook/webhook.routes.ts'\n" },
+    broken: { 'src/http/pipeline-deps.ts': "import { routes } from '../webhook/webhook.routes.ts'\n" },
     kept: {
-      'src/app.ts': "import { routes } from './webhook/webhook.routes.ts'\n",
+      'src/app/app.ts': "import { routes } from './webhook/webhook.routes.ts'\n",
       'src/webhook/webhook.routes.ts': "import { defineRoute } from '../http/route.ts'\n",
     },
   },
@@ -115,8 +115,8 @@ const RULES: Rule[] = [
   {
     name: 'relative imports name a file',
     find: findVagueImports,
-    broken: { 'src/app.ts': "import { clock } from './clock'\n" },
-    kept: { 'src/app.ts': "import { clock } from './clock.ts'\nimport fastify from 'fastify'\n" },
+    broken: { 'src/app/app.ts': "import { clock } from './clock'\n" },
+    kept: { 'src/app/app.ts': "import { clock } from './clock.ts'\nimport fastify from 'fastify'\n" },
   },
   {
     name: 'no circle of imports',
@@ -146,7 +146,7 @@ const RULES: Rule[] = [
     name: 'files are named by their concept',
     find: findBadNames,
     broken: { 'src/webhook/utils.ts': '' },
-    kept: { 'src/webhook/callback-url.ts': '', 'src/webhook/webhook.store.test.ts': '' },
+    kept: { 'src/outbound/callback-url.ts': '', 'src/webhook/webhook.store.test.ts': '' },
   },
   {
     name: 'no file is too long to read',

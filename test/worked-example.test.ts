@@ -39,10 +39,10 @@ beforeAll(async () => {
     await mkdir(dirname(place), { recursive: true })
     await writeFile(place, text)
   }
-  const tree = await readFile(join(copy, 'src/route-tree.ts'), 'utf8')
+  const tree = await readFile(join(copy, 'src/app/route-tree.ts'), 'utf8')
   const [importLine = '', treeLine = ''] = example.treeLines
   await writeFile(
-    join(copy, 'src/route-tree.ts'),
+    join(copy, 'src/app/route-tree.ts'),
     importLine + tree.replace('export const ROUTE_TREE = [\n', (start) => start + treeLine),
   )
 })
@@ -91,7 +91,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 120_000 }, () => {
 interface Example {
   /** The text of each file by its path. */
   files: Map<string, string>
-  /** What goes into src/route-tree.ts: an import, and an entry. */
+  /** What goes into src/app/route-tree.ts: an import, and an entry. */
   treeLines: string[]
 }
 

@@ -1,10 +1,10 @@
 import pino from 'pino'
-import { buildApp } from '../src/app.ts'
+import { buildApp } from '../src/app/app.ts'
+import { readConfig } from '../src/app/config.ts'
 import { systemClock } from '../src/clock.ts'
-import { readConfig } from '../src/config.ts'
-import { buildOpenApiDocument } from '../src/http/openapi.ts'
 import { openDatabase } from '../src/postgres/database.ts'
 import { systemRandom } from '../src/random.ts'
+import { buildOpenApiDocument } from '../src/reference/openapi.ts'
 
 /** The OpenAPI document of the whole v3 tree, as it is committed. Without the sink, which production never has. */
 export async function renderOpenApi(connectionString: string): Promise<string> {

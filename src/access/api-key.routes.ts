@@ -1,6 +1,6 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
 import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
 import { type ApiKeyDeps, createApiKey, findKeyOwners, loadApiKey, revokeApiKey } from './api-key.ts'

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Caller } from '../http/caller.ts'
 import type { Database } from '../postgres/database.ts'
 import { verifySessionToken } from '../session/session-token.ts'
-import { findKeyHolder, findSessionHolder, touchApiKey } from './caller.store.ts'
+import { findKeyCaller, findSessionCaller, touchApiKey } from './caller.store.ts'
 
 /** How often the last use of a key is written down (D14). */
 export const LAST_USED_PRECISION_MS = 60_000
@@ -51,7 +51,7 @@ async function authenticateSession(
   const result = verifySessionToken(keys, token, now)
   if (!result.ok) return undefined
   const { sessionId, userId } = result.claims
-  const holder = await findSessionHolder(options.db, { sessionId, userId, now })
+  const holder = await findSessionCaller(options.db, { sessionId, userId, now })
   if (!holder) return undefined
   const { accountId } = holder
   return {
@@ -69,7 +69,7 @@ async function authenticateSession(
 
 async function authenticateKey(options: AuthenticateOptions, token: string, now: Date): Promise<Caller | undefined> {
   if (!API_KEY_PATTERN.test(token)) return undefined
-  const holder = await findKeyHolder(options.db, createHash('sha256').update(token).digest(), now)
+  const holder = await findKeyCaller(options.db, createHash('sha256').update(token).digest(), now)
   if (!holder) return undefined
   const before = new Date(now.getTime() - LAST_USED_PRECISION_MS)
   if (holder.lastUsedAt === null || holder.lastUsedAt <= before)

@@ -3,7 +3,7 @@ import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** What the database says of whoever holds a token, read in one statement. */
-export interface HolderRecord {
+export interface CallerRecord {
   userId: UserId
   patterns: string[]
   accountPatterns: string[]
@@ -11,7 +11,7 @@ export interface HolderRecord {
 }
 
 /** What each statement below reads of the user `u`: what its roles hold, and the living accounts it belongs to. */
-const HOLDER_COLUMNS = sql`
+const CALLER_COLUMNS = sql`
   u.document_id as user_id,
   array(select distinct p.pattern from user_role ur
     join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
@@ -22,14 +22,14 @@ const HOLDER_COLUMNS = sql`
   array(select m.account from account_member m join account a on a.document_id = m.account
     where m."user" = u.document_id and a.deleted_at is null) as accounts`
 
-interface HolderColumns {
+interface CallerColumns {
   user_id: string
   patterns: string[]
   account_patterns: string[]
   accounts: string[]
 }
 
-function toHolderRecord(row: HolderColumns): HolderRecord {
+function toCallerRecord(row: CallerColumns): CallerRecord {
   return {
     userId: row.user_id as UserId,
     patterns: row.patterns,
@@ -39,33 +39,33 @@ function toHolderRecord(row: HolderColumns): HolderRecord {
 }
 
 /** The holder of a session that serves: unrevoked, unexpired, of this user, who is active. */
-export async function findSessionHolder(
+export async function findSessionCaller(
   db: Database,
   input: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<(HolderRecord & { accountId: AccountId | null }) | undefined> {
-  const { rows } = await sql<HolderColumns & { account: string | null }>`
-    select ${HOLDER_COLUMNS}, s.account from session s join "user" u on u.document_id = s."user"
+): Promise<(CallerRecord & { accountId: AccountId | null }) | undefined> {
+  const { rows } = await sql<CallerColumns & { account: string | null }>`
+    select ${CALLER_COLUMNS}, s.account from session s join "user" u on u.document_id = s."user"
     where s.document_id = ${input.sessionId} and s."user" = ${input.userId}
       and s.revoked_at is null and s.expires_at > ${input.now} and u.is_actived and u.deleted_at is null`.execute(db)
   const [row] = rows
-  return row && { ...toHolderRecord(row), accountId: row.account as AccountId | null }
+  return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null }
 }
 
 /** The owner of an API key that serves: unrevoked, unexpired, of an active user. */
-export async function findKeyHolder(
+export async function findKeyCaller(
   db: Database,
   tokenHash: Buffer,
   now: Date,
-): Promise<(HolderRecord & { apiKeyId: string; keyPatterns: string[]; lastUsedAt: Date | null }) | undefined> {
-  const { rows } = await sql<HolderColumns & { key_id: string; permissions: string[]; last_used_at: Date | null }>`
-    select ${HOLDER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at
+): Promise<(CallerRecord & { apiKeyId: string; keyPatterns: string[]; lastUsedAt: Date | null }) | undefined> {
+  const { rows } = await sql<CallerColumns & { key_id: string; permissions: string[]; last_used_at: Date | null }>`
+    select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at
     from api_key k join "user" u on u.document_id = k."user"
     where k.token_hash = ${tokenHash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
       and u.is_actived and u.deleted_at is null`.execute(db)
   const [row] = rows
   return (
     row && {
-      ...toHolderRecord(row),
+      ...toCallerRecord(row),
       apiKeyId: row.key_id,
       keyPatterns: row.permissions,
       lastUsedAt: row.last_used_at,

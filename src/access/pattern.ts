@@ -33,10 +33,10 @@ export function findUnheldPattern(caller: Caller, patterns: readonly string[]): 
 
 /**
  * Nobody gives away, or takes over, more than they hold: checks that `caller` holds each of `patterns` everywhere.
- * `deed` completes "you cannot ...". Throws 403 `permission_denied` that names the first missing one.
+ * `action` completes "you cannot ...". Throws 403 `permission_denied` that names the first missing one.
  */
-export function checkHoldsPatterns(caller: Caller, patterns: readonly string[], deed: string): void {
+export function checkHoldsPatterns(caller: Caller, patterns: readonly string[], action: string): void {
   const missing = findUnheldPattern(caller, patterns)
   if (missing === undefined) return
-  throw new Problem('permission_denied', `You cannot ${deed}: it holds ${missing}, which you do not hold yourself.`)
+  throw new Problem('permission_denied', `You cannot ${action}: it holds ${missing}, which you do not hold yourself.`)
 }

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { applyListing, buildPage, countRows, type Listing } from '../http/listing.ts'
+import { applyListing, buildPage, countRows, type Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { PermissionRow } from './role.schema.ts'
 

@@ -1,6 +1,6 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
 import { CreateRoleBody, PermissionRow, RoleRow, toRoleRow, UpdateRoleBody } from './role.schema.ts'
 import { selectRoles, toRoleRecord, withPatterns } from './role.store.ts'

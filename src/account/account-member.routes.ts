@@ -1,6 +1,6 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
 import { type AccountDeps, addMember, loadAccount, removeMember } from './account.ts'
 import {

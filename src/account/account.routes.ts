@@ -1,7 +1,7 @@
 import { listReachableAccounts } from '../http/caller.ts'
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { AccountBody, AccountRow, toAccountRow } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'

@@ -1,5 +1,5 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { readPage } from '../listing/page.ts'
 import { AuditRow, toAuditRow } from './audit.schema.ts'
 import { selectAuditEntries, toAuditRecord } from './audit.store.ts'
 

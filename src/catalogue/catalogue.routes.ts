@@ -1,7 +1,7 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
 import type { IdMaker } from '../id.ts'
+import { readPage } from '../listing/page.ts'
 import { CatalogueStatusSchema, CreateEventTypeBody, EventTypeRow, toEventTypeRow } from './catalogue.schema.ts'
 import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'

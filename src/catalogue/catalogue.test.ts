@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createTestApp } from '../../test/harness/app.ts'
-import { ROUTE_TREE } from '../route-tree.ts'
+import { ROUTE_TREE } from '../app/route-tree.ts'
 import type { EventTypeRecord } from './catalogue.store.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { findCatalogueDrift, renderCatalogueFiles } from './catalogue-files.ts'

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
+import { readConfig } from '../app/config.ts'
+import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
-import { readConfig } from '../config.ts'
-import { FatalError } from '../fatal.ts'
 import { buildIdMaker } from '../id.ts'
 import { systemRandom } from '../random.ts'
 import { createAdministrator, resetPassword } from '../user/administrator.ts'
-import { print, withGround } from './ground.ts'
+import { print, withGround } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (D13). */
 export function addAdminCommands(program: Command): void {

@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander'
+import { FatalError } from '../app/fatal.ts'
+import { ROUTE_TREE } from '../app/route-tree.ts'
 import { buildCatalogue } from '../catalogue/catalogue.ts'
 import { findCatalogueDrift, writeCatalogueFiles } from '../catalogue/catalogue-files.ts'
 import { readCatalogueStatus, syncCatalogue } from '../catalogue/sync.ts'
 import { systemClock } from '../clock.ts'
-import { FatalError } from '../fatal.ts'
 import { buildIdMaker } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
-import { ROUTE_TREE } from '../route-tree.ts'
-import { print, withGround } from './ground.ts'
+import { print, withGround } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (contract, Events 7; D70). */
 export function addCatalogueCommands(program: Command): void {

@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
-import { createSecret } from '../delivery/signature.ts'
 import { buildIdMaker } from '../id.ts'
+import { createSecret } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
-import { print } from './ground.ts'
 import {
   addClientOptions,
   type ClientOptions,
@@ -13,6 +12,7 @@ import {
 } from './receiver/client-options.ts'
 import { type EventPatterns, parseEventPatterns } from './receiver/event-pattern.ts'
 import { listen } from './receiver/listen-session.ts'
+import { print } from './resources.ts'
 
 interface ListenOptions extends ClientOptions {
   forward?: string

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { print, withGround } from './ground.ts'
+import { print, withGround } from './resources.ts'
 
 /** Adds `signalbox migrate`. */
 export function addMigrateCommand(program: Command): void {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { readConfig } from '../app/config.ts'
+import { buildLogger } from '../app/logger.ts'
+import { type StopRequest, serve } from '../app/serve.ts'
 import { systemClock } from '../clock.ts'
-import { readConfig } from '../config.ts'
-import { buildLogger } from '../logger.ts'
-import { type StopRequest, serve } from '../serve.ts'
 
 /** Adds `signalbox serve`. */
 export function addServeCommand(program: Command): void {

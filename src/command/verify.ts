@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError } from 'commander'
+import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
-import { FatalError } from '../fatal.ts'
-import { print } from './ground.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './receiver/capture.ts'
+import { print } from './resources.ts'
 
 interface VerifyOptions {
   secret: string

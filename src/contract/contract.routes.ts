@@ -1,7 +1,7 @@
 import { listReachableAccounts } from '../http/caller.ts'
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { ContractRow, CreateContractBody, toContractRow, UpdateContractBody } from './contract.schema.ts'
 import { type ContractRecord, selectContracts, toContractRecord } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'

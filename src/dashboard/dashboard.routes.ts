@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { readCatalogueStatus } from '../catalogue/sync.ts'
-import { DispatchRow, toDispatchRow } from '../delivery/dispatch.schema.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { TimestampSchema } from '../http/schema.ts'
+import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
 import { countByHour, countDeliveries, countWebhooks, listRecentFailures } from './dashboard.store.ts'
 
 /** Failures the summary shows (contract, Limits). */

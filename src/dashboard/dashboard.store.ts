@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { type DispatchRecord, toDispatchRecord } from '../delivery/dispatch.store.ts'
 import { HEALTH_WINDOW_MS } from '../health/webhook-out.ts'
 import type { Database } from '../postgres/database.ts'
+import { type DispatchRecord, toDispatchRecord } from '../webhook/ledger/dispatch.store.ts'
 
 function startOfWindow(now: Date): Date {
   return new Date(now.getTime() - HEALTH_WINDOW_MS)

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import type { DispatchId, EventId, WebhookId } from '../id.ts'
+import { buildKeyring } from '../keyring.ts'
+import type { PostRequest } from '../outbound/http-sender.ts'
+import type { PostResult } from '../outbound/post-result.ts'
+import { createSecret, verifyTimestamped } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
-import { buildSecretBox } from '../secret-box.ts'
 import { buildTracer } from '../tracing/tracer.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claim.store.ts'
-import type { PostRequest } from './post.ts'
-import type { PostResult } from './post-result.ts'
-import { createSecret, verifyTimestamped } from './signature.ts'
 
 const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
 const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
@@ -41,9 +41,9 @@ function claimed(secretEncrypted: string | null): ClaimedDispatch {
 
 function openAttempt(answer: (request: PostRequest) => PostResult) {
   const clock = buildManualClock()
-  const secretBox = buildSecretBox(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)
+  const keyring = buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)
   const requests: PostRequest[] = []
-  const poster = {
+  const sender = {
     post: async (request: PostRequest) => {
       requests.push(request)
       clock.advance(1_500)
@@ -53,8 +53,8 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     close: async () => {},
   }
   const tracer = buildTracer({ clock, random: systemRandom, exportSpan: undefined })
-  const deps = { clock, secretBox, poster, tracer, workerId: 'worker-a', version: '1.2.3' }
-  const seal = (webhook: WebhookId) => secretBox.seal(secret, secretContextOf(webhook))
+  const deps = { clock, keyring, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
   return { clock, requests, seal, attempt }
 }

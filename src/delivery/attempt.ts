@@ -1,20 +1,20 @@
 import type { Clock } from '../clock.ts'
-import type { SecretBox } from '../secret-box.ts'
+import type { Keyring } from '../keyring.ts'
+import type { HttpSender } from '../outbound/http-sender.ts'
+import type { PostResult } from '../outbound/post-result.ts'
 import { buildTraceHeaders, parseStoredContext } from '../tracing/trace-context.ts'
 import type { Span, Tracer } from '../tracing/tracer.ts'
+import { buildDeliveryHeaders, buildEnvelope } from '../webhook/envelope.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import type { ClaimedDispatch } from './claim.store.ts'
-import { buildDeliveryHeaders, buildEnvelope } from './envelope.ts'
 import { classifyResult, type ErrorClass } from './outcome.ts'
-import type { Poster } from './post.ts'
-import type { PostResult } from './post-result.ts'
-import type { EndedAttempt } from './record.ts'
+import type { EndedAttempt } from './settle.ts'
 
 /** What one attempt uses. */
 export interface AttemptDeps {
   clock: Clock
-  secretBox: SecretBox
-  poster: Poster
+  keyring: Keyring
+  sender: HttpSender
   workerId: string
   /** The service's version, for the `user-agent`. */
   version: string
@@ -92,7 +92,7 @@ async function postSigned(
   claimed: ClaimedDispatch,
   context: { startedAtMs: number; signal: AbortSignal; span: Span },
 ): Promise<AttemptOutcome> {
-  const secret = openSecret(deps.secretBox, claimed)
+  const secret = openSecret(deps.keyring, claimed)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)
   const body = buildEnvelope({ event: claimed.event, attempt: claimed.attempt })
   const headers = buildDeliveryHeaders({
@@ -105,7 +105,7 @@ async function postSigned(
     timestampSeconds: Math.floor(context.startedAtMs / 1000),
     body,
   })
-  const result = await deps.poster.post({
+  const result = await deps.sender.post({
     url: claimed.webhook.url,
     headers: { ...headers, ...buildTraceHeaders(context.span.context) },
     body,
@@ -116,7 +116,7 @@ async function postSigned(
   return toOutcome(result)
 }
 
-function openSecret(box: SecretBox, claimed: ClaimedDispatch): { text: string } | { errorClass: ErrorClass } {
+function openSecret(box: Keyring, claimed: ClaimedDispatch): { text: string } | { errorClass: ErrorClass } {
   const sealed = claimed.webhook.secretEncrypted
   if (sealed === null) return { errorClass: 'secret_missing' }
   try {

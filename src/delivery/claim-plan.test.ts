@@ -7,8 +7,8 @@ import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { claimUnroutedEvents } from '../event/event.store.ts'
 import type { WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { cancelOrphanedDispatches } from '../webhook/ledger/dispatch.store.ts'
 import { claimDispatches, findLostClaims, findNextDueAt } from './claim.store.ts'
-import { cancelOrphanedDispatches } from './dispatch.store.ts'
 
 const ENDED = 200_000
 const WAITING = 50_000

@@ -145,7 +145,7 @@ describe('claiming: fairness', () => {
     )
   })
 
-  it('prefers the webhook with fewer POSTs under way over the one that is due longer', async () => {
+  it('prefers the webhook with fewer POSTs in flight over the one that is due longer', async () => {
     await using t = await openLedger()
     const [busy, idle] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(busy, { count: 5, leaseUntil: t.later(1_000) })
@@ -163,7 +163,7 @@ describe('claiming: fairness', () => {
     expect((await t.claim({ fastPlaces: 1 })).map((one) => one.id)).toEqual([late])
   })
 
-  it('counts what is under way against the cap of a webhook', async () => {
+  it('counts what is in flight against the cap of a webhook', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 10 })

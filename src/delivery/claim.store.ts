@@ -71,12 +71,12 @@ export interface ClaimRequest {
   /** Free places for those that do not (D73). */
   slowPlaces: number
   slowWebhooks: readonly WebhookId[]
-  /** POSTs under way for one webhook at most, over all processes. */
+  /** POSTs in flight for one webhook at most, over all processes. */
   perWebhook: number
 }
 
 /**
- * Claims due dispatches until `leaseUntil`, in the transaction `db`. Fair: the webhook with the fewest POSTs under way
+ * Claims due dispatches until `leaseUntil`, in the transaction `db`. Fair: the webhook with the fewest POSTs in flight
  * comes first, so that a long backlog of one delays no other (D73). Within a webhook the longest due comes first.
  *
  * The attempt is counted here, before the POST: whatever dies afterwards, no dispatch is ever posted more than five times
@@ -176,7 +176,7 @@ export async function releaseClaims(
 }
 
 /** A claim whose process was lost: nothing came back before its lease ran out. */
-export interface LostClaim {
+export interface ExpiredLease {
   id: DispatchId
   fence: number
   attempt: number
@@ -192,7 +192,7 @@ export interface LostClaim {
  * Finds up to `limit` claims whose lease ran out. They are not locked: whoever records first ends the claim, and what the
  * others record of it is void. A lock here, before those of the webhooks, would make a purge and a recovery wait for each other.
  */
-export async function findLostClaims(db: Database, now: Date, limit: number): Promise<LostClaim[]> {
+export async function findLostClaims(db: Database, now: Date, limit: number): Promise<ExpiredLease[]> {
   const rows = await db
     .selectFrom('webhook_dispatch')
     .selectAll()

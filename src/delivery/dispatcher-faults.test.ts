@@ -53,7 +53,7 @@ describe('stopping', () => {
       lease_until: null,
       next_attempt_at: new Date(d.t.clock.now()),
     })
-    expect(d.t.app.dispatcher.underWay()).toBe(0)
+    expect(d.t.app.dispatcher.inFlight()).toBe(0)
   })
 
   it('gives back what was claimed and not posted: no attempt is counted', async () => {

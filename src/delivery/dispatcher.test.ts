@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openDelivery } from '../../test/harness/delivery-app.ts'
 import { startReceiver } from '../../test/harness/receiver.ts'
-import { verifyTimestamped } from './signature.ts'
+import { verifyTimestamped } from '../outbound/signature.ts'
 
 const FAILING = { kind: 'status', status: 500 } as const
 const HEALTHY = { kind: 'status', status: 200 } as const
@@ -216,7 +216,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect(d.receiver.requests).toHaveLength(2)
   })
 
-  it('ends a POST that was under way when its webhook was deleted: as success, or as cancelled, never as retrying', async () => {
+  it('ends a POST that was in flight when its webhook was deleted: as success, or as cancelled, never as retrying', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     const { id } = await d.makeWebhook()
@@ -230,7 +230,7 @@ describe('webhooks that rest, go and are disabled', () => {
     expect((await d.listRows()).map((row) => row.status).sort()).toEqual(['cancelled', 'success'])
   })
 
-  it('leaves nothing of a webhook that was purged while a POST was under way', async () => {
+  it('leaves nothing of a webhook that was purged while a POST was in flight', async () => {
     await using d = await openDelivery()
     const answer = Promise.withResolvers<void>()
     const { id } = await d.makeWebhook()

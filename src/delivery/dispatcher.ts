@@ -1,16 +1,16 @@
 import { inTransaction } from '../postgres/database.ts'
+import { type AcknowledgerDeps, buildAcknowledger, notifyRecorded } from './acknowledger.ts'
 import { type AttemptDeps, makeAttempt } from './attempt.ts'
 import {
   type ClaimedDispatch,
   claimDispatches,
+  type ExpiredLease,
   findLostClaims,
   findNextDueAt,
-  type LostClaim,
   releaseClaims,
 } from './claim.store.ts'
 import { buildLanes } from './lanes.ts'
-import { type EndedAttempt, nameClaim, recordAttempts } from './record.ts'
-import { announceRecorded, buildRecorder, type RecorderDeps } from './recorder.ts'
+import { type EndedAttempt, nameClaim, recordAttempts } from './settle.ts'
 
 /**
  * How long a claim holds: longer than a POST may take (15 s) and its result may wait for a database that pauses. A process
@@ -18,7 +18,7 @@ import { announceRecorded, buildRecorder, type RecorderDeps } from './recorder.t
  */
 export const LEASE_MS = 30_000
 
-/** How long the dispatcher sleeps at most when nothing wakes it. */
+/** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
 
 /** Lost claims taken back in one transaction at most. */
@@ -27,10 +27,10 @@ const RECOVER_BATCH_SIZE = 500
 /** How long running POSTs may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-export interface DispatcherDeps extends AttemptDeps, Omit<RecorderDeps, 'onDispatcherPoint'> {
-  /** POSTs under way in this process at most (WEBHOOK_CONCURRENCY). */
+export interface DispatcherDeps extends AttemptDeps, Omit<AcknowledgerDeps, 'onDispatcherPoint'> {
+  /** POSTs in flight in this process at most (WEBHOOK_CONCURRENCY). */
   concurrency: number
-  /** POSTs under way for one webhook at most, over all processes. */
+  /** POSTs in flight for one webhook at most, over all processes. */
   perWebhook: number
   /** Crash tests end the process at these. */
   onDispatcherPoint?: (point: 'after-claim' | 'before-record' | 'during-record') => void
@@ -39,9 +39,9 @@ export interface DispatcherDeps extends AttemptDeps, Omit<RecorderDeps, 'onDispa
 /** Posts what is due. One for each process with the role `dispatcher`. */
 export interface Dispatcher {
   /** Looks for due work now: a row was written, a retry came due. Cheap; any number of calls make one round. */
-  wake(): void
-  /** POSTs under way now. */
-  underWay(): number
+  notify(): void
+  /** POSTs in flight now. */
+  inFlight(): number
   /** Claims and posts what is due now and resolves when all of it is recorded. Tests with a manual clock call this. */
   drain(): Promise<number>
   /** Claims nothing more, lets running POSTs end, interrupts those that do not, gives the rest back. */
@@ -57,14 +57,14 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
   const stopping = new AbortController()
   const interrupting = new AbortController()
   const running = new Set<Promise<void>>()
-  let wakeUp = Promise.withResolvers<void>()
+  let notified = Promise.withResolvers<void>()
 
-  const wake = () => wakeUp.resolve()
+  const notify = () => notified.resolve()
   /** Claims that this process answers for: posted, or waiting to be recorded. */
   const held = new Set<string>()
-  const recorder = buildRecorder(deps, (done) => {
+  const acknowledger = buildAcknowledger(deps, (done) => {
     for (const one of done) held.delete(nameClaim(one))
-    wake()
+    notify()
   })
 
   async function claim(): Promise<ClaimedDispatch[]> {
@@ -94,7 +94,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     held.add(nameClaim(claimed))
     const attempt = makeAttempt(deps, claimed, interrupting.signal).then((result) => {
       lanes.leave(ticket, clock.now())
-      recorder.add(result)
+      acknowledger.add(result)
     })
     running.add(attempt)
     void attempt.finally(() => running.delete(attempt))
@@ -118,7 +118,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     )
     // Of several processes that see a lost claim one records it; the others have nothing to tell.
     const own = recorded.filter((one) => one.isRecorded)
-    announceRecorded(deps, own, notices)
+    notifyRecorded(deps, own, notices)
     for (const { attempt, decision } of own)
       logger.warn(
         { dispatch: attempt.id, webhook: attempt.webhook, worker: attempt.workerId, status: decision.status },
@@ -142,25 +142,25 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
       await recoverLost()
       const claimed = await round()
       total += claimed
-      while (running.size > 0 || recorder.settled()) await Promise.all([...running, recorder.settled()])
+      while (running.size > 0 || acknowledger.settled()) await Promise.all([...running, acknowledger.settled()])
       if (claimed === 0) return total
     }
   }
 
   /** Whether enough places came free for a claim to be worth its transaction. */
   function hasRoom(): boolean {
-    const { fastPlaces, slowPlaces, underWay } = lanes.measure(clock.now())
-    return underWay === 0 || fastPlaces >= Math.max(1, deps.concurrency / 8) || (fastPlaces === 0 && slowPlaces > 0)
+    const { fastPlaces, slowPlaces, inFlight } = lanes.measure(clock.now())
+    return inFlight === 0 || fastPlaces >= Math.max(1, deps.concurrency / 8) || (fastPlaces === 0 && slowPlaces > 0)
   }
 
   async function waitForWork(): Promise<void> {
-    // Without room nothing that comes due could be taken; the end of an attempt makes room, and wakes us.
+    // Without room nothing that comes due could be taken; the end of an attempt makes room, and notifies it.
     const nextDueAt = hasRoom() ? await findNextDueAt(db) : null
     const untilDueMs = nextDueAt ? Math.max(0, nextDueAt.getTime() - clock.now()) : POLL_MS
     const sleep = new AbortController()
-    // Due already, and yet nothing was claimed: the caps hold it back. The end of an attempt wakes us; the poll is for the rest.
+    // Due already, and yet nothing was claimed: the caps hold it back. The end of an attempt notifies it; the poll is for the rest.
     const limitMs = Math.min(untilDueMs === 0 ? POLL_MS : untilDueMs, POLL_MS)
-    await Promise.race([wakeUp.promise, clock.sleep(limitMs, sleep.signal)])
+    await Promise.race([notified.promise, clock.sleep(limitMs, sleep.signal)])
     sleep.abort()
   }
 
@@ -168,7 +168,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     let recoveredAtMs = 0
     while (!stopping.signal.aborted) {
       try {
-        wakeUp = Promise.withResolvers()
+        notified = Promise.withResolvers()
         // A clock that was set back must not put this off.
         if (Math.abs(clock.now() - recoveredAtMs) >= POLL_MS) {
           recoveredAtMs = clock.now()
@@ -185,19 +185,19 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function stop(): Promise<void> {
     stopping.abort()
-    wake()
+    notify()
     const grace = new AbortController()
     await Promise.race([Promise.all([...running]), clock.sleep(STOP_GRACE_MS, grace.signal)])
     grace.abort()
     interrupting.abort()
     await Promise.all([...running])
-    await recorder.settled()
+    await acknowledger.settled()
   }
 
-  return { wake, underWay: () => running.size, drain, stop, run }
+  return { notify, inFlight: () => running.size, drain, stop, run }
 }
 
-function toInterrupted(claim: LostClaim, now: Date): EndedAttempt {
+function toInterrupted(claim: ExpiredLease, now: Date): EndedAttempt {
   return {
     ...claim,
     traceId: null,

@@ -13,7 +13,7 @@ function enterMany(lanes: ReturnType<typeof buildLanes>, count: number, webhook:
 
 describe('lanes', () => {
   it('starts with all fast places and a quarter of them for slow webhooks', () => {
-    expect(buildLanes(100).measure(0)).toEqual({ fastPlaces: 100, slowPlaces: 25, slowWebhooks: [], underWay: 0 })
+    expect(buildLanes(100).measure(0)).toEqual({ fastPlaces: 100, slowPlaces: 25, slowWebhooks: [], inFlight: 0 })
   })
 
   it('keeps one slow place when a quarter is less than one', () => {
@@ -65,7 +65,7 @@ describe('lanes', () => {
     expect(lanes.measure(2_001)).toMatchObject({ fastPlaces: 100, slowPlaces: 0 })
   })
 
-  it('never has more than four times its concurrency under way, however many hang', () => {
+  it('never has more than four times its concurrency in flight, however many hang', () => {
     for (const concurrency of [1, 2, 5, 16]) {
       const lanes = buildLanes(concurrency)
       let most = 0
@@ -75,7 +75,7 @@ describe('lanes', () => {
         const { fastPlaces, slowPlaces } = lanes.measure(nowMs)
         enterMany(lanes, fastPlaces, webhook, nowMs)
         enterMany(lanes, slowPlaces, A, nowMs)
-        most = Math.max(most, lanes.measure(nowMs).underWay)
+        most = Math.max(most, lanes.measure(nowMs).inFlight)
         expect(most).toBeLessThanOrEqual(concurrency * 4)
       }
       expect(lanes.measure(1e6)).toMatchObject({ fastPlaces: 0, slowPlaces: 0 })
@@ -85,8 +85,8 @@ describe('lanes', () => {
   it('is not upset by a clock that steps back', () => {
     const lanes = buildLanes(4)
     const [ticket] = enterMany(lanes, 1, A, 10_000)
-    expect(lanes.measure(0)).toMatchObject({ fastPlaces: 3, slowPlaces: 1, underWay: 1 })
+    expect(lanes.measure(0)).toMatchObject({ fastPlaces: 3, slowPlaces: 1, inFlight: 1 })
     lanes.leave(ticket!, 0)
-    expect(lanes.measure(0)).toEqual({ fastPlaces: 4, slowPlaces: 1, slowWebhooks: [], underWay: 0 })
+    expect(lanes.measure(0)).toEqual({ fastPlaces: 4, slowPlaces: 1, slowWebhooks: [], inFlight: 0 })
   })
 })

@@ -6,17 +6,17 @@ export const SLOW_AFTER_MS = 2_000
 /** What part of all places slow webhooks may take. */
 const SLOW_SHARE = 0.25
 
-/** POSTs under way at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
+/** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
 const HARD_LIMIT_FACTOR = 4
 
-/** Where an attempt under way stands. */
+/** Where an attempt in flight stands. */
 export interface LaneTicket {
   webhook: WebhookId
   startedAtMs: number
 }
 
 /**
- * Who is under way, and who is slow. An attempt that runs for more than 2 s stops counting against the fast places, so a
+ * Who is in flight, and who is slow. An attempt that runs for more than 2 s stops counting against the fast places, so a
  * webhook that hangs until its deadline takes nothing from those that answer; its webhook is served from the slow places
  * until an attempt of it ends promptly again. Decides by the times it is given.
  */
@@ -25,7 +25,7 @@ export interface Lanes {
   /** Ends an attempt; `endedAtMs` tells whether its webhook is prompt now. */
   leave(ticket: LaneTicket, endedAtMs: number): void
   /** Free places now, and the webhooks that are slow. */
-  measure(nowMs: number): { fastPlaces: number; slowPlaces: number; slowWebhooks: WebhookId[]; underWay: number }
+  measure(nowMs: number): { fastPlaces: number; slowPlaces: number; slowWebhooks: WebhookId[]; inFlight: number }
 }
 
 /** Builds lanes with `concurrency` fast places. */
@@ -51,7 +51,7 @@ export function buildLanes(concurrency: number): Lanes {
         fastPlaces: Math.min(room, Math.max(0, concurrency - (tickets.size - slowUnderWay))),
         slowPlaces: Math.min(room, Math.max(0, slowLimit - slowUnderWay)),
         slowWebhooks: [...slow],
-        underWay: tickets.size,
+        inFlight: tickets.size,
       }
     },
   }

@@ -4,7 +4,7 @@ import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { routeEvents } from './router.ts'
 
-/** How long the router sleeps at most when nothing wakes it. */
+/** How long the router sleeps at most when nothing notifies it. */
 const POLL_MS = 1_000
 
 export interface RouterLoopDeps {
@@ -19,7 +19,7 @@ export interface RouterLoopDeps {
 
 /** Routes what is recorded, as it comes. One for each process with the role `dispatcher`. */
 export interface RouterLoop {
-  wake(): void
+  notify(): void
   /** Routes all that waits now; returns how many events and rows that were. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>
   run(): Promise<void>
@@ -30,8 +30,8 @@ export interface RouterLoop {
 export function buildRouterLoop(deps: RouterLoopDeps): RouterLoop {
   const { clock, logger } = deps
   const stopping = new AbortController()
-  let wakeUp = Promise.withResolvers<void>()
-  const wake = () => wakeUp.resolve()
+  let notified = Promise.withResolvers<void>()
+  const notify = () => notified.resolve()
 
   async function drain() {
     const total = { events: 0, dispatches: 0 }
@@ -47,11 +47,11 @@ export function buildRouterLoop(deps: RouterLoopDeps): RouterLoop {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        wakeUp = Promise.withResolvers()
+        notified = Promise.withResolvers()
         const { events } = await drain()
         if (events > 0) continue
         const sleep = new AbortController()
-        await Promise.race([wakeUp.promise, clock.sleep(POLL_MS, sleep.signal)])
+        await Promise.race([notified.promise, clock.sleep(POLL_MS, sleep.signal)])
         sleep.abort()
       } catch (error) {
         logger.error({ err: error }, 'router round failed: see docs/operations.md, database')
@@ -61,12 +61,12 @@ export function buildRouterLoop(deps: RouterLoopDeps): RouterLoop {
   }
 
   return {
-    wake,
+    notify,
     drain,
     run,
     stop: () => {
       stopping.abort()
-      wake()
+      notify()
     },
   }
 }

@@ -2,9 +2,9 @@ import { claimUnroutedEvents, markRouted } from '../event/event.store.ts'
 import type { EventRecord } from '../event/event.ts'
 import type { EventId, IdMaker, WebhookId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { insertDispatches, type NewDispatch } from './dispatch.store.ts'
+import { insertDispatches, type NewDispatch } from '../webhook/ledger/dispatch.store.ts'
 import { type Candidate, listCandidates } from './routing.store.ts'
-import { judgeRouting } from './routing.ts'
+import { decideRouting } from './routing.ts'
 
 /** How many events one round of the router takes. Larger rounds hold their locks longer without moving more. */
 export const ROUTER_BATCH_SIZE = 500
@@ -53,7 +53,7 @@ export async function routeEvents(
 function pickWebhooks(event: EventRecord, candidates: readonly Candidate[]): WebhookId[] {
   return candidates
     .filter((one) => one.event === event.event)
-    .filter((one) => judgeRouting({ ...event, accountScope: one.accountScope }, one.webhook) === 'deliver')
+    .filter((one) => decideRouting({ ...event, accountScope: one.accountScope }, one.webhook) === 'deliver')
     .map((one) => one.webhook.id)
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AccountId, WebhookId } from '../id.ts'
-import { judgeRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdict } from './routing.ts'
+import { decideRouting, type RoutedEvent, type RoutedWebhook, type RoutingVerdict } from './routing.ts'
 
 const ACCOUNT = 'account-a' as AccountId
 const OTHER_ACCOUNT = 'account-b' as AccountId
@@ -64,9 +64,9 @@ const TABLE: [string, Partial<RoutedEvent>, Partial<RoutedWebhook>, RoutingVerdi
   ['another webhook than the event is about', { excludedWebhook: OTHER_WEBHOOK }, global, 'deliver'],
 ]
 
-describe('judgeRouting', () => {
+describe('decideRouting', () => {
   it.each(TABLE)('%s', (_name, eventChange, webhookChange, verdict) => {
-    expect(judgeRouting(event(eventChange), webhook(webhookChange))).toBe(verdict)
+    expect(decideRouting(event(eventChange), webhook(webhookChange))).toBe(verdict)
   })
 
   it('delivers only when not one of the other reasons holds', () => {
@@ -80,7 +80,7 @@ describe('judgeRouting', () => {
                 for (const isLater of flags)
                   for (const isDeleted of flags)
                     for (const isExcluded of flags) {
-                      const verdict = judgeRouting(
+                      const verdict = decideRouting(
                         event({ accountScope, account, isPurge, excludedWebhook: isExcluded ? WEBHOOK : null }),
                         webhook({
                           isGlobal,

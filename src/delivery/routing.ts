@@ -40,7 +40,7 @@ export type RoutingVerdict =
  * Decides whether an event goes to a webhook (contract, routing rules). The router and the explanation an operator asks
  * for both call this, so what is explained is what was done. Pure.
  */
-export function judgeRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
+export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
   if (event.excludedWebhook === webhook.id) return 'excluded'
   if (webhook.deletedAt !== null) return 'deleted'
   if (webhook.createdAt > event.createdAt) return 'created_later'

@@ -1,4 +1,4 @@
-import { FatalError } from '../fatal.ts'
+import { FatalError } from '../app/fatal.ts'
 
 /** A minimal client of the service's own API. */
 export interface DemoClient {

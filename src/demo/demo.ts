@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { FatalError } from '../app/fatal.ts'
 import type { Clock } from '../clock.ts'
-import { SINK_PATH } from '../delivery/sink.ts'
-import { FatalError } from '../fatal.ts'
+import { SINK_PATH } from '../webhook/sink.ts'
 import { buildDemoClient, type DemoClient } from './demo-client.ts'
 
 /** What the demonstration uses. */

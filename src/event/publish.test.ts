@@ -9,7 +9,7 @@ import {
 } from '../../test/contract/contract-world.ts'
 import { createTestApp } from '../../test/harness/app.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
-import { judgePublications, type Publication } from './publish.ts'
+import { findPublicationErrors, type Publication } from './publish.ts'
 
 const PUBLISH = '/api/v3/webhook/publish'
 const EVENTS = '/api/v3/webhook/event-occurrence'
@@ -70,7 +70,7 @@ describe('the rules of a publication', () => {
     ...change,
   })
   const judge = (...publications: Publication[]) =>
-    judgePublications(
+    findPublicationErrors(
       publications,
       { eventTypes, accounts: new Set(['known']) },
       (index, member) => `${index}.${member}`,

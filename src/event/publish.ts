@@ -28,7 +28,7 @@ export interface PublishDeps extends EventDeps {
 }
 
 /** What publications are judged by: read once for the whole batch. */
-export interface PublishGround {
+export interface PublishContext {
   eventTypes: ReadonlyMap<string, EventTypeRecord>
   accounts: ReadonlySet<string>
 }
@@ -54,8 +54,8 @@ export async function publishEvents(
   },
 ): Promise<EventId[]> {
   const { publications, pathOf, now } = input
-  const ground = await readGround(deps, db, publications)
-  checkErrors(judgePublications(publications, ground, pathOf))
+  const context = await readContext(deps, db, publications)
+  checkErrors(findPublicationErrors(publications, context, pathOf))
   if (!deps.enableApiEventQueue)
     throw new Problem(
       'conflict',
@@ -67,17 +67,17 @@ export async function publishEvents(
   publications.forEach((publication, index) => {
     const id = ids[index] as EventId
     const isNew = publication.idempotencyKey === null || taken.isNew(publication.idempotencyKey)
-    if (isNew && !drafts.has(id)) drafts.set(id, { ...buildDraft(publication, ground, id), trace: input.trace })
+    if (isNew && !drafts.has(id)) drafts.set(id, { ...buildDraft(publication, context, id), trace: input.trace })
   })
   await recordEvents(deps, db, [...drafts.values()], now)
   return publications.map(({ idempotencyKey }, index) => taken.eventOf(idempotencyKey) ?? (ids[index] as EventId))
 }
 
-async function readGround(
+async function readContext(
   deps: PublishDeps,
   db: Database,
   publications: readonly Publication[],
-): Promise<PublishGround> {
+): Promise<PublishContext> {
   const eventTypes = await findEventTypesByName(db, [...new Set(publications.map((one) => one.event))])
   const accounts = [...new Set(publications.flatMap((one) => one.account ?? []))]
   return {
@@ -96,14 +96,14 @@ function checkErrors(errors: readonly FieldError[]): void {
 }
 
 /** The broken rules of a batch, every one. Pure. */
-export function judgePublications(
+export function findPublicationErrors(
   publications: readonly Publication[],
-  ground: PublishGround,
+  context: PublishContext,
   pathOf: PathOf,
 ): FieldError[] {
   const firstOfKey = new Map<string, Publication>()
   return publications.flatMap((publication, index) => {
-    const errors = [judgeType(publication, ground), judgeAccount(publication, ground)].filter(
+    const errors = [findTypeError(publication, context), findAccountError(publication, context)].filter(
       (one) => one !== undefined,
     )
     const { idempotencyKey: key } = publication
@@ -120,7 +120,7 @@ const KEY_REUSED: FieldError = {
   message: 'was used for another event within 24 hours; make a new key for a new event',
 }
 
-function judgeType({ event }: Publication, { eventTypes }: PublishGround): FieldError | undefined {
+function findTypeError({ event }: Publication, { eventTypes }: PublishContext): FieldError | undefined {
   const eventType = eventTypes.get(event)
   const broken = (code: string, message: string) => ({ path: 'event', code, message })
   if (!eventType)
@@ -135,14 +135,14 @@ function judgeType({ event }: Publication, { eventTypes }: PublishGround): Field
   return undefined
 }
 
-function judgeAccount({ event, account }: Publication, ground: PublishGround): FieldError | undefined {
-  const eventType = ground.eventTypes.get(event)
+function findAccountError({ event, account }: Publication, context: PublishContext): FieldError | undefined {
+  const eventType = context.eventTypes.get(event)
   if (account === null || !eventType) return undefined
   const broken = (code: string, message: string) => ({ path: 'account', code, message })
   if (eventType.accountScope === 'none')
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
   // A purge reaches global webhooks only and carries no account, and its account may be what was purged.
-  if (isPurge(event) || ground.accounts.has(account)) return undefined
+  if (isPurge(event) || context.accounts.has(account)) return undefined
   return broken('unknown_account', 'is no existing account; null reaches global webhooks only')
 }
 
@@ -203,7 +203,7 @@ function describePublisher(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
 
-function buildDraft(publication: Publication, { eventTypes }: PublishGround, id: EventId): EventDraft {
+function buildDraft(publication: Publication, { eventTypes }: PublishContext, id: EventId): EventDraft {
   const [resource = '', action = ''] = publication.event.split('.')
   return {
     id,

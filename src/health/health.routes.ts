@@ -3,7 +3,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { TimestampSchema } from '../http/schema.ts'
 import type { Database } from '../postgres/database.ts'
 import { readWebhookOutFacts } from './health.store.ts'
-import { judgeWebhookOut } from './webhook-out.ts'
+import { decideWebhookOutHealth } from './webhook-out.ts'
 
 /** The health routes use nothing but the database of the request. */
 export type HealthDeps = object
@@ -21,7 +21,7 @@ async function checkWebhookOut(db: Database, now: Date) {
   const facts = await readWebhookOutFacts(db, now)
   return {
     component: 'webhook-out',
-    status: judgeWebhookOut(facts),
+    status: decideWebhookOutHealth(facts),
     checked_at: now.toISOString(),
     details: { ...facts },
   }

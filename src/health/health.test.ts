@@ -98,7 +98,7 @@ describe('work that waits', () => {
     expect(await read()).toMatchObject({ status: 'degraded', details: { backlog: 2, oldest_pending_s: 300 } })
   })
 
-  it('is what is due and in nobody’s hands: not a later retry, not a POST under way', async () => {
+  it('is what is due and in nobody’s hands: not a later retry, not a POST in flight', async () => {
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: -60_000 })
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 600_000, leasedForMs: 30_000 })
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { judgeWebhookOut } from './webhook-out.ts'
+import { decideWebhookOutHealth } from './webhook-out.ts'
 
 const HEALTHY = { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
 
@@ -13,7 +13,7 @@ it.each([
   ['work that waits for 300 s', { oldest_pending_s: 300 }, 'degraded'],
   ['a long backlog that moves', { backlog: 1_000_000, oldest_pending_s: 10 }, 'operational'],
 ] as const)('with %s', (_what, facts, status) => {
-  expect(judgeWebhookOut({ ...HEALTHY, ...facts })).toBe(status)
+  expect(decideWebhookOutHealth({ ...HEALTHY, ...facts })).toBe(status)
 })
 
 it('outbound webhooks are never down, and never better for more trouble', () => {
@@ -25,7 +25,7 @@ it('outbound webhooks are never down, and never better for more trouble', () => 
   })
   fc.assert(
     fc.property(facts, facts, (one, more) => {
-      const status = judgeWebhookOut(one)
+      const status = decideWebhookOutHealth(one)
       expect(['operational', 'degraded']).toContain(status)
       const worse = {
         exhausted_24h: one.exhausted_24h + more.exhausted_24h,
@@ -33,7 +33,7 @@ it('outbound webhooks are never down, and never better for more trouble', () => 
         backlog: one.backlog + more.backlog,
         oldest_pending_s: one.oldest_pending_s + more.oldest_pending_s,
       }
-      if (status === 'degraded') expect(judgeWebhookOut(worse)).toBe('degraded')
+      if (status === 'degraded') expect(decideWebhookOutHealth(worse)).toBe('degraded')
     }),
   )
 })

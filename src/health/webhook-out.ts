@@ -21,7 +21,7 @@ export interface WebhookOutFacts {
  * Judges the health of outbound webhooks: `operational` or `degraded`, never `down` (contract, Realtime and health).
  * Ten exhausted deliveries in 24 h or any auto-disabled webhook degrade it; so does work that waits for five minutes.
  */
-export function judgeWebhookOut(facts: WebhookOutFacts): 'operational' | 'degraded' {
+export function decideWebhookOutHealth(facts: WebhookOutFacts): 'operational' | 'degraded' {
   const isDegraded =
     facts.exhausted_24h >= DEGRADED_AT_EXHAUSTED ||
     facts.auto_disabled > 0 ||

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
 import type { AccountId } from '../id.ts'
+import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller } from './caller.ts'
-import type { ListFields, Listing } from './listing.ts'
 
 /** Whether the events of a route have an owning account, resolved when they are recorded (contract, Event). */
 export type AccountScope = 'account' | 'none'

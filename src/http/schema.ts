@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { buildListQuery } from './listing.ts'
+import { buildListQuery } from '../listing/listing.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
 /** A UUID in lower case (D2). */

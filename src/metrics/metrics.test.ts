@@ -130,7 +130,7 @@ it('without its database a process still shows what it knows itself, and leaves 
     applicationName: 'test',
     onError: () => {},
   })
-  const metrics = buildMetrics({ db: unreachable.db, clock: app.clock, underWay: () => 3 })
+  const metrics = buildMetrics({ db: unreachable.db, clock: app.clock, inFlight: () => 3 })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
   expect(readSeries(text, 'webhook_out_in_flight')).toBe(3)

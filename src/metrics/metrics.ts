@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import type { RecordedAttempt, WebhookNotice } from '../delivery/record.ts'
+import type { RecordedAttempt, WebhookNotice } from '../delivery/settle.ts'
 import { readTotals } from '../delivery/total.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
@@ -23,7 +23,7 @@ export interface Metrics {
  * Builds the metrics (D77). `webhook_out_deliveries_total` is read from the database at each scrape: it counts over all
  * time and all processes. The rest is of this process, and is there as well while the database is not.
  */
-export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () => number }): Metrics {
+export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () => number }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
@@ -35,10 +35,10 @@ export function buildMetrics(deps: { db: Database; clock: Clock; underWay: () =>
   })
   new Gauge({
     name: 'webhook_out_in_flight',
-    help: 'POSTs under way in this process.',
+    help: 'POSTs in flight in this process.',
     registers,
     collect() {
-      this.set(deps.underWay())
+      this.set(deps.inFlight())
     },
   })
   const attempts = new Counter({

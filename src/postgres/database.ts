@@ -51,7 +51,7 @@ export function openDatabase(options: {
     idle_in_transaction_session_timeout: 60_000,
     options: '-c timezone=UTC',
   })
-  // A connection that breaks while it is in use fails the statement under way, or the next one: that is how it is told. Between two statements
+  // A connection that breaks while it is in use fails the statement in flight, or the next one: that is how it is told. Between two statements
   // of a transaction nobody else listens, and an error event without a listener ends the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})

@@ -53,7 +53,7 @@ export async function migrate(
     application_name: 'signalbox migrate',
     connectionTimeoutMillis: 5000,
   })
-  // A connection that breaks fails the statement under way; without a listener it would end the process as well.
+  // A connection that breaks fails the statement in flight; without a listener it would end the process as well.
   client.on('error', () => {})
   await client.connect()
   try {

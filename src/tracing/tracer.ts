@@ -22,7 +22,7 @@ export interface EndedSpan {
   isError: boolean
 }
 
-/** A piece of work under way. */
+/** A piece of work in flight. */
 export interface Span {
   /** What goes on to others: this trace, with this span as the parent. */
   context: TraceContext

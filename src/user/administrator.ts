@@ -2,7 +2,7 @@ import { hasAdministrator, loadAdministratorRoleId } from '../access/system-role
 import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { revokeUserSessions } from '../session/session.ts'
-import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
 import { findUserByEmail, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps, type UserWithRoles } from './user.ts'
 

@@ -1,6 +1,6 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { SessionsRevoked } from '../session/session.schema.ts'
 import { CreateUserBody, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
 import { selectUsers, toUserRecord } from './user.store.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
+import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
 import type { UserWithRoles } from './user.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */

@@ -8,7 +8,7 @@ import type { IdMaker, SessionId, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { revokeUserSessions } from '../session/session.ts'
-import { hashPassword } from './password.ts'
+import { hashPassword } from '../sign-in/password.ts'
 import { findUser, insertUser, type UserChange, type UserRecord, updateUser } from './user.store.ts'
 
 /** What the operations on users use. */

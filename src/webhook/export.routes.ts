@@ -1,6 +1,6 @@
 import { type TObject, Type } from 'typebox'
-import { buildListQuery, parseListing } from '../http/listing.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { buildListQuery, parseListing } from '../listing/listing.ts'
 import { streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA } from './export-format.ts'
 import { WEBHOOK_FIELDS } from './webhook.routes.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { applyListing, type ListFields, type Listing } from '../http/listing.ts'
+import { applyListing, type ListFields, type Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import { type ExportFormat, formatExport } from './export-format.ts'
 import { toWebhookRow, WebhookRow } from './webhook.schema.ts'

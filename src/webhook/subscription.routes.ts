@@ -1,8 +1,8 @@
 import { toEventTypeRow } from '../catalogue/catalogue.schema.ts'
-import { readPage } from '../http/page.ts'
 import { invalidField } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
 import {

@@ -1,6 +1,6 @@
-import { readPage } from '../http/page.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {

@@ -1,13 +1,13 @@
-import type { Lookup } from '../delivery/dns.ts'
-import { checkRegistrationDns } from '../delivery/resolve.ts'
-import { createSecret } from '../delivery/signature.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound } from '../http/problem.ts'
 import type { AccountId, IdMaker, WebhookId } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import { type CallbackRules, checkCallbackUrl } from '../outbound/callback-url.ts'
+import type { Lookup } from '../outbound/dns.ts'
+import { checkRegistrationDns } from '../outbound/resolve.ts'
+import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import type { SecretBox } from '../secret-box.ts'
-import { type CallbackRules, checkCallbackUrl } from './callback-url.ts'
 import { subscribeToTest } from './subscription.ts'
 import { deleteWebhookForGood, findWebhook, insertWebhook, updateWebhook, type WebhookRecord } from './webhook.store.ts'
 
@@ -15,7 +15,7 @@ import { deleteWebhookForGood, findWebhook, insertWebhook, updateWebhook, type W
 export interface WebhookDeps {
   ids: IdMaker
   random: Random
-  secretBox: SecretBox
+  keyring: Keyring
   callbackRules: CallbackRules
   lookup: Lookup
   /** Throws a 422 on `account` when there is no such account. */
@@ -90,7 +90,7 @@ export async function createWebhook(
     description: input.description,
     isGlobal: input.isGlobal,
     account,
-    secretEncrypted: deps.secretBox.seal(secret, secretContextOf(id)),
+    secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     by: input.caller?.userId ?? null,
     now: input.now,
   })
@@ -155,7 +155,7 @@ export async function rotateSecret(
   input: { caller: Caller; now: Date },
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
   const secret = createSecret(deps.random)
-  const secretEncrypted = deps.secretBox.seal(secret, secretContextOf(webhook.id))
+  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(webhook.id))
   const updated = await updateWebhook(db, webhook.id, { secretEncrypted, by: input.caller.userId }, input.now)
   return { webhook: updated, secret }
 }

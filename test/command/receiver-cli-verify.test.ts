@@ -7,7 +7,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseHeaderLines, parseHeadersFile } from '../../src/command/receiver/capture.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../../src/delivery/envelope.ts'
+import { buildDeliveryHeaders, buildEnvelope } from '../../src/webhook/envelope.ts'
 import { buildCleanEnvironment, PROJECT_ROOT, runToEnd } from '../harness/process.ts'
 
 const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='

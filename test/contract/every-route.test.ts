@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
-import { ROUTE_TREE } from '../../src/route-tree.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
 /** The modules whose every route is walked here; a new route of one of them needs a step below. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { matchesPattern } from '../../src/http/caller.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
-import { listPermissions, ROUTE_TREE } from '../../src/route-tree.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE

@@ -1,10 +1,10 @@
-import { cancelWaitingDispatches } from '../../src/delivery/dispatch.store.ts'
-import { deleteLedger, enqueueTest, loadDispatch, replayDispatch } from '../../src/delivery/dispatch.ts'
-import { createSecret } from '../../src/delivery/signature.ts'
 import { type EventDraft, recordEvents } from '../../src/event/event.ts'
 import { Problem } from '../../src/http/problem.ts'
 import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
+import { createSecret } from '../../src/outbound/signature.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { cancelWaitingDispatches } from '../../src/webhook/ledger/dispatch.store.ts'
+import { deleteLedger, enqueueTest, loadDispatch, replayDispatch } from '../../src/webhook/ledger/dispatch.ts'
 import { insertWebhook, updateWebhook } from '../../src/webhook/webhook.store.ts'
 import {
   deleteWebhook,
@@ -43,7 +43,7 @@ export async function createWebhook(world: World): Promise<void> {
   const secret = createSecret(world.random)
   const url = `https://receiver-${model.webhooks.size}.example.com/hook`
   const now = new Date(clock.now())
-  const secretEncrypted = world.secretBox.seal(secret, secretContextOf(id))
+  const secretEncrypted = world.keyring.seal(secret, secretContextOf(id))
   const row = {
     id,
     url,
@@ -154,7 +154,7 @@ async function purge(world: World, webhook: ModelWebhook): Promise<void> {
 async function changeSecretOrUrl(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
   if (world.dice.chance(0.5)) {
     webhook.secret = createSecret(world.random)
-    const secretEncrypted = world.secretBox.seal(webhook.secret, secretContextOf(webhook.id))
+    const secretEncrypted = world.keyring.seal(webhook.secret, secretContextOf(webhook.id))
     await updateWebhook(world.db, webhook.id, { secretEncrypted }, now)
   } else {
     webhook.url = `https://moved-${world.dice.between(1, 1e9)}.example.com/hook`

@@ -2,12 +2,12 @@ import pino from 'pino'
 import type { Clock } from '../../src/clock.ts'
 import { buildDispatcher, type Dispatcher } from '../../src/delivery/dispatcher.ts'
 import type { AttemptResult } from '../../src/delivery/outcome.ts'
-import type { Poster, PostRequest } from '../../src/delivery/post.ts'
-import type { PostErrorClass, PostResult } from '../../src/delivery/post-result.ts'
 import type { IdMaker } from '../../src/id.ts'
+import type { Keyring } from '../../src/keyring.ts'
+import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
+import type { PostErrorClass, PostResult } from '../../src/outbound/post-result.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
-import type { SecretBox } from '../../src/secret-box.ts'
 import { buildTracer } from '../../src/tracing/tracer.ts'
 
 /** Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. */
@@ -29,7 +29,7 @@ export interface SimulatedProcess {
 
 /** Starts a process that goes down at `fault`, once it has made `afterPosts` POSTs. */
 export function startProcess(
-  deps: { db: Database; clock: Clock; ids: IdMaker; random: Random; secretBox: SecretBox; answer: Answer },
+  deps: { db: Database; clock: Clock; ids: IdMaker; random: Random; keyring: Keyring; answer: Answer },
   plan: { workerId: string; fault: Fault; afterPosts: number; concurrency: number; perWebhook: number },
 ): SimulatedProcess {
   const down = Promise.withResolvers<void>()
@@ -60,11 +60,11 @@ export function startProcess(
     if (plan.fault === 'after-post' && posts > plan.afterPosts) goDown()
     return isSilent ? new Promise(() => {}) : Promise.resolve(toPostResult(result))
   }
-  const poster: Poster = { post, idleConnectionCount: () => 0, close: async () => {} }
+  const sender: HttpSender = { post, idleConnectionCount: () => 0, close: async () => {} }
   const dispatcher = buildDispatcher({
     ...deps,
     clock,
-    poster,
+    sender,
     workerId: plan.workerId,
     logger: pino({ level: 'silent' }),
     tracer: buildTracer({ clock, random: deps.random, exportSpan: undefined }),

@@ -1,7 +1,5 @@
 import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/delivery/outcome.ts'
-import type { PostRequest } from '../../src/delivery/post.ts'
 import { routeEvents } from '../../src/delivery/router.ts'
-import { verifyTimestamped } from '../../src/delivery/signature.ts'
 import { readTotals } from '../../src/delivery/total.store.ts'
 import {
   type AccountId,
@@ -11,9 +9,11 @@ import {
   type IdMaker,
   type WebhookId,
 } from '../../src/id.ts'
+import { buildKeyring, type Keyring } from '../../src/keyring.ts'
+import type { PostRequest } from '../../src/outbound/http-sender.ts'
+import { verifyTimestamped } from '../../src/outbound/signature.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
-import { buildSecretBox, type SecretBox } from '../../src/secret-box.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { buildLedger, type Ledger } from '../harness/ledger.ts'
 import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'
@@ -31,7 +31,7 @@ export interface World extends AsyncDisposable {
   database: TestDatabase
   db: Database
   ids: IdMaker
-  secretBox: SecretBox
+  keyring: Keyring
   ledger: Ledger
   accounts: AccountId[]
   model: Model
@@ -63,7 +63,7 @@ export async function openWorld(seed: number): Promise<World> {
     database,
     db: database.db,
     ids: buildIdMaker(clock, random),
-    secretBox: buildSecretBox(['simulation-secret-key-of-at-least-32-bytes'], random),
+    keyring: buildKeyring(['simulation-secret-key-of-at-least-32-bytes'], random),
     ledger,
     accounts,
     model: buildModel(),

@@ -1,4 +1,4 @@
-import { FatalError } from '../../fatal.ts'
+import { FatalError } from '../../app/fatal.ts'
 import { VERSION } from '../../version.ts'
 
 /** How long one call may take. */
@@ -51,7 +51,7 @@ export interface ApiClient {
   listAll<Row>(path: string, request: ListRequest): Promise<Row[]>
 }
 
-/** Builds a client. `signal` interrupts whatever call is under way, which then rejects with the signal's reason. */
+/** Builds a client. `signal` interrupts whatever call is in flight, which then rejects with the signal's reason. */
 export function buildApiClient(options: { url: string; token: string; signal?: AbortSignal }): ApiClient {
   const { url, signal } = options
   const call = async <Data>(method: string, path: string, body?: unknown): Promise<ApiAnswer<Data>> => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type ClientConfig, readClientConfig } from '../../config.ts'
-import { VARIABLES } from '../../config-variables.ts'
-import { FatalError } from '../../fatal.ts'
+import { type ClientConfig, readClientConfig } from '../../app/config.ts'
+import { VARIABLES } from '../../app/config-variables.ts'
+import { FatalError } from '../../app/fatal.ts'
 import { isUuid } from '../../id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 

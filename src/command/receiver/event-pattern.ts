@@ -1,4 +1,4 @@
-import { joinValues } from '../../http/listing-value.ts'
+import { joinValues } from '../../listing/value.ts'
 
 /** Which event types a person asked for: names, and names with `*` for a word or more (`contract.*`, `*.delete`, `*`). */
 export interface EventPatterns {

@@ -1,9 +1,9 @@
 import { request } from 'undici'
 import type { Clock } from '../../clock.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../../delivery/envelope.ts'
-import { TOTAL_TIMEOUT_MS } from '../../delivery/post.ts'
 import type { IdMaker } from '../../id.ts'
+import { TOTAL_TIMEOUT_MS } from '../../outbound/http-sender.ts'
 import { VERSION } from '../../version.ts'
+import { buildDeliveryHeaders, buildEnvelope } from '../../webhook/envelope.ts'
 import type { EventRow } from './event-feed.ts'
 
 /** One delivery as a webhook would receive it: the exact body, and every header of D60 and D61. */

@@ -9,7 +9,7 @@ import { buildDelivery, forwardDelivery } from './forward.ts'
 export const POLL_MS = 500
 /** How long it waits after a look that failed, unless the service asks for more. */
 export const RECONNECT_MS = 2_000
-/** Deliveries under way at most. A receiver that hangs holds up others only when it holds up that many. */
+/** Deliveries in flight at most. A receiver that hangs holds up others only when it holds up that many. */
 const CONCURRENCY = 16
 
 /** What listening uses. `out` and `note` print one line: what arrived, and what there is to say about it. */

@@ -1,0 +1,228 @@
+import { parseAllowedTargets } from '../outbound/callback-url.ts'
+
+/** The environment a process serves (D100). */
+export type AppEnv = 'development' | 'certification' | 'production' | 'test'
+
+/** What a process does (D100, `SIGNALBOX_ROLES`). */
+export const ROLES = ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'] as const
+export type Role = (typeof ROLES)[number]
+
+/** One environment variable: its text parsed strictly; a bad text throws an Error that says the rule. */
+export interface Variable<Value> {
+  /** Parses the text as given. Throws an Error whose message completes "<NAME> ...". */
+  parse: (text: string) => Value
+  /** What an operator reads in `.env.example` and the docs. */
+  meaning: string
+  /** The default in words; the value itself is decided in `readConfig`. */
+  fallback: string
+  /** Whether the value must never be printed. */
+  secret?: boolean
+}
+
+function variable<Value>(parse: (text: string) => Value, fallback: string, meaning: string): Variable<Value> {
+  return { parse, fallback, meaning }
+}
+
+function secretVariable<Value>(parse: (text: string) => Value, fallback: string, meaning: string): Variable<Value> {
+  return { parse, fallback, meaning, secret: true }
+}
+
+const text = (value: string) => value
+
+function oneOf<const Choice extends string>(...choices: Choice[]) {
+  return (value: string): Choice => {
+    const found = choices.find((choice) => choice === value)
+    if (found === undefined) throw new Error(`must be one of ${choices.join(', ')}`)
+    return found
+  }
+}
+
+function flag(value: string): boolean {
+  if (value === 'true') return true
+  if (value === 'false') return false
+  throw new Error('must be true or false')
+}
+
+function integer(from: number, to: number) {
+  return (value: string): number => {
+    const number = Number(value)
+    if (!/^\d+$/.test(value) || number < from || number > to)
+      throw new Error(`must be a whole number from ${from} to ${to}`)
+    return number
+  }
+}
+
+function httpUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be an http or https URL')
+  if (url.search || url.hash || url.username || url.password) throw new Error('must have no query, fragment or user')
+  return url.href.replace(/\/+$/, '')
+}
+
+function postgresUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol))
+    throw new Error('must be a postgres:// or postgresql:// URL')
+  return value
+}
+
+function email(value: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(value) || value.length > 254) throw new Error('must be an e-mail address')
+  return value
+}
+
+function list(value: string): string[] {
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function roles(value: string): Role[] {
+  const parts = list(value)
+  const unknown = parts.find((part) => !ROLES.includes(part as Role))
+  if (unknown !== undefined || parts.length === 0) throw new Error(`must list some of ${ROLES.join(', ')}`)
+  return [...new Set(parts as Role[])]
+}
+
+/** Comma-separated secrets, the newest first; each at least 32 bytes (D20). */
+function secrets(value: string): string[] {
+  const parts = list(value)
+  if (parts.length === 0) throw new Error('must hold at least one secret')
+  if (parts.some((part) => Buffer.byteLength(part) < 32))
+    throw new Error('must hold secrets of at least 32 bytes each; make one with: openssl rand -base64 32')
+  return parts
+}
+
+function password(value: string): string {
+  if (value.length < 8 || value.length > 256) throw new Error('must have 8 to 256 characters')
+  return value
+}
+
+function sinkSecret(value: string): string {
+  if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
+    throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
+  return value
+}
+
+function bearerToken(value: string): string {
+  if (!/^[A-Za-z0-9._~+/=-]+$/.test(value)) throw new Error('must be one token without spaces or line breaks')
+  return value
+}
+
+/** Every variable the service reads (D100). `.env.example` and `docs/configuration.md` are generated from this table. */
+export const VARIABLES = {
+  APP_ENV: variable(
+    oneOf('development', 'certification', 'production', 'test'),
+    'development',
+    'Which environment this is. Development fills in secrets and allows http:// callbacks; production allows nothing.',
+  ),
+  HOST: variable(text, '127.0.0.1', 'The address it listens on.'),
+  PORT: variable(integer(0, 65535), '3000', 'The port it listens on. 0 takes any free one.'),
+  BASE_URL: variable(httpUrl, 'http://localhost:<PORT>', 'What it calls itself in URLs, without a trailing slash.'),
+  DATABASE_URL: secretVariable(
+    postgresUrl,
+    'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
+    'Any PostgreSQL 15 or newer.',
+  ),
+  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Connections that one process opens at most.'),
+  SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'Where the embedded database and generated secrets live.'),
+  SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'What this process does. Several processes share one database.'),
+  SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator.'),
+  SIGNALBOX_ADMIN_PASSWORD: secretVariable(
+    password,
+    'development: a random one, printed once',
+    'The password of the first administrator, 8 to 256 characters.',
+  ),
+  SIGNALBOX_CRASH_POINT: variable(
+    oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change'),
+    'none',
+    'Ends the process at a named point, as kill -9 would. For crash tests; taken in APP_ENV=test only.',
+  ),
+  SIGNALBOX_URL: variable(
+    httpUrl,
+    'http://localhost:3000',
+    'For the commands listen, trigger and replay: the service they call. The service itself does not use it.',
+  ),
+  SIGNALBOX_TOKEN: secretVariable(
+    bearerToken,
+    'development: the one npm start leaves under SIGNALBOX_DATA_DIR',
+    'For the same commands: the API key or session JWT they call it with.',
+  ),
+  SECRET_KEY: secretVariable(
+    secrets,
+    'generated in development, required otherwise',
+    'Encrypts stored secrets (AES-256-GCM). Several, comma-separated: the first encrypts, all decrypt.',
+  ),
+  SESSION_JWT_SECRET: secretVariable(
+    secrets,
+    'generated in development, required otherwise',
+    'Signs session JWTs (HS256). Several, comma-separated: the first signs, all verify.',
+  ),
+  SSO_HANDSHAKE_SECRET: secretVariable(
+    secrets,
+    'generated in development, required otherwise',
+    'Signs handshake tokens. Must differ from SESSION_JWT_SECRET.',
+  ),
+  OAUTH_HOOK_SECRET: secretVariable(
+    secrets,
+    'generated in development, required otherwise',
+    'Authenticates the access-token hook of a managed engine.',
+  ),
+  SSO_TARGETS: variable(list, 'empty (development: loopback origins)', 'Origins that a handshake may open.'),
+  AUTH_REDIRECT_ALLOW_LIST: variable(
+    list,
+    'empty (development: loopback origins)',
+    'Where a sign-in may return to: origins with an optional path prefix, or custom schemes.',
+  ),
+  SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
+  SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
+  IDENTITY_ENGINE: variable(oneOf('embedded', 'supabase'), 'embedded', 'Which OIDC engine stands behind the port.'),
+  SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
+  SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
+  SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
+  ENABLE_API_EVENT_QUEUE: variable(flag, 'true', 'When false, no event is recorded or sent.'),
+  WEBHOOK_SINK_SECRET: secretVariable(
+    sinkSecret,
+    "development: the demo webhook's",
+    'The secret the development sink verifies with. In certification the sink is mounted only when it is set.',
+  ),
+  WEBHOOK_ALLOWED_PRIVATE_TARGETS: variable(
+    parseAllowedTargets,
+    'empty',
+    'Private callback targets that are allowed: host[:port] or CIDR[:port], comma-separated. Refused in production.',
+  ),
+  WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'How many days ledger rows are kept.'),
+  WEBHOOK_CONCURRENCY: variable(integer(1, 10000), '256', 'POSTs one dispatcher process has in flight at most.'),
+  WEBHOOK_CONCURRENCY_PER_WEBHOOK: variable(
+    integer(1, 1000),
+    '64',
+    'POSTs in flight for one webhook at most, over all processes.',
+  ),
+  RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '30000', 'Requests a minute, per caller and per address.'),
+  RATE_LIMIT_STRICT_PER_MINUTE: variable(
+    integer(1, 10_000_000),
+    '60',
+    'Requests a minute per address to sign-in, exchange, refresh and handshake.',
+  ),
+  TRUST_PROXY: variable(flag, 'false', 'Whether X-Forwarded-For of the connecting proxy names the caller.'),
+  INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
+  INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),
+  INTEGRATION_REALTIME_SECRET: secretVariable(text, 'none', 'Realtime provider: server secret.'),
+  INTEGRATION_REALTIME_CLUSTER: variable(text, 'none', 'Realtime provider: cluster name.'),
+  INTEGRATION_REALTIME_USE_TLS: variable(flag, 'true', 'Whether the realtime provider is reached over TLS.'),
+  INTEGRATION_REALTIME_HOST: variable(text, 'none', 'A self-hosted server that speaks the Pusher protocol.'),
+  INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), 'none', 'Its port.'),
+  INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
+  ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'Where alerts are posted.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'Where traces are exported to (OTLP over HTTP).'),
+  LOG_LEVEL: variable(
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    'How much is logged. JSON lines; pretty on a terminal.',
+  ),
+} as const
+
+type Variables = typeof VARIABLES
+/** The parsed values; `undefined` where the variable is not set. */
+export type Values = { [Name in keyof Variables]: ReturnType<Variables[Name]['parse']> | undefined }

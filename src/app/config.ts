@@ -1,0 +1,186 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { AllowedTarget } from '../outbound/callback-url.ts'
+import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+
+/** A configuration that cannot serve. The message names the variable, the rule and the remedy, never a value. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConfigError'
+  }
+}
+
+/** The four secrets that development makes for itself (D100). Each holds one or more secrets, the newest first. */
+export interface ServiceSecrets {
+  secretKey: string[]
+  sessionJwt: string[]
+  ssoHandshake: string[]
+  oauthHook: string[]
+}
+
+/** Everything the service was told. Built once, here; nothing else reads the environment. */
+export interface Config {
+  appEnv: AppEnv
+  host: string
+  port: number
+  /** Set only when BASE_URL is; else it follows from the port that was really taken. */
+  baseUrl: string | undefined
+  databaseUrl: string | undefined
+  databasePoolSize: number
+  dataDir: string
+  roles: readonly Role[]
+  adminEmail: string
+  adminPassword: string | undefined
+  crashPoint: Values['SIGNALBOX_CRASH_POINT']
+  /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
+  givenSecrets: Partial<ServiceSecrets>
+  enableApiEventQueue: boolean
+  webhookSinkSecret: string | undefined
+  webhookAllowedPrivateTargets: AllowedTarget[]
+  webhookLedgerRetentionDays: number
+  webhookConcurrency: number
+  webhookConcurrencyPerWebhook: number
+  rateLimitPerMinute: number
+  rateLimitStrictPerMinute: number
+  trustProxy: boolean
+  otlpEndpoint: string | undefined
+  logLevel: NonNullable<Values['LOG_LEVEL']>
+  /** Whether LOG_LEVEL was set: the demonstration is quieter by itself, and not against somebody's wish. */
+  isLogLevelGiven: boolean
+}
+
+type Environment = Record<string, string | undefined>
+
+/**
+ * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (D100).
+ * Throws a `ConfigError` that lists every fault at once: a value that breaks its rule, an unknown `SIGNALBOX_*`,
+ * a secret that is required, a setting that the environment forbids.
+ */
+export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
+  const env = withDotEnv(environment, directory)
+  const { values, faults } = parseValues(env)
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
+      faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
+  }
+  const config = buildConfig(values, directory)
+  faults.push(...findContradictions(config, values))
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  return config
+}
+
+/** What a command that talks to a running service was told. */
+export interface ClientConfig {
+  /** The service's base URL, without a trailing slash. */
+  url: string
+  /** The bearer token, when one was given. */
+  token: string | undefined
+  /** Where `npm start` leaves its token in development. */
+  demoTokenFile: string
+}
+
+/**
+ * Reads what a command of the receiver's side uses: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The other settings
+ * belong to the service, which may run elsewhere, so nothing is required of them here. Throws a `ConfigError`.
+ */
+export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
+  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR } = withDotEnv(environment, directory)
+  const { values, faults } = parseValues({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR })
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  return {
+    url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
+    token: values.SIGNALBOX_TOKEN,
+    demoTokenFile: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox', 'demo-token'),
+  }
+}
+
+function withDotEnv(environment: Environment, directory: string): Environment {
+  if ((environment.APP_ENV ?? 'development') !== 'development') return environment
+  let text: string
+  try {
+    text = readFileSync(resolve(directory, '.env'), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return environment
+    throw new ConfigError(
+      `.env cannot be read (${(error as NodeJS.ErrnoException).code}). Make it readable or remove it.`,
+    )
+  }
+  return { ...parseEnv(text), ...environment }
+}
+
+function parseValues(env: Environment): { values: Values; faults: string[] } {
+  const faults: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const text = env[name]
+    if (text === undefined || text === '') continue
+    try {
+      values[name] = variable.parse(text)
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}.`)
+    }
+  }
+  return { values: values as Values, faults }
+}
+
+function buildConfig(values: Values, directory: string): Config {
+  return {
+    appEnv: values.APP_ENV ?? 'development',
+    host: values.HOST ?? '127.0.0.1',
+    port: values.PORT ?? 3000,
+    baseUrl: values.BASE_URL,
+    databaseUrl: values.DATABASE_URL,
+    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
+    roles: values.SIGNALBOX_ROLES ?? ROLES,
+    adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',
+    adminPassword: values.SIGNALBOX_ADMIN_PASSWORD,
+    crashPoint: values.SIGNALBOX_CRASH_POINT,
+    givenSecrets: {
+      ...(values.SECRET_KEY && { secretKey: values.SECRET_KEY }),
+      ...(values.SESSION_JWT_SECRET && { sessionJwt: values.SESSION_JWT_SECRET }),
+      ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
+      ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
+    },
+    enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
+    webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
+    webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
+    webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
+    webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
+    webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
+    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
+    rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
+    trustProxy: values.TRUST_PROXY ?? false,
+    otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    logLevel: values.LOG_LEVEL ?? 'info',
+    isLogLevelGiven: values.LOG_LEVEL !== undefined,
+  }
+}
+
+const SECRET_NAMES = {
+  secretKey: 'SECRET_KEY',
+  sessionJwt: 'SESSION_JWT_SECRET',
+  ssoHandshake: 'SSO_HANDSHAKE_SECRET',
+  oauthHook: 'OAUTH_HOOK_SECRET',
+} as const
+
+/** Rules between variables. Returns a sentence for each one that is broken. */
+function findContradictions(config: Config, values: Values): string[] {
+  const faults: string[] = []
+  if (config.appEnv !== 'development') {
+    for (const [key, name] of Object.entries(SECRET_NAMES)) {
+      if (!values[name] && config.givenSecrets[key as keyof ServiceSecrets] === undefined)
+        faults.push(`${name} is required when APP_ENV is ${config.appEnv}. Make one with: openssl rand -base64 32`)
+    }
+  }
+  if (config.appEnv === 'production' && config.webhookAllowedPrivateTargets.length > 0)
+    faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
+  if (config.crashPoint !== undefined && config.appEnv !== 'test')
+    faults.push('SIGNALBOX_CRASH_POINT is taken only when APP_ENV is test. Remove it.')
+  const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
+  if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
+    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Make another one.')
+  return faults
+}

@@ -1,0 +1,169 @@
+import { join } from 'node:path'
+import pino from 'pino'
+import { describe, expect, it } from 'vitest'
+import { createTestApp } from '../../test/harness/app.ts'
+import { PROJECT_ROOT, runToEnd } from '../../test/harness/process.ts'
+import { startReceiver } from '../../test/harness/receiver.ts'
+import { buildLogOptions } from './logger.ts'
+
+/** What `write` makes of a line, read back. */
+function logOnce(write: (log: pino.Logger) => void) {
+  const lines: string[] = []
+  write(pino(buildLogOptions('info'), { write: (line: string) => void lines.push(line) }))
+  return { text: lines.join(''), line: JSON.parse(lines[0] ?? '{}') }
+}
+
+describe('a line of the log', () => {
+  it.each([
+    'authorization',
+    'cookie',
+    'password',
+    'secret',
+    'signature',
+    'x-service-signature',
+    'webhook-signature',
+    'token',
+    'access_token',
+    'refresh_token',
+    'refreshToken',
+    'jwt',
+    'body',
+  ])('hides %s, on top, in members of members, and in lists', (name) => {
+    const { text, line } = logOnce((log) =>
+      log.info({ [name]: 'hidden-1', a: { [name]: 'hidden-2', b: { [name]: { c: 'hidden-3' } } }, d: [{ [name]: 4 }] }),
+    )
+    expect(text).not.toContain('hidden')
+    expect(line).toMatchObject({
+      [name]: '[Redacted]',
+      a: { b: { [name]: '[Redacted]' } },
+      d: [{ [name]: '[Redacted]' }],
+    })
+  })
+
+  it('hides what the database driver hangs onto an error, and keeps what is needed to find the fault', () => {
+    const error = Object.assign(new Error('duplicate key'), {
+      code: '23505',
+      query: 'insert into x values ($1)',
+      parameters: ['hidden'],
+      config: { password: 'hidden' },
+    })
+    const { text, line } = logOnce((log) => log.error({ err: error }, 'unexpected error'))
+    expect(text).not.toContain('hidden')
+    expect(text).not.toContain('insert into')
+    expect(line.err).toMatchObject({ type: 'Error', message: 'duplicate key', code: '23505' })
+    expect(line.err.stack).toContain('logger.test.ts')
+  })
+
+  it('keeps everything else as it is', () => {
+    const members = {
+      dispatch: 'd',
+      attempt: 1,
+      error: null,
+      ok: true,
+      none: undefined,
+      list: [1, 'two', null],
+      at: new Date('2026-09-11T12:00:00.000Z'),
+      deep: { deeper: { deepest: 'x' } },
+    }
+    const { line } = logOnce((log) => log.info(members, 'attempt'))
+    expect(line).toMatchObject({
+      service: 'signalbox',
+      msg: 'attempt',
+      dispatch: 'd',
+      attempt: 1,
+      error: null,
+      ok: true,
+      list: [1, 'two', null],
+      at: '2026-09-11T12:00:00.000Z',
+      deep: { deeper: { deepest: 'x' } },
+    })
+  })
+
+  it('may hold what refers to itself', () => {
+    const loop: Record<string, unknown> = { secret: 'hidden' }
+    loop.self = loop
+    expect(() => logOnce((log) => log.info({ loop }, 'a loop'))).not.toThrow()
+  })
+})
+
+it('the log goes to standard error as JSON lines, from its level on, and standard output stays free for answers', async () => {
+  const program = `
+    import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'logger.ts'))}
+    const log = buildLogger({ level: 'warn', isTerminal: false })
+    log.info('too quiet')
+    log.warn({ password: 'hidden' }, 'loud enough')`
+  const { code, stdout, stderr } = await runToEnd({ args: ['--input-type=module', '-e', program] })
+  expect(code).toBe(0)
+  expect(stdout).toBe('')
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: 'loud enough', password: '[Redacted]' }])
+})
+
+it('over a whole flow no line holds a secret, a password, a token, a body or a signature, even if nothing were hidden', async () => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  await using receiver = await startReceiver()
+  await using app = await createTestApp({
+    logger,
+    env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },
+  })
+  const { rows } = await app.database.pool.query('select email from "user" where document_id = $1', [app.adminId])
+  const password = 'correct horse battery'
+  const credentials = { email: rows[0].email, password }
+  await app.anonymous('POST', '/api/v3/auth/login/local', { ...credentials, password: 'a wrong guess of somebody' })
+  const login = (await app.anonymous('POST', '/api/v3/auth/login/local', credentials)).body.data
+  const call = app.callAs(login.jwt)
+  const refreshed = await app.anonymous('POST', '/api/v3/auth/session/refresh', { refresh_token: login.refresh_token })
+  await app.callAs('a.forged.token-of-somebody')('GET', '/api/v3/webhook/webhook')
+
+  const body = { url: `${receiver.origin}/`, is_global: true, description: 'said in a body' }
+  const webhook = (await call('POST', '/api/v3/webhook/webhook', body)).body.data
+  const path = `/api/v3/webhook/webhook/${webhook.document_id}`
+  await call('POST', `${path}/test`)
+  await app.settle()
+  receiver.behaveNext({ kind: 'status', status: 500, body: 'said in an answer' }, { kind: 'reset-before-headers' })
+  const rotated = (await call('POST', `${path}/rotate-secret`)).body.data
+  await call('POST', `${path}/test`)
+  await call('POST', `${path}/test`)
+  await app.settle()
+  const key = (await call('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['webhook:*'] })).body.data.key
+  await app.callAs(key)('GET', path)
+  await call('POST', '/api/v3/webhook/webhook', '{"url": "said in a broken body')
+  // An unexpected failure is the one place where a driver's error is logged as it comes.
+  await app.database.pool.query('alter table contract rename to elsewhere')
+  const account = (await call('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
+  const failed = await call('POST', '/api/v3/contract/contract', { account, name: 'said in a failing body' })
+  expect(failed.status).toBe(500)
+
+  expect(receiver.requests).toHaveLength(3)
+  const text = lines.join('')
+  for (const message of ['"request"', '"attempt"', '"unexpected error"']) expect(text).toContain(`"msg":${message}`)
+  const signatures = receiver.requests.flatMap(({ headers }) => [
+    (headers['x-service-signature'] ?? '').split('v1=')[1] ?? '',
+    (headers['webhook-signature'] ?? '').slice('v1,'.length),
+  ])
+  const forbidden = [
+    password,
+    'a wrong guess',
+    login.jwt,
+    login.refresh_token,
+    refreshed.body.data.jwt,
+    refreshed.body.data.refresh_token,
+    app.adminToken,
+    'a.forged.token',
+    webhook.secret.slice('whsec_'.length),
+    rotated.secret.slice('whsec_'.length),
+    'whsec_',
+    key,
+    'said in',
+    '"api_version"',
+    ...signatures,
+  ]
+  for (const one of forbidden) {
+    expect(one.length).toBeGreaterThan(5)
+    expect(lines.filter((line) => line.includes(one))).toEqual([])
+  }
+})

@@ -1,0 +1,259 @@
+import pino from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { systemRandom } from '../random.ts'
+import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+/** A webhook, into whose ledger a test writes rows of any age; everything of the tests before is gone. */
+async function startHouse(given: TestApp = app) {
+  const { pool } = given.database
+  await pool.query(
+    `truncate webhook, event_occurrence, idempotency_key, rate_limit, login_throttle, webhook_delivery_total, session cascade`,
+  )
+  const at = (ageMs: number) => new Date(given.clock.now() - ageMs)
+  const addWebhook = async (): Promise<string> => {
+    const { rows } = await pool.query(
+      `insert into webhook (document_id, url, is_global, created_at, updated_at)
+       values (gen_random_uuid(), 'https://hooks.example.com/', true, $1, $1) returning document_id as id`,
+      [at(0)],
+    )
+    return rows[0].id
+  }
+  const webhook = await addWebhook()
+  return {
+    app: given,
+    webhook,
+    addWebhook,
+    at,
+    addEvent: async (ageMs: number, isRouted = true) => {
+      const { rows } = await pool.query(
+        `insert into event_occurrence (document_id, event, resource, action, created_at, routed_at)
+         values (gen_random_uuid(), 'contract.create', 'contract', 'create', $1, $2) returning document_id as id`,
+        [at(ageMs), isRouted ? at(ageMs) : null],
+      )
+      return rows[0].id as string
+    },
+    addDispatch: async (event: string, status: string, ageMs: number, lease: Date | null = null) => {
+      await pool.query(
+        `insert into webhook_dispatch (document_id, webhook, event, event_id, status, attempts, next_attempt_at,
+           lease_owner, lease_until, created_at, updated_at)
+         values (gen_random_uuid(), $1, 'contract.create', $2, $3, 1, $4, 'somebody', $5, $6, $6)`,
+        [webhook, event, status, status === 'retrying' ? at(0) : null, lease, at(ageMs)],
+      )
+    },
+    countRows: async (table: string, condition = 'true') =>
+      (await pool.query(`select count(*) as n from ${table} where ${condition}`)).rows[0].n as number,
+  }
+}
+
+it('ledger rows and their events are kept for 30 days to the millisecond, and not one longer', async () => {
+  const house = await startHouse()
+  const kept = await house.addEvent(30 * DAY_MS)
+  await house.addDispatch(kept, 'success', 30 * DAY_MS)
+  const gone = await house.addEvent(30 * DAY_MS + 1)
+  await house.addDispatch(gone, 'success', 30 * DAY_MS + 1)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+  expect(await house.countRows('webhook_dispatch', `event_id = '${kept}'`)).toBe(1)
+  expect(await house.countRows('event_occurrence', `document_id = '${kept}'`)).toBe(1)
+  expect(await house.countRows('event_occurrence', `document_id = '${gone}'`)).toBe(0)
+  house.app.clock.advance(1)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+})
+
+it('WEBHOOK_LEDGER_RETENTION_DAYS moves that edge', async () => {
+  await using own = await createTestApp({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
+  const house = await startHouse(own)
+  await house.addDispatch(await house.addEvent(2 * DAY_MS), 'failed', 2 * DAY_MS)
+  await house.addDispatch(await house.addEvent(2 * DAY_MS + 1), 'failed', 2 * DAY_MS + 1)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 1 })
+})
+
+it('every ended status goes with age; a row that waits or is being posted never does, nor its event', async () => {
+  const house = await startHouse()
+  const ended = ['success', 'exhausted', 'failed', 'cancelled']
+  for (const status of ended) await house.addDispatch(await house.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
+  for (const status of ['pending', 'retrying'])
+    await house.addDispatch(await house.addEvent(400 * DAY_MS), status, 400 * DAY_MS)
+  await house.addDispatch(await house.addEvent(400 * DAY_MS), 'exhausted', 400 * DAY_MS, house.at(0))
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 4, events: 4 })
+  expect(await house.countRows('webhook_dispatch')).toBe(3)
+  expect(await house.countRows('event_occurrence', `created_at < '${house.at(DAY_MS).toISOString()}'`)).toBe(3)
+})
+
+it('an old event stays while one of its rows is younger, and while no router has seen it', async () => {
+  const house = await startHouse()
+  const event = await house.addEvent(40 * DAY_MS)
+  await house.addDispatch(event, 'success', 40 * DAY_MS)
+  await house.addDispatch(event, 'success', 10 * DAY_MS)
+  const unrouted = await house.addEvent(40 * DAY_MS, false)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 1, events: 0 })
+  expect(await house.countRows('event_occurrence', `document_id in ('${event}', '${unrouted}')`)).toBe(2)
+})
+
+it('attempts go with their row', async () => {
+  const house = await startHouse()
+  await house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  await house.app.database.pool.query(
+    `insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
+     select document_id, 1, 'schedule', 'w', created_at, 3 from webhook_dispatch`,
+  )
+  await house.app.app.maintenance.sweep()
+  expect(await house.countRows('webhook_attempt')).toBe(0)
+})
+
+it('one sweep removes more than one batch, and passes over what another transaction holds', async () => {
+  const house = await startHouse()
+  const { pool } = house.app.database
+  await pool.query(
+    `insert into webhook_dispatch (document_id, webhook, event, event_id, status, created_at, updated_at)
+     select gen_random_uuid(), $1, 'contract.create', gen_random_uuid(), 'success', $2, $2 from generate_series(1, 2500)`,
+    [house.webhook, house.at(31 * DAY_MS)],
+  )
+  const other = await pool.connect()
+  await other.query('begin')
+  const held = await other.query('select document_id from webhook_dispatch order by document_id limit 1 for update')
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 2499 })
+  await other.query('rollback')
+  other.release()
+  expect((await pool.query('select document_id from webhook_dispatch')).rows).toEqual(held.rows)
+})
+
+it('what still waits for a deleted webhook is cancelled and counted, and nothing of a living one', async () => {
+  const house = await startHouse()
+  const other = await house.addWebhook()
+  const event = await house.addEvent(0)
+  for (const status of ['pending', 'retrying', 'success']) await house.addDispatch(event, status, 0)
+  await house.app.database.pool.query('update webhook set deleted_at = $2 where document_id = $1', [
+    house.webhook,
+    house.at(0),
+  ])
+  await house.app.database.pool.query(
+    `insert into webhook_dispatch (document_id, webhook, event, event_id, status, created_at, updated_at)
+     values (gen_random_uuid(), $1, 'contract.create', $2, 'pending', $3, $3)`,
+    [other, event, house.at(0)],
+  )
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ cancelled: 2 })
+  expect(await house.countRows('webhook_dispatch', `status = 'cancelled' and ended_at is not null`)).toBe(2)
+  expect(await house.countRows('webhook_dispatch', `status = 'pending'`)).toBe(1)
+  expect(await house.countRows('webhook_delivery_total', `status = 'cancelled' and deliveries = 2`)).toBe(1)
+})
+
+/** Each of these: a table, its column of time, other columns, how old it may be, and whether that instant itself is kept. */
+it.each([
+  ['idempotencyKeys', 'idempotency_key', DAY_MS, false],
+  ['rateWindows', 'rate_limit', 600_000, true],
+  ['loginThrottles', 'login_throttle', FORGET_AFTER_MS, true],
+  ['sessions', 'session', 30 * DAY_MS, true],
+] as const)('%s are swept when their time has passed, and not before', async (name, table, keptMs, isEdgeKept) => {
+  const house = await startHouse()
+  const { pool } = house.app.database
+  const insert = (time: Date) => {
+    switch (table) {
+      case 'idempotency_key':
+        return pool.query(
+          `insert into idempotency_key (caller, route, key, body_hash, created_at) values ('c', 'r', gen_random_uuid()::text, '\\x00', $1)`,
+          [time],
+        )
+      case 'rate_limit':
+        return pool.query(`insert into rate_limit (bucket, window_started_at, hits) values ('b', $1, 1)`, [time])
+      case 'login_throttle':
+        return pool.query(`insert into login_throttle (subject_hash, failures, last_failure_at) values ($2, 1, $1)`, [
+          time,
+          systemRandom.bytes(32),
+        ])
+      case 'session':
+        return pool.query(
+          `insert into session (document_id, "user", expires_at, created_at, updated_at) values (gen_random_uuid(), $2, $1, $1, $1)`,
+          [time, house.app.adminId],
+        )
+    }
+  }
+  const oldest = isEdgeKept ? keptMs : keptMs - 1
+  await insert(house.at(oldest))
+  await insert(house.at(oldest + 1))
+  const before = await house.countRows(table)
+  expect((await house.app.app.maintenance.sweep())[name]).toBe(1)
+  expect(await house.countRows(table)).toBe(before - 1)
+})
+
+it('a session that others were opened from stays until they went', async () => {
+  const house = await startHouse()
+  const insert = async (parent: string | null, ageMs: number) =>
+    (
+      await house.app.database.pool.query(
+        `insert into session (document_id, "user", parent, expires_at, created_at, updated_at)
+         values (gen_random_uuid(), $2, $3, $1, $1, $1) returning document_id as id`,
+        [house.at(ageMs), house.app.adminId, parent],
+      )
+    ).rows[0].id
+  await insert(await insert(null, 40 * DAY_MS), 10 * DAY_MS)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 0 })
+  house.app.clock.advance(21 * DAY_MS)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ sessions: 1 })
+  expect(await house.countRows('session')).toBe(0)
+})
+
+it('a step that fails is logged by its name and keeps no other from being made', async () => {
+  const lines: { msg: string; step?: string }[] = []
+  const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  await using own = await createTestApp({ logger })
+  const house = await startHouse(own)
+  await house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  await house.app.database.pool.query('alter table webhook_dispatch rename to elsewhere')
+  await house.app.database.pool.query(
+    `insert into login_throttle (subject_hash, failures, last_failure_at) values ('\\x00', 1, $1)`,
+    [house.at(2 * FORGET_AFTER_MS)],
+  )
+  const report = await house.app.app.maintenance.sweep()
+  expect(report).toMatchObject({ dispatches: 0, loginThrottles: 1 })
+  const failed = lines.filter((line) => line.msg.startsWith('maintenance failed'))
+  expect(failed.map((line) => line.step)).toEqual(['dispatches', 'events', 'cancelled'])
+})
+
+it('runs at once and then every minute, and ends when it is stopped', async () => {
+  const clock = buildManualClock()
+  const sleeps: number[] = []
+  const watched = {
+    ...clock,
+    sleep: (ms: number, signal?: AbortSignal) => {
+      sleeps.push(ms)
+      return clock.sleep(ms, signal)
+    },
+  }
+  await using own = await createTestApp({ clock: watched })
+  const house = await startHouse(own)
+  const add = async () => house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
+  await add()
+  const running = own.app.maintenance.run()
+  await expect.poll(() => sleeps, { timeout: 10_000 }).toEqual([60_000])
+  expect(await house.countRows('webhook_dispatch')).toBe(0)
+  await add()
+  clock.advance(60_000)
+  await expect.poll(() => sleeps, { timeout: 10_000 }).toEqual([60_000, 60_000])
+  expect(await house.countRows('webhook_dispatch')).toBe(0)
+  own.app.maintenance.stop()
+  await running
+})
+
+it('two sweeps at once share the work', async () => {
+  const house = await startHouse()
+  await house.app.database.pool.query(
+    `insert into webhook_dispatch (document_id, webhook, event, event_id, status, created_at, updated_at)
+     select gen_random_uuid(), $1, 'contract.create', gen_random_uuid(), 'success', $2, $2 from generate_series(1, 1500)`,
+    [house.webhook, house.at(31 * DAY_MS)],
+  )
+  const sweep = (one: TestApp) => one.app.maintenance.sweep()
+  const reports = await Promise.all([sweep(house.app), sweep(house.app)])
+  expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
+})

@@ -1,0 +1,121 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import { deleteOldEvents } from '../event/event.store.ts'
+import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
+import { PUBLISH_KEY_KEPT_MS } from '../event/publish.ts'
+import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
+import { deleteOldRateWindows } from '../http/rate-limit.ts'
+import type { Keyring } from '../keyring.ts'
+import type { Database } from '../postgres/database.ts'
+import { deleteEndedSessions } from '../session/session.store.ts'
+import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
+import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { cancelOrphanedDispatches, deleteOldDispatches } from '../webhook/ledger/dispatch.store.ts'
+import { reencryptSecrets } from '../webhook/reencrypt.ts'
+import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
+import type { Config } from './config.ts'
+
+/** How often the house is swept. */
+const PERIOD_MS = 60_000
+
+/** Rows deleted by one statement: short locks, so that no delivery waits for a sweep (D78). */
+const BATCH_SIZE = 1_000
+
+const DAY_MS = 24 * 3_600_000
+
+/** Windows of the rate limits are of no use after this. */
+const RATE_WINDOW_KEPT_MS = 600_000
+
+/** Sessions that ended are kept this long, for the audit. */
+const SESSION_KEPT_MS = 30 * DAY_MS
+
+export interface MaintenanceDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  config: Pick<Config, 'webhookLedgerRetentionDays'>
+  keyring: Keyring
+  workerId: string
+}
+
+/** What one sweep removed or mended. */
+export type SweepReport = Record<
+  | 'dispatches'
+  | 'events'
+  | 'cancelled'
+  | 'replayJobs'
+  | 'publishKeys'
+  | 'idempotencyKeys'
+  | 'rateWindows'
+  | 'sessions'
+  | 'loginThrottles'
+  | 'reencrypted',
+  number
+>
+
+/** Sweeps: retention, expired keys, orphans, secrets under an old key. One for each process with the role `maintenance`. */
+export interface Maintenance {
+  sweep(): Promise<SweepReport>
+  run(): Promise<void>
+  stop(): void
+}
+
+/**
+ * Builds the maintenance. Every step may run in several processes at once: each statement takes what it can lock. One that
+ * fails is logged and made again with the next sweep; the others do not wait for it.
+ */
+export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
+  const { db, clock, logger, config, keyring, workerId } = deps
+  const stopping = new AbortController()
+
+  async function inBatches(deleteBatch: () => Promise<number>): Promise<number> {
+    let total = 0
+    for (;;) {
+      const count = await deleteBatch()
+      total += count
+      if (count < BATCH_SIZE || stopping.signal.aborted) return total
+    }
+  }
+
+  function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
+    const before = (ms: number) => new Date(now - ms)
+    const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
+    const orphans = { workerId, now: new Date(now), limit: BATCH_SIZE }
+    return {
+      dispatches: () => inBatches(() => deleteOldDispatches(db, before(ledgerKeptMs), BATCH_SIZE)),
+      events: () => inBatches(() => deleteOldEvents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      replayJobs: () => inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
+      cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
+      idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
+      rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
+      sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
+      loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      reencrypted: () => reencryptSecrets({ keyring }, db),
+    }
+  }
+
+  async function sweep(): Promise<SweepReport> {
+    const steps = buildSteps(clock.now())
+    const report = Object.fromEntries(Object.keys(steps).map((name) => [name, 0])) as SweepReport
+    for (const [name, step] of Object.entries(steps)) {
+      if (stopping.signal.aborted) break
+      try {
+        report[name as keyof SweepReport] = await step()
+      } catch (error) {
+        logger.error({ err: error, step: name }, 'maintenance failed: see docs/operations.md, maintenance')
+      }
+    }
+    return report
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const report = await sweep()
+      if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
+      await clock.sleep(PERIOD_MS, stopping.signal)
+    }
+  }
+
+  return { sweep, run, stop: () => stopping.abort() }
+}

@@ -1,0 +1,79 @@
+import type { Logger } from 'pino'
+import { syncPermissions } from '../access/permission.store.ts'
+import { ensureSystemRoles } from '../access/system-roles.ts'
+import { buildCatalogue } from '../catalogue/catalogue.ts'
+import { syncCatalogue } from '../catalogue/sync.ts'
+import type { Clock } from '../clock.ts'
+import { buildIdMaker } from '../id.ts'
+import { type DatabasePool, inTransaction, openDatabase } from '../postgres/database.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded.ts'
+import { migrate } from '../postgres/migrate.ts'
+import type { Random } from '../random.ts'
+import type { Config, ServiceSecrets } from './config.ts'
+import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import { loadServiceSecrets } from './service-secrets.ts'
+
+/** What a command stands on: the database, ready to be used, and the service's secrets. */
+export interface Resources {
+  config: Config
+  connectionString: string
+  database: DatabasePool
+  secrets: ServiceSecrets
+  /** The embedded server, when DATABASE_URL is not set. */
+  postgres: EmbeddedPostgres | undefined
+  /** Closes the pool, and stops the embedded server. */
+  close(): Promise<void>
+}
+
+export interface ResourcesOptions {
+  config: Config
+  clock: Clock
+  random: Random
+  logger: Logger
+}
+
+/** Opens the database: the one of DATABASE_URL, or the embedded one, which is started (D100). Migrates nothing. */
+export async function openResources(options: ResourcesOptions): Promise<Resources> {
+  const { config, random, logger } = options
+  const secrets = await loadServiceSecrets(config, random)
+  const postgres = config.databaseUrl
+    ? undefined
+    : await startEmbeddedPostgres({ dataDir: config.dataDir, random, log: (line) => logger.info(line) })
+  const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
+  let isClosing = false
+  const database = openDatabase({
+    connectionString,
+    size: config.databasePoolSize,
+    applicationName: 'signalbox',
+    onError: (error) => {
+      // The pool says goodbye without waiting, so our own server may be faster in ending the connection.
+      if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
+    },
+  })
+  const close = async () => {
+    isClosing = true
+    await database.close()
+    await postgres?.stop()
+  }
+  return { config, connectionString, database, secrets, postgres, close }
+}
+
+/**
+ * Brings a database to what this program expects: migrations, then the catalogue, the permissions and the system roles,
+ * in one transaction (contract, Events 7). Safe at every start and in several processes at once.
+ */
+export async function prepareDatabase(
+  resources: Resources,
+  options: ResourcesOptions,
+): Promise<{ migrations: string[] }> {
+  const { clock, random } = options
+  const migrations = await migrate(resources.connectionString, { now: new Date(clock.now()) })
+  const ids = buildIdMaker(clock, random)
+  const now = new Date(clock.now())
+  await inTransaction(resources.database.db, async (tx) => {
+    await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, now)
+    await syncPermissions(tx, { permissions: listPermissions(ROUTE_TREE), now })
+    await ensureSystemRoles(tx, { ids, now })
+  })
+  return { migrations }
+}

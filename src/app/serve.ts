@@ -1,0 +1,256 @@
+import type { Logger } from 'pino'
+import { systemClock } from '../clock.ts'
+import { runDemo } from '../demo/demo.ts'
+import { buildIdMaker } from '../id.ts'
+import { buildSystemLookup } from '../outbound/dns.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { systemRandom } from '../random.ts'
+import { issueSession } from '../session/session.ts'
+import { createAdministrator, hasAdministrator } from '../user/administrator.ts'
+import { findUserByEmail } from '../user/user.store.ts'
+import { type App, buildApp } from './app.ts'
+import type { Config } from './config.ts'
+import { FatalError } from './fatal.ts'
+import { openResources, prepareDatabase, type Resources } from './prepare.ts'
+
+/** How long an orderly stop may take; after this the process ends anyway. */
+const STOP_LIMIT_MS = 9_500
+
+export interface ServeOptions {
+  config: Config
+  logger: Logger
+  /** Shows the main job working after the start. Development only. */
+  demo: boolean
+  /** Prints a line for the person at the terminal. */
+  print: (line: string) => void
+}
+
+/** What makes the process stop. */
+export interface StopRequest {
+  /** The signal's name, or why the service cannot go on. */
+  reason: string
+  isFailure: boolean
+}
+
+/**
+ * `signalbox serve`: prepares the database, listens, makes the first administrator in development (D13), and runs until
+ * `stopRequested` resolves. Then everything stops in order. Resolves with the exit code; throws when it cannot start.
+ */
+export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
+  const { config, logger, print } = options
+  if (options.demo && config.appEnv !== 'development')
+    throw new FatalError(`--demo makes rows and shows a key, so it needs APP_ENV=development (it is ${config.appEnv}).`)
+  // Counted from the request, whatever goes on then: a start that hangs must not hold up the stop either.
+  void stopRequested.then(() => limitStop(logger))
+  const startedAt = systemClock.now()
+  const resources = await openResources({ config, clock: systemClock, random: systemRandom, logger })
+  const parts: Started = { app: undefined, admin: undefined }
+  try {
+    await startInSteps({ options, resources, parts, stopRequested, startedAt })
+  } catch (error) {
+    limitStop(logger)
+    // Made, but not told yet: whoever mends the fault would start again and find nobody to sign in as.
+    if (parts.admin?.password) printSignIn(parts.admin, print)
+    await parts.app?.stop().catch(() => {})
+    await resources.close()
+    throw error
+  }
+  const request = await Promise.race([stopRequested, watchPostgres(resources)])
+  limitStop(logger)
+  return stopInOrder({ app: parts.app, resources, request, logger, print })
+}
+
+/** What a start has made so far. */
+interface Started {
+  app: App | undefined
+  admin: FirstAdministrator | undefined
+}
+
+/** The steps of a start, in order. A stop that is asked for meanwhile is heard between them. */
+async function startInSteps(start: {
+  options: ServeOptions
+  resources: Resources
+  parts: Started
+  stopRequested: Promise<StopRequest>
+  startedAt: number
+}): Promise<void> {
+  const { options, resources, parts, stopRequested, startedAt } = start
+  const { config, logger, print } = options
+  const world = { config, clock: systemClock, random: systemRandom, logger }
+  let isStopping = false
+  void stopRequested.then(() => {
+    isStopping = true
+  })
+  await prepareDatabase(resources, world)
+  if (isStopping) return
+  const app = await buildApp({
+    ...world,
+    secrets: resources.secrets,
+    database: resources.database,
+    connectionString: resources.connectionString,
+    lookup: buildSystemLookup(),
+    ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
+  })
+  parts.app = app
+  await app.start().catch((error: unknown) => {
+    throw describeListenFailure(error, config)
+  })
+  // After the port is ours: the password is shown once, and must not go to somebody whose start fails.
+  if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(resources)
+  let commands: string[] = []
+  if (options.demo && !isStopping) {
+    const shown = demonstrate({ app, resources, options })
+    // After a stop nobody waits for it any more; its failure is no news then.
+    shown.catch(() => {})
+    commands = await Promise.race([shown, stopRequested.then(() => [])])
+  }
+  const seconds = (systemClock.now() - startedAt) / 1000
+  if (!isStopping || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+}
+
+/** Why the port could not be taken, with the setting that mends it. */
+function describeListenFailure(error: unknown, config: Config): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  switch (code) {
+    case 'EADDRINUSE':
+      return new FatalError(
+        `Port ${config.port} of ${config.host} is in use: another program listens there. Stop it, or set PORT to a free one.`,
+      )
+    case 'EACCES':
+      return new FatalError(`No permission to listen on port ${config.port}. Set PORT to one of 1024 or more.`)
+    case 'EADDRNOTAVAIL':
+      return new FatalError(
+        `HOST ${config.host} is not an address of this machine. Set it to 127.0.0.1, 0.0.0.0 or ::.`,
+      )
+    default:
+      if (syscall !== 'getaddrinfo') return error
+      return new FatalError(`HOST ${config.host} is not a name this machine knows. Set it to 127.0.0.1, 0.0.0.0 or ::.`)
+  }
+}
+
+let stopLimit: NodeJS.Timeout | undefined
+
+/** Ends the process when its stop takes too long; counted from the first call. What was claimed is taken over by others. */
+function limitStop(logger: Logger): void {
+  stopLimit ??= setTimeout(() => {
+    logger.error('the stop took too long: see docs/operations.md, stopping')
+    process.exit(1)
+  }, STOP_LIMIT_MS)
+  stopLimit.unref()
+}
+
+/** Ends this process as `kill -9` would, once, at the point that the crash tests name. */
+function buildCrash(wanted: NonNullable<Config['crashPoint']>) {
+  return (point: NonNullable<Config['crashPoint']>) => {
+    if (point === wanted) process.kill(process.pid, 'SIGKILL')
+  }
+}
+
+async function watchPostgres(resources: Resources): Promise<StopRequest> {
+  if (!resources.postgres) return new Promise(() => {})
+  await resources.postgres.exited
+  return {
+    reason: 'the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR',
+    isFailure: true,
+  }
+}
+
+async function stopInOrder(parts: {
+  app: App | undefined
+  resources: Resources
+  request: StopRequest
+  logger: Logger
+  print: (line: string) => void
+}): Promise<number> {
+  const { app, resources, request, logger, print } = parts
+  print(`Stopping (${request.reason}).`)
+  let isOrderly = true
+  // Whatever the one says, the other is stopped too: nothing of ours is left running.
+  for (const stop of [() => app?.stop(), () => resources.close()]) {
+    try {
+      await stop()
+    } catch (error) {
+      isOrderly = false
+      logger.error({ err: error }, 'the stop was not orderly: see docs/operations.md, stopping')
+    }
+  }
+  print('Stopped.')
+  return request.isFailure || !isOrderly ? 1 : 0
+}
+
+interface FirstAdministrator {
+  email: string
+  /** Only when it was made up now: printed once, kept nowhere. */
+  password: string | undefined
+}
+
+async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
+  if (await hasAdministrator(database.db)) return undefined
+  const ids = buildIdMaker(systemClock, systemRandom)
+  const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
+  const deps = { ids, random: systemRandom }
+  const result = await createAdministrator(deps, database.db, {
+    email: config.adminEmail,
+    password,
+    now: new Date(systemClock.now()),
+  })
+  if (!result.ok) throw new FatalError(result.error)
+  return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
+}
+
+async function demonstrate(parts: { app: App; resources: Resources; options: ServeOptions }): Promise<string[]> {
+  const { app, resources, options } = parts
+  const { config, print } = options
+  const user = await findUserByEmail(resources.database.db, config.adminEmail)
+  if (!user)
+    throw new FatalError(`There is no user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
+  const deps = {
+    ids: app.ids,
+    random: systemRandom,
+    keys: { secrets: resources.secrets.sessionJwt, issuer: () => app.baseUrl() },
+  }
+  const now = new Date(systemClock.now())
+  const session = await inTransaction(resources.database.db, (tx) =>
+    issueSession(deps, tx, {
+      userId: user.id,
+      origin: { address: null, userAgent: 'npm start' },
+      isRefreshable: false,
+      now,
+    }),
+  )
+  if (!session)
+    throw new FatalError(
+      `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
+    )
+  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir: config.dataDir, clock: systemClock, print })
+}
+
+function printStart(parts: {
+  app: App
+  admin: FirstAdministrator | undefined
+  config: Config
+  print: (line: string) => void
+  seconds: number
+  /** What to try by hand; of the demonstration only. */
+  commands: readonly string[]
+}): void {
+  const { app, admin, config, print, seconds, commands } = parts
+  print(
+    `Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`,
+  )
+  if (config.appEnv !== 'development') return
+  if (admin) printSignIn(admin, print)
+  else
+    print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
+  print(
+    `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
+  )
+  if (commands.length > 0) print('Three commands to try:')
+  for (const command of commands) print(`  ${command}`)
+  print('Stop with Ctrl-C.')
+}
+
+function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {
+  if (password) print(`Sign in as ${email} with the password ${password} (shown this once).`)
+  else print(`Sign in as ${email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
+}

@@ -1,0 +1,44 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemRandom } from '../random.ts'
+import { ConfigError } from './config.ts'
+import { loadServiceSecrets } from './service-secrets.ts'
+
+let dataDir: string
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'signalbox secrets '))
+})
+afterEach(() => rm(dataDir, { recursive: true }))
+
+const GIVEN = 'given-by-the-environment-and-long'
+
+describe('service secrets', () => {
+  it('are made at the first start of development, kept, and readable by their owner only', async () => {
+    const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
+    const first = await loadServiceSecrets(config, systemRandom)
+    expect(new Set(Object.values(first).flat()).size).toBe(4)
+    for (const [secret] of Object.values(first)) expect(Buffer.byteLength(secret!)).toBeGreaterThanOrEqual(32)
+    expect(await loadServiceSecrets(config, systemRandom)).toEqual(first)
+    expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
+  })
+
+  it('of the environment win over kept ones, and are not written down', async () => {
+    const config = { appEnv: 'development' as const, dataDir, givenSecrets: { secretKey: [GIVEN] } }
+    expect((await loadServiceSecrets(config, systemRandom)).secretKey).toEqual(['given-by-the-environment-and-long'])
+    expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain('given-by-the-environment')
+  })
+
+  it('that cannot be read stop the start: new ones would lose what the old ones encrypted', async () => {
+    await writeFile(join(dataDir, 'secrets.json'), '{"secretKey": [')
+    const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
+    await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(ConfigError)
+  })
+
+  it('a data directory that cannot be written says so', async () => {
+    await writeFile(join(dataDir, 'file'), '')
+    const config = { appEnv: 'development', dataDir: join(dataDir, 'file', 'below'), givenSecrets: {} } as const
+    await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(/SIGNALBOX_DATA_DIR/)
+  })
+})

@@ -1,0 +1,57 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Random } from '../random.ts'
+import { type Config, ConfigError, type ServiceSecrets } from './config.ts'
+
+const FILE_NAME = 'secrets.json'
+const NAMES = ['secretKey', 'sessionJwt', 'ssoHandshake', 'oauthHook'] as const
+
+/**
+ * The service's own secrets: those given by the environment, and in development the rest from `secrets.json` under
+ * SIGNALBOX_DATA_DIR, which is made at the first start, readable by its owner only (D100). Elsewhere all must be given;
+ * `readConfig` has checked that already.
+ */
+export async function loadServiceSecrets(
+  config: Pick<Config, 'appEnv' | 'dataDir' | 'givenSecrets'>,
+  random: Random,
+): Promise<ServiceSecrets> {
+  const given = config.givenSecrets
+  const missing = NAMES.filter((name) => given[name] === undefined)
+  if (missing.length === 0) return given as ServiceSecrets
+  if (config.appEnv !== 'development') throw new ConfigError(`secrets are required when APP_ENV is ${config.appEnv}`)
+  const path = join(config.dataDir, FILE_NAME)
+  const kept = await readKept(path)
+  const generated = missing.filter((name) => kept[name] === undefined)
+  for (const name of generated) kept[name] = [random.bytes(32).toString('base64')]
+  if (generated.length > 0) await writeKept(config.dataDir, path, kept)
+  return { ...kept, ...given } as ServiceSecrets
+}
+
+async function readKept(path: string): Promise<Partial<ServiceSecrets>> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Partial<ServiceSecrets>
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return {}
+    throw new ConfigError(
+      `SIGNALBOX_DATA_DIR holds a secrets file that cannot be read (${code ?? 'not JSON'}): ${path}. Mend its permissions, or restore it; without it stored secrets cannot be decrypted.`,
+    )
+  }
+}
+
+/** Written beside and renamed into place, so that a crash leaves the old file or the new one. */
+async function writeKept(directory: string, path: string, secrets: Partial<ServiceSecrets>): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o755 })
+    const file = await open(`${path}.new`, 'w', 0o600)
+    await file.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
+    await file.sync()
+    await file.close()
+    await rename(`${path}.new`, path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ConfigError(
+      `SIGNALBOX_DATA_DIR cannot be written (${code}): ${directory}. Make it writable, or name another one.`,
+    )
+  }
+}

@@ -1,0 +1,109 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
+import { buildRouterLoop, type RouterLoop } from '../delivery/router-loop.ts'
+import type { IdMaker } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import type { HttpSender } from '../outbound/http-sender.ts'
+import type { DatabasePool } from '../postgres/database.ts'
+import { buildNotifier } from '../postgres/notify.ts'
+import type { Tracer } from '../tracing/tracer.ts'
+import { VERSION } from '../version.ts'
+import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
+import type { Config } from './config.ts'
+import { buildMaintenance, type Maintenance } from './maintenance.ts'
+
+/** What the workers of a process are built from. */
+export interface WorkerParts {
+  config: Config
+  database: DatabasePool
+  connectionString: string
+  clock: Clock
+  logger: Logger
+  ids: IdMaker
+  workerId: string
+  keyring: Keyring
+  sender: HttpSender
+  tracer: Tracer
+  /** Ends the process at a named point; for crash tests. */
+  onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
+}
+
+/** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
+export interface Workers {
+  dispatcher: Dispatcher
+  router: RouterLoop
+  replayWorker: ReplayWorker
+  maintenance: Maintenance
+  metrics: Metrics
+  /** Tells this process and the others that there is work. Never throws. */
+  notify(): void
+  /** Starts the workers of the process's roles. */
+  start(): void
+  /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
+  stop(): Promise<void>
+}
+
+/** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
+export function buildWorkers(parts: WorkerParts): Workers {
+  const { config, database, clock, logger, ids, workerId, keyring } = parts
+  const { db, pool } = database
+  const isDispatcher = config.roles.includes('dispatcher')
+  const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
+  const dispatcher = buildAppDispatcher(parts, metrics)
+  const router = buildRouterLoop({ ids, clock, db, logger, workerId, onDispatches: () => dispatcher.notify() })
+  const notifier = buildNotifier({
+    connectionString: parts.connectionString,
+    pool,
+    clock,
+    isListening: isDispatcher,
+    onWork: () => {
+      router.notify()
+      dispatcher.notify()
+    },
+    onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
+  })
+  const notify = () => notifier.notify()
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
+  const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
+  const running: Promise<void>[] = []
+  return {
+    dispatcher,
+    router,
+    replayWorker,
+    maintenance,
+    metrics,
+    notify,
+    start: () => {
+      running.push(notifier.run())
+      if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
+      if (config.roles.includes('maintenance')) running.push(maintenance.run())
+    },
+    stop: async () => {
+      router.stop()
+      replayWorker.stop()
+      maintenance.stop()
+      await dispatcher.stop()
+      await notifier.stop()
+      await Promise.all(running)
+    },
+  }
+}
+
+function buildAppDispatcher(parts: WorkerParts, metrics: Metrics): Dispatcher {
+  const { config, database, onCrashPoint } = parts
+  return buildDispatcher({
+    ...parts,
+    db: database.db,
+    version: VERSION,
+    enableApiEventQueue: config.enableApiEventQueue,
+    concurrency: config.webhookConcurrency,
+    perWebhook: config.webhookConcurrencyPerWebhook,
+    onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
+    ...(onCrashPoint && {
+      onPoint: onCrashPoint,
+      onDispatcherPoint: onCrashPoint,
+    }),
+  })
+}

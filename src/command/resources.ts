@@ -1,0 +1,27 @@
+import { readConfig } from '../app/config.ts'
+import { buildLogger } from '../app/logger.ts'
+import { openResources, prepareDatabase, type Resources } from '../app/prepare.ts'
+import { systemClock } from '../clock.ts'
+import { systemRandom } from '../random.ts'
+
+/** Runs `work` on an open database and closes it again. With `prepare`, the database is brought up to date first. */
+export async function withGround(
+  options: { prepare: boolean },
+  work: (resources: Resources, prepared: { migrations: string[] }) => Promise<void>,
+): Promise<void> {
+  const config = readConfig()
+  const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
+  const world = { config, clock: systemClock, random: systemRandom, logger }
+  const resources = await openResources(world)
+  try {
+    const prepared = options.prepare ? await prepareDatabase(resources, world) : { migrations: [] }
+    await work(resources, prepared)
+  } finally {
+    await resources.close()
+  }
+}
+
+/** Prints one line of a command's answer. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,365 @@
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { buildLedger } from '../../test/harness/ledger.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { DispatchId, WebhookId } from '../id.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { type ClaimedDispatch, claimDispatches } from './claim.store.ts'
+import type { AttemptResult } from './outcome.ts'
+import { applyDispatchChanges, type DispatchChange, listAttempts } from './settle.store.ts'
+import { type EndedAttempt, recordAttempts } from './settle.ts'
+import { readTotals } from './total.store.ts'
+
+async function openLedger() {
+  const database = await createTestDatabase()
+  const clock = buildManualClock()
+  const ledger = buildLedger(database.db, clock)
+  const later = (ms: number) => new Date(clock.now() + ms)
+  const claimAll = (workerId = 'worker-a') =>
+    inTransaction(database.db, (tx) =>
+      claimDispatches(tx, {
+        workerId,
+        now: later(0),
+        leaseUntil: later(30_000),
+        fastPlaces: 1_000,
+        slowPlaces: 0,
+        slowWebhooks: [],
+        perWebhook: 1_000,
+      }),
+    )
+  const record = (attempts: readonly EndedAttempt[]) =>
+    inTransaction(database.db, (tx) => recordAttempts(ledger.deps, tx, attempts))
+  const end = (claimed: ClaimedDispatch, result: AttemptResult, change: Partial<EndedAttempt> = {}): EndedAttempt => ({
+    id: claimed.id,
+    fence: claimed.fence,
+    attempt: claimed.attempt,
+    trigger: claimed.trigger,
+    isTest: claimed.isTest,
+    webhook: claimed.webhook.id,
+    event: claimed.event.type,
+    workerId: 'worker-a',
+    startedAt: later(-5),
+    endedAt: later(0),
+    durationMs: 5,
+    result,
+    responseExcerpt: null,
+    responseHeaders: null,
+    traceId: null,
+    timings: null,
+    ...change,
+  })
+  /** Ends `count` fresh deliveries of a webhook with one result, in one batch. */
+  const deliver = async (webhook: WebhookId, results: readonly AttemptResult[], attempts = 4) => {
+    await ledger.addDispatches(webhook, { count: results.length, status: 'retrying', attempts })
+    const claimed = await claimAll()
+    return record(claimed.map((one, index) => end(one, results[index]!, { endedAt: later(index) })))
+  }
+  const listEvents = () =>
+    database.db
+      .selectFrom('event_occurrence')
+      .select(['event', 'resource_id', 'excluded_webhook', 'routed_at'])
+      .where('routed_at', 'is', null)
+      .execute()
+  return {
+    database,
+    db: database.db,
+    clock,
+    ledger,
+    later,
+    claimAll,
+    record,
+    end,
+    deliver,
+    listEvents,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+const FAILED = { statusCode: 500 }
+const DELIVERED = { statusCode: 200 }
+
+describe('fences', () => {
+  it('records the result of the living claim: row, log entry and total, and ends the claim', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [claimed] = await t.claimAll()
+    const { recorded } = await t.record([
+      t.end(claimed!, DELIVERED, { durationMs: 12.6, responseExcerpt: 'ok', responseHeaders: { server: 'x' } }),
+    ])
+    expect(recorded).toMatchObject([{ isRecorded: true, decision: { status: 'success' } }])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      status: 'success',
+      attempts: 1,
+      next_attempt_at: null,
+      last_status_code: 200,
+      last_error: null,
+      last_duration_ms: 13,
+      delivered_at: t.later(0),
+      ended_at: t.later(0),
+      lease_owner: null,
+      lease_until: null,
+    })
+    expect(await listAttempts(t.db, id!)).toMatchObject([
+      {
+        attempt: 1,
+        trigger: 'schedule',
+        worker: 'worker-a',
+        startedAt: t.later(-5),
+        statusCode: 200,
+        errorClass: null,
+        responseExcerpt: 'ok',
+        responseHeaders: { server: 'x' },
+      },
+    ])
+    expect(await readTotals(t.db)).toEqual(new Map([['success', 1]]))
+  })
+
+  it('takes no result twice', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [claimed] = await t.claimAll()
+    await t.record([t.end(claimed!, FAILED)])
+    const before = await t.ledger.readDispatch(id!)
+    const { recorded } = await t.record([t.end(claimed!, DELIVERED)])
+    expect(recorded).toMatchObject([{ isRecorded: false }])
+    expect(await t.ledger.readDispatch(id!)).toEqual(before)
+    expect(await listAttempts(t.db, id!)).toHaveLength(1)
+    expect(await readTotals(t.db)).toEqual(new Map([['retrying', 1]]))
+  })
+
+  it('voids a late result: another process claimed meanwhile, and its claim stays', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [late] = await t.claimAll()
+    await t.record([t.end(late!, { errorClass: 'interrupted' })])
+    const [current] = await t.claimAll('worker-b')
+    const { recorded } = await t.record([t.end(late!, DELIVERED)])
+    expect(recorded).toMatchObject([{ isRecorded: false }])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'retrying', lease_owner: 'worker-b', attempts: 2 })
+    await t.record([t.end(current!, DELIVERED)])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'success', attempts: 2 })
+  })
+
+  it('records one of two results that come in one batch, the late one and that of the next claim', async () => {
+    // Found by reading: keyed by dispatch, both counted as recorded, the log broke its key, and the batch came back for ever.
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [late] = await t.claimAll()
+    await t.record([t.end(late!, { errorClass: 'interrupted' })])
+    const [current] = await t.claimAll()
+    const { recorded } = await t.record([t.end(late!, DELIVERED), t.end(current!, FAILED)])
+    expect(recorded.map((one) => one.isRecorded)).toEqual([false, true])
+    expect((await listAttempts(t.db, id!)).map((one) => [one.attempt, one.errorClass])).toEqual([
+      [1, 'interrupted'],
+      [2, 'http_5xx'],
+    ])
+    expect(await readTotals(t.db)).toEqual(new Map([['retrying', 2]]))
+  })
+
+  it('takes one of two results of one claim that are recorded at the same time', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 20 })
+    const claimed = await t.claimAll()
+    const results = await Promise.all([
+      t.record(claimed.map((one) => t.end(one, FAILED))),
+      t.record(claimed.map((one) => t.end(one, { errorClass: 'interrupted' }))),
+    ])
+    const written = results.flatMap((one) => one.recorded).filter((one) => one.isRecorded)
+    expect(written).toHaveLength(20)
+    expect(await readTotals(t.db)).toEqual(new Map([['retrying', 20]]))
+  })
+
+  it('voids the result of a dispatch that was purged meanwhile', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook)
+    const [claimed] = await t.claimAll()
+    await t.db.deleteFrom('webhook').execute()
+    expect((await t.record([t.end(claimed!, FAILED)])).recorded).toMatchObject([{ isRecorded: false }])
+  })
+
+  it('says nothing and changes nothing for no results', async () => {
+    await using t = await openLedger()
+    expect(await applyDispatchChanges(t.db, [])).toEqual([])
+  })
+})
+
+describe('applying changes', () => {
+  const change = (id: DispatchId, endedAt: Date, rest: Partial<DispatchChange> = {}): DispatchChange => ({
+    id,
+    fence: 1,
+    status: 'success',
+    nextAttemptAt: null,
+    lastStatusCode: 200,
+    lastError: null,
+    lastDurationMs: 1,
+    endedAt,
+    ...rest,
+  })
+
+  it('keeps when an event was delivered first, whatever a replay comes to', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook, { leaseUntil: t.later(1) })
+    await applyDispatchChanges(t.db, [change(id!, t.later(0))])
+    await t.db
+      .updateTable('webhook_dispatch')
+      .set({ lease_until: t.later(9), attempt_trigger: 'replay', fence: 2 })
+      .execute()
+    await applyDispatchChanges(t.db, [
+      change(id!, t.later(5), { fence: 2, status: 'exhausted', lastError: 'http_5xx' }),
+    ])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      delivered_at: t.later(0),
+      ended_at: t.later(5),
+      attempt_trigger: 'replay',
+    })
+  })
+
+  it('hands a test over to the schedule after its first attempt', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook, {
+      isTest: true,
+      trigger: 'test',
+      leaseUntil: t.later(1),
+      attempts: 1,
+    })
+    await applyDispatchChanges(t.db, [change(id!, t.later(0), { status: 'retrying', nextAttemptAt: t.later(60_000) })])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      attempt_trigger: 'schedule',
+      is_test: true,
+      ended_at: null,
+    })
+  })
+
+  it('writes 500 results in one statement, each to its own row', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const ids = await t.ledger.addDispatches(webhook, { count: 500, leaseUntil: t.later(1) })
+    const written = await applyDispatchChanges(
+      t.db,
+      ids.map((id, index) => change(id, t.later(index), { lastStatusCode: 200 + (index % 100) })),
+    )
+    expect(written).toHaveLength(500)
+    expect(await t.ledger.readDispatch(ids[457]!)).toMatchObject({ last_status_code: 257, ended_at: t.later(457) })
+  })
+})
+
+describe('the failure count of a webhook', () => {
+  it('disables at the 20th exhausted delivery, with time and reason, and tells the others', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 18 })
+    expect((await t.deliver(webhook, [FAILED])).notices).toEqual([])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({
+      is_actived: true,
+      consecutive_failures: 19,
+      disabled_at: null,
+    })
+    const { notices } = await t.deliver(webhook, [{ statusCode: 302 }])
+    expect(notices).toEqual([{ webhook, event: 'webhook.auto-disable', consecutiveFailures: 20 }])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({
+      is_actived: false,
+      consecutive_failures: 20,
+      disabled_at: t.later(0),
+      disabled_reason: 'consecutive-failures',
+    })
+    const events = await t.listEvents()
+    expect(events).toContainEqual({
+      event: 'webhook.auto-disable',
+      resource_id: webhook,
+      excluded_webhook: webhook,
+      routed_at: null,
+    })
+    expect(events.filter((one) => one.event === 'webhook-dispatch.exhausted')).toHaveLength(1)
+  })
+
+  it('counts a batch in the order in which the attempts ended, not in which they came', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 5 })
+    await t.ledger.addDispatches(webhook, { count: 3, status: 'retrying', attempts: 4 })
+    const [a, b, c] = await t.claimAll()
+    await t.record([
+      t.end(a!, FAILED, { endedAt: t.later(30) }),
+      t.end(b!, DELIVERED, { endedAt: t.later(20) }),
+      t.end(c!, FAILED, { endedAt: t.later(10) }),
+    ])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1 })
+  })
+
+  it('does not move for an attempt that is made again', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
+    await t.deliver(webhook, [FAILED, { errorClass: 'timeout' }], 3)
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
+  })
+
+  it('does not move for a void result', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
+    await t.ledger.addDispatches(webhook, { attempts: 4 })
+    const [claimed] = await t.claimAll()
+    await t.record([t.end({ ...claimed!, fence: 7 }, FAILED)])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ is_actived: true, consecutive_failures: 19 })
+    expect(await t.listEvents()).toEqual([])
+  })
+
+  it('keeps the reason of an earlier disable when a delivery that was in flight fails after it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
+    await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })
+    const [claimed] = await t.claimAll()
+    const rest = { is_actived: false, disabled_reason: 'legacy-secret-rotation-required' }
+    await t.db.updateTable('webhook').set(rest).execute()
+    await t.record([t.end(claimed!, FAILED)])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ ...rest, consecutive_failures: 20, disabled_at: null })
+  })
+
+  it('says nothing more about a webhook that fails on a notice, so that two failing webhooks never feed each other', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 9 })
+    await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })
+    const [claimed] = await t.claimAll()
+    const { notices } = await t.record([t.end(claimed!, FAILED, { event: 'webhook.failing' })])
+    expect(notices).toEqual([])
+    expect(await t.listEvents()).toEqual([])
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 10 })
+  })
+
+  it('loses no failure and disables once when several processes record at the same time', async () => {
+    await using t = await openLedger()
+    const webhooks = await Promise.all([t.ledger.addWebhook(), t.ledger.addWebhook(), t.ledger.addWebhook()])
+    for (const webhook of webhooks)
+      await t.ledger.addDispatches(webhook, { count: 24, status: 'retrying', attempts: 4 })
+    const claimed = await t.claimAll()
+    const batches = Array.from({ length: 6 }, (_, index) => claimed.filter((_one, at) => at % 6 === index))
+    const done = await Promise.all(batches.map((batch) => t.record(batch.map((one) => t.end(one, FAILED)))))
+    for (const webhook of webhooks) {
+      expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 24, is_actived: false })
+      const told = done.flatMap((one) => one.notices).filter((one) => one.webhook === webhook)
+      expect(told.map((one) => one.event).sort()).toEqual([
+        'webhook.auto-disable',
+        'webhook.failing',
+        'webhook.failing',
+      ])
+    }
+  })
+
+  it('records nothing at all when one part of the record fails', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
+    const [id] = await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })
+    const [claimed] = await t.claimAll()
+    const before = await t.ledger.readDispatch(id!)
+    await expect(t.record([t.end(claimed!, FAILED, { responseExcerpt: 'a\0b' })])).rejects.toThrow()
+    expect(await t.ledger.readDispatch(id!)).toEqual(before)
+    expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 19, is_actived: true })
+    expect(await readTotals(t.db)).toEqual(new Map())
+    expect(await t.listEvents()).toEqual([])
+  })
+})

@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
+import type { Random } from './random.ts'
+
+/**
+ * Encrypts the secrets that the database keeps (D100, `SECRET_KEY`).
+ *
+ * A box is `v1.<key id>.<iv>.<ciphertext and tag>`, the last two in base64url: AES-256-GCM under a key derived from one of
+ * the secrets by HKDF-SHA256. `context` (such as `webhook:<id>`) is bound in as additional data, so a box copied to another
+ * row does not open there.
+ */
+export interface Keyring {
+  /** Encrypts under the first secret. */
+  seal(plain: string, context: string): string
+  /** Decrypts under whichever secret made the box. Throws a `KeyringError` when none did, or when the box was changed. */
+  open(box: string, context: string): string
+  /** What every box of the first secret begins with. One that begins otherwise should be sealed anew (rotation). */
+  currentPrefix: string
+}
+
+/** A box that cannot be opened. The message never holds what was in it. */
+export class KeyringError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'KeyringError'
+  }
+}
+
+interface BoxKey {
+  id: string
+  key: Buffer
+}
+
+function deriveKey(secret: string): BoxKey {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'signalbox secret box v1', 32))
+  return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }
+}
+
+/** Builds a box for `secrets` (D100): the first encrypts, all decrypt. */
+export function buildKeyring(secrets: readonly string[], random: Random): Keyring {
+  const keys = secrets.map(deriveKey)
+  const first = keys[0]
+  if (!first) throw new Error('a secret box needs at least one secret')
+  return {
+    seal: (plain, context) => {
+      const iv = random.bytes(12)
+      const cipher = createCipheriv('aes-256-gcm', first.key, iv).setAAD(Buffer.from(context))
+      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return ['v1', first.id, iv.toString('base64url'), sealed.toString('base64url')].join('.')
+    },
+    open: (box, context) => openBox(keys, box, context),
+    currentPrefix: `v1.${first.id}.`,
+  }
+}
+
+function openBox(keys: BoxKey[], box: string, context: string): string {
+  const [version, keyId, iv, sealed] = box.split('.')
+  const key = keys.find((one) => one.id === keyId)
+  if (version !== 'v1' || !iv || !sealed) throw new KeyringError('A stored secret is not in a known form.')
+  if (!key)
+    throw new KeyringError(
+      `A stored secret was encrypted under a key that SECRET_KEY no longer lists (key id ${keyId}). Add it again.`,
+    )
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key.key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+  decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+  } catch {
+    throw new KeyringError('A stored secret was changed, or belongs to another row.')
+  }
+}

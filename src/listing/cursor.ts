@@ -1,0 +1,34 @@
+import type { ListFieldType, ListValue } from './value.ts'
+import { formatValue, parseValue } from './value.ts'
+
+/** The row a page ended with: its value in the sort field, and its id. */
+export interface ListPosition {
+  value: ListValue
+  id: string
+}
+
+/**
+ * Writes the opaque `next_cursor` (D5): base64url of JSON that names its sort, so that a cursor of another sort is told.
+ * Timestamps keep their milliseconds, which is all the columns hold.
+ */
+export function encodeCursor(sort: string, position: ListPosition): string {
+  return Buffer.from(JSON.stringify([sort, formatValue(position.value), position.id])).toString('base64url')
+}
+
+/** Reads a cursor of `sort`; undefined when it is not one that `encodeCursor` wrote for this sort. */
+export function decodeCursor(text: string, sort: string, type: ListFieldType): ListPosition | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.toString('base64url') !== text) return undefined
+  let content: unknown
+  try {
+    content = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+  if (!Array.isArray(content) || content.length !== 3) return undefined
+  const [ofSort, valueText, id] = content as unknown[]
+  if (ofSort !== sort || typeof valueText !== 'string' || typeof id !== 'string') return undefined
+  const value = parseValue(type, valueText)
+  if (value === undefined || parseValue('text', id) === undefined) return undefined
+  return { value, id }
+}

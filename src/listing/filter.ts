@@ -1,0 +1,152 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type FieldError, Problem } from '../http/problem.ts'
+import { formatValue, type ListFieldType, type ListValue, parseValue, splitValues, VALUE_RULES } from './value.ts'
+
+/** The fields of a list route that may be filtered and, where `sortable`, sorted. Only columns that are never null are sortable. */
+export type ListFields = Readonly<Record<string, { type: ListFieldType; sortable?: boolean; column?: string }>>
+
+export const LIST_OPERATORS = ['eq', 'ne', 'in', 'nin', 'lt', 'lte', 'gt', 'gte', 'between', 'like', 'null'] as const
+export type ListOperator = (typeof LIST_OPERATORS)[number]
+
+/** `filters=<field>|<operator>|<values>` once read. */
+export interface ListFilter {
+  field: string
+  operator: ListOperator
+  values: ListValue[]
+}
+
+/** Enough for any page of the console, few enough that one request cannot keep the database busy. */
+export const FILTERS_LIMIT = 20
+export const FILTER_VALUES_LIMIT = 500
+
+const ORDERED: readonly ListOperator[] = ['lt', 'lte', 'gt', 'gte', 'between']
+
+/** The operators that a field of `type` takes: no order among booleans and ids, `like` on text only. */
+export function listOperators(type: ListFieldType): ListOperator[] {
+  const isOrdered = type === 'text' || type === 'integer' || type === 'timestamp'
+  return LIST_OPERATORS.filter((operator) => {
+    if (operator === 'like') return type === 'text'
+    return isOrdered || !ORDERED.includes(operator)
+  })
+}
+
+/**
+ * Reads the filters of a list request (D5). Every fault is named, each at `filters.<index>`, with what is allowed there.
+ * Throws 422 `validation_failed`.
+ */
+export function parseFilters(texts: readonly string[], fields: ListFields): ListFilter[] {
+  if (texts.length > FILTERS_LIMIT)
+    throw buildListProblem([
+      { path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are taken` },
+    ])
+  const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
+  const errors = parsed.filter((one) => 'message' in one)
+  if (errors.length > 0) throw buildListProblem(errors)
+  return parsed.filter((one) => 'operator' in one)
+}
+
+/** A 422 about list parameters. */
+export function buildListProblem(errors: [FieldError, ...FieldError[]] | FieldError[]): Problem {
+  const first = errors[0]
+  return new Problem(
+    'validation_failed',
+    first ? `${first.path}: ${first.message}.` : 'The list parameters break a rule.',
+    {
+      errors,
+    },
+  )
+}
+
+function parseFilter(text: string, fields: ListFields, path: string): ListFilter | FieldError {
+  // Only the first two bars divide; a value may hold bars of its own.
+  const match = /^([^|]*)\|([^|]*)\|([\s\S]*)$/.exec(text)
+  if (!match) return { path, code: 'form', message: 'must have the form <field>|<operator>|<values>' }
+  const [, field = '', operatorText = '', valuesText = ''] = match
+  const declared = Object.hasOwn(fields, field) ? fields[field] : undefined
+  if (!declared) {
+    const message = `names no field to filter by; allowed are ${Object.keys(fields).join(', ')}`
+    return { path, code: 'unknown_field', message }
+  }
+  const allowed = listOperators(declared.type)
+  const operator = allowed.find((one) => one === operatorText)
+  if (!operator) {
+    const message = `has no operator that ${field} takes; allowed are ${allowed.join(', ')}`
+    return { path, code: 'unknown_operator', message }
+  }
+  const texts = splitValues(valuesText)
+  const fault = findCountFault(operator, texts)
+  if (fault) return { path, code: 'values', message: fault }
+  const type = operator === 'null' ? 'boolean' : declared.type
+  const values: ListValue[] = []
+  for (const one of texts) {
+    const value = parseValue(type, one)
+    if (value === undefined)
+      return { path, code: type, message: `has a value for ${field} that must be ${VALUE_RULES[type]}` }
+    values.push(value)
+  }
+  return { field, operator, values }
+}
+
+function findCountFault(operator: ListOperator, texts: readonly string[]): string | undefined {
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return texts.length > FILTER_VALUES_LIMIT ? `takes at most ${FILTER_VALUES_LIMIT} values` : undefined
+    case 'between':
+      return texts.length === 2 ? undefined : 'takes exactly two values with between: <low>,<high>, both included'
+    case 'like':
+      if (texts[0] === '' && texts.length === 1) return 'takes at least one character with like'
+  }
+  return texts.length === 1 ? undefined : `takes one value with ${operator}; write \\, for a comma inside it`
+}
+
+const COMPARISONS = { lt: '<', lte: '<=', gt: '>', gte: '>=' } as const
+
+/**
+ * The condition of one filter. `column` comes from the route's declaration, never from the request; values are
+ * parameters, each cast to a type as wide as any that was read, so that no value makes the statement fail.
+ * A row without a value counts as "not equal" to any value (`ne`, `nin`).
+ */
+export function buildCondition(
+  filter: ListFilter,
+  column: RawBuilder<unknown>,
+  type: ListFieldType,
+): RawBuilder<SqlBool> {
+  const [first, second] = filter.values as [ListValue, ListValue?]
+  switch (filter.operator) {
+    case 'eq':
+      return sql`${column} = ${bindValue(type, first)}`
+    case 'ne':
+      return sql`${column} is distinct from ${bindValue(type, first)}`
+    case 'in':
+      return sql`${column} = any(${bindValues(type, filter.values)})`
+    case 'nin':
+      return sql`(${column} is null or ${column} <> all(${bindValues(type, filter.values)}))`
+    case 'between':
+      return sql`${column} between ${bindValue(type, first)} and ${bindValue(type, second ?? first)}`
+    case 'like':
+      return sql`${column} ilike ${`%${String(first).replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`
+    case 'null':
+      return first === true ? sql`${column} is null` : sql`${column} is not null`
+    default:
+      return sql`${column} ${sql.raw(COMPARISONS[filter.operator])} ${bindValue(type, first)}`
+  }
+}
+
+// bigint for every integer: a column of int4 compares with it, through its index too, and no value read overflows.
+const SQL_TYPES = {
+  text: 'text',
+  uuid: 'uuid',
+  integer: 'bigint',
+  boolean: 'boolean',
+  timestamp: 'timestamptz',
+} as const
+
+/** `value` as a parameter of the SQL type of its field. */
+export function bindValue(type: ListFieldType, value: ListValue): RawBuilder<unknown> {
+  return sql`${formatValue(value)}::${sql.raw(SQL_TYPES[type])}`
+}
+
+function bindValues(type: ListFieldType, values: readonly ListValue[]): RawBuilder<unknown> {
+  return sql`${values.map(formatValue)}::${sql.raw(SQL_TYPES[type])}[]`
+}

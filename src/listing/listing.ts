@@ -1,0 +1,257 @@
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import { type TSchema, Type } from 'typebox'
+import { isUuid } from '../id.ts'
+import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
+import {
+  bindValue,
+  buildCondition,
+  buildListProblem,
+  FILTERS_LIMIT,
+  type ListFields,
+  type ListFilter,
+  listOperators,
+  parseFilters,
+} from './filter.ts'
+import type { ListFieldType, ListValue } from './value.ts'
+
+export type { ListFields, ListFilter, ListOperator } from './filter.ts'
+export { parseFilters } from './filter.ts'
+export type { ListFieldType } from './value.ts'
+
+export const PAGE_SIZE_DEFAULT = 50
+export const PAGE_SIZE_LIMIT = 200
+
+/** Filters, sort and page of one list request (D5). */
+export interface Listing {
+  filters: ListFilter[]
+  sort: { field: string; descending: boolean }
+  pageSize: number
+  /** The row that the page before ended with. */
+  after: ListPosition | undefined
+  /** Whether the total is asked for. */
+  count: boolean
+}
+
+/** Where a list reads: the table or alias its columns are of, and the unique column that breaks ties. */
+export interface ListSource {
+  /** Qualifies columns where more than one table is joined. A field's `column` with a dot is already qualified. */
+  table?: string
+  /** The unique column that ends every order. `document_id` unless said; any other one is compared as text. */
+  idColumn?: string
+}
+
+/** What `applyListing` selects besides the columns of the query: the position of each row. */
+export interface ListedRow {
+  listing_sort: ListValue
+  listing_id: string
+}
+
+const PARAMETERS = ['filters', 'sort', 'page_size', 'cursor', 'count']
+
+/** `-created_at` (D5); for a list without it, the first field that can be sorted. */
+function findDefaultSort(fields: ListFields): string {
+  if (fields.created_at?.sortable) return '-created_at'
+  const first = Object.keys(fields).find((field) => fields[field]?.sortable)
+  if (!first) throw new Error('a list needs one sortable field')
+  return first
+}
+
+/**
+ * Reads the list parameters of a query string, as text or as the validator coerced them (D5).
+ * Other members are the route's own. Throws 422 `validation_failed` that says what is allowed.
+ */
+export function parseListing(query: Record<string, unknown>, fields: ListFields): Listing {
+  const filters = parseFilters(readTexts('filters', query.filters), fields)
+  const sortText = readText('sort', query.sort) ?? findDefaultSort(fields)
+  const descending = sortText.startsWith('-')
+  const field = descending ? sortText.slice(1) : sortText
+  const type = Object.hasOwn(fields, field) && fields[field]?.sortable ? fields[field].type : undefined
+  if (!type) {
+    const message = `cannot be sorted by; allowed are ${listSorts(fields).join(', ')}`
+    throw buildListProblem([{ path: 'sort', code: 'unknown_field', message }])
+  }
+  const cursor = readText('cursor', query.cursor)
+  const after = cursor === undefined ? undefined : decodeCursor(cursor, sortText, type)
+  if (cursor !== undefined && !after) throw buildCursorProblem()
+  return {
+    filters,
+    sort: { field, descending },
+    pageSize: readPageSize(query.page_size),
+    after,
+    count: readCount(query.count),
+  }
+}
+
+function buildCursorProblem() {
+  const message = 'is no next_cursor of a list with this sort; start again without it'
+  return buildListProblem([{ path: 'cursor', code: 'cursor', message }])
+}
+
+function readTexts(path: string, given: unknown): string[] {
+  if (given === undefined) return []
+  const texts = [given].flat()
+  if (texts.every((text) => typeof text === 'string')) return texts
+  throw buildListProblem([{ path, code: 'type', message: 'must be text' }])
+}
+
+function readText(path: string, given: unknown): string | undefined {
+  const texts = readTexts(path, given)
+  if (texts.length <= 1) return texts[0]
+  throw buildListProblem([{ path, code: 'repeated', message: 'is given more than once' }])
+}
+
+function readPageSize(given: unknown): number {
+  const text = readText('page_size', typeof given === 'number' ? String(given) : given)
+  if (text === undefined) return PAGE_SIZE_DEFAULT
+  const size = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (size >= 1 && size <= PAGE_SIZE_LIMIT) return size
+  throw buildListProblem([{ path: 'page_size', code: 'range', message: `must be 1 to ${PAGE_SIZE_LIMIT}` }])
+}
+
+function readCount(given: unknown): boolean {
+  const text = readText('count', typeof given === 'boolean' ? String(given) : given)
+  if (text === undefined || text === 'false') return false
+  if (text === 'true') return true
+  throw buildListProblem([{ path: 'count', code: 'boolean', message: 'must be true or false' }])
+}
+
+function listSorts(fields: ListFields): string[] {
+  return Object.keys(fields)
+    .filter((field) => fields[field]?.sortable)
+    .flatMap((field) => [field, `-${field}`])
+}
+
+/**
+ * The query string of a list route: the parameters of D5 and the members of `extra`, nothing else.
+ * It describes and roughly checks; `parseListing` knows the finer rules.
+ */
+export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
+  const lines = Object.entries(fields).map(
+    ([name, { type }]) => `- \`${name}\` (${type}): ${listOperators(type).join(', ')}`,
+  )
+  const filters = Type.Array(Type.String(), {
+    maxItems: FILTERS_LIMIT,
+    description: [
+      'Each `<field>|<operator>|<values>`; repeated ones all have to hold. Values are split at commas; `\\,` is a literal',
+      'comma, `\\\\` a literal backslash. `between` takes two values and includes both, `like` finds text inside text whatever',
+      'its case, `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:',
+      `\n\n${lines.join('\n')}`,
+    ].join(' '),
+  })
+  const own = (extra as { properties?: Record<string, TSchema> } | undefined)?.properties ?? {}
+  const clash = PARAMETERS.find((name) => Object.hasOwn(own, name))
+  if (clash) throw new Error(`the query of a list already has ${clash}`)
+  return Type.Object(
+    {
+      filters: Type.Optional(filters),
+      sort: Type.Optional(
+        Type.String({
+          enum: listSorts(fields),
+          default: findDefaultSort(fields),
+          description: 'A field; with `-`, descending.',
+        }),
+      ),
+      page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_SIZE_LIMIT, default: PAGE_SIZE_DEFAULT })),
+      cursor: Type.Optional(
+        Type.String({ description: 'The `next_cursor` of the page before. Opaque; bound to its sort.' }),
+      ),
+      count: Type.Optional(Type.Boolean({ default: false, description: 'Whether `pagination.total` is counted too.' })),
+      ...own,
+    },
+    { additionalProperties: false },
+  )
+}
+
+function buildColumn(field: string, fields: ListFields, source: ListSource) {
+  const column = fields[field]?.column ?? field
+  return sql.ref(source.table && !column.includes('.') ? `${source.table}.${column}` : column)
+}
+
+function buildIdColumn({ table, idColumn = 'document_id' }: ListSource) {
+  return sql.ref(table ? `${table}.${idColumn}` : idColumn)
+}
+
+/** Adds the filters of a listing to a query. Columns come from `fields` alone, values are parameters. */
+export function applyFilters<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+  listing: Pick<Listing, 'filters'>,
+  fields: ListFields,
+  source: ListSource = {},
+): SelectQueryBuilder<Tables, Table, Row> {
+  return listing.filters.reduce((filtered, filter) => {
+    const column = buildColumn(filter.field, fields, source)
+    return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields)))
+  }, query)
+}
+
+function fieldType(field: string, fields: ListFields): ListFieldType {
+  const declared = fields[field]
+  if (!declared) throw new Error('a listing was read for other fields')
+  return declared.type
+}
+
+/**
+ * Adds filters, order and page of a listing to a query that has no order of its own. Pages are found by position
+ * (`(sort, id)` beyond the last row), so the millionth costs what the first does, and rows inserted meanwhile shift none.
+ * One row more than the page is read: it tells `buildPage` whether another page follows.
+ */
+export function applyListing<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+  listing: Listing,
+  fields: ListFields,
+  source: ListSource = {},
+): SelectQueryBuilder<Tables, Table, Row & ListedRow> {
+  const { sort, after, pageSize } = listing
+  const direction = sort.descending ? 'desc' : 'asc'
+  const sortColumn = buildColumn(sort.field, fields, source)
+  const idColumn = buildIdColumn(source)
+  let page = applyFilters(query, listing, fields, source)
+  if (after) {
+    const idType = (source.idColumn ?? 'document_id') === 'document_id' ? 'uuid' : 'text'
+    if (idType === 'uuid' && !isUuid(after.id)) throw buildCursorProblem()
+    const value = bindValue(fieldType(sort.field, fields), after.value)
+    const beyond = sql.raw(sort.descending ? '<' : '>')
+    page = page.where(sql<SqlBool>`(${sortColumn}, ${idColumn}) ${beyond} (${value}, ${bindValue(idType, after.id)})`)
+  }
+  return page
+    .select([sortColumn.as('listing_sort'), idColumn.as('listing_id')])
+    .orderBy(sortColumn, direction)
+    .orderBy(idColumn, direction)
+    .limit(pageSize + 1) as SelectQueryBuilder<Tables, Table, Row & ListedRow>
+}
+
+/** One page of a list, as an `Outcome` wants it. */
+export interface Page<Row> {
+  rows: Row[]
+  pagination: { page_size: number; next_cursor: string | null; total?: number }
+}
+
+/** Turns the rows of an `applyListing` query into a page: at most `page_size` of them, each through `toRow`. */
+export function buildPage<Found, Row>(
+  found: readonly (Found & ListedRow)[],
+  listing: Listing,
+  toRow: (found: Found) => Row,
+): Page<Row> {
+  const shown = found.slice(0, listing.pageSize)
+  const last = found.length > listing.pageSize ? shown.at(-1) : undefined
+  const sort = `${listing.sort.descending ? '-' : ''}${listing.sort.field}`
+  return {
+    rows: shown.map(({ listing_sort: _sort, listing_id: _id, ...row }) => toRow(row as Found)),
+    pagination: {
+      page_size: listing.pageSize,
+      next_cursor: last ? encodeCursor(sort, { value: last.listing_sort, id: last.listing_id }) : null,
+    },
+  }
+}
+
+/** How many rows a query has with the filters of a listing, over all pages. Selections of `query` are ignored. */
+export async function countRows<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+  listing: Pick<Listing, 'filters'>,
+  fields: ListFields,
+  source: ListSource = {},
+): Promise<number> {
+  const counting = applyFilters(query.clearSelect(), listing, fields, source).select(sql<number>`count(*)`.as('total'))
+  const { total } = await counting.$castTo<{ total: number }>().executeTakeFirstOrThrow()
+  return Number(total)
+}

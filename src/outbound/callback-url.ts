@@ -1,0 +1,216 @@
+import { type AddressRange, classifyAddress, isInRange, parseAddress, parseRange } from './address.ts'
+import { findForbiddenPort } from './port.ts'
+
+/** Longest callback URL, in characters (contract, Limits). Counted on the text as given and on its normal form. */
+export const MAX_CALLBACK_URL_LENGTH = 2048
+
+/** One entry of `WEBHOOK_ALLOWED_PRIVATE_TARGETS`: a host name or a range of addresses, on one port or on any. */
+export type AllowedTarget =
+  | { kind: 'host'; host: string; port: number | undefined }
+  | { kind: 'range'; range: AddressRange; port: number | undefined }
+
+/** What a deployment lets through (D74). */
+export interface CallbackRules {
+  /** Whether `http://` is taken: in development only. */
+  allowHttp: boolean
+  /** The service's own sink, exempt in development and certification; absent elsewhere. */
+  sinkUrl?: string | undefined
+  /** Private targets the operator listed; empty in production. */
+  allowedPrivateTargets: readonly AllowedTarget[]
+}
+
+export type CallbackUrlCode =
+  | 'url_required'
+  | 'url_too_long'
+  | 'url_invalid'
+  | 'url_not_https'
+  | 'url_has_user_info'
+  | 'url_host_not_public'
+  | 'url_port_not_allowed'
+
+/** A refused callback URL or target: `message` names the rule and the remedy, and is fit for a caller. */
+export interface CallbackRefusal {
+  ok: false
+  code: CallbackUrlCode
+  message: string
+}
+
+/**
+ * Name spaces that never lead to a public host: special-use names (RFC 6761, 6762, 8375), ICANN's private-use and never-delegated
+ * suffixes, and what Kubernetes calls its services. `.test`, `.example` and `.invalid` do not resolve, so they need no rule.
+ */
+const PRIVATE_SUFFIXES = new Set([
+  'arpa',
+  'corp',
+  'home',
+  'internal',
+  'intranet',
+  'lan',
+  'local',
+  'localdomain',
+  'localhost',
+  'private',
+  'svc',
+])
+
+/** Metadata services under public names. The rest end in `.internal`, have one label, or are caught by their address. */
+const METADATA_NAMES = new Set([
+  'metadata.azure.com',
+  'metadata.goog',
+  'metadata.packet.net',
+  'metadata.platformequinix.com',
+  'metadata.tencentyun.com',
+])
+
+/**
+ * Checks a callback URL by everything that can be known without asking the network (contract, URL rules; D74). The WHATWG parser reads
+ * it, so odd spellings of an address arrive as the address they mean. `url` in the result has no trailing dot on its host.
+ * An exempt target (the sink, a listed private target) is freed from the host, port and https rules, and from nothing else.
+ */
+export function checkCallbackUrl(
+  text: string,
+  rules: CallbackRules,
+): { ok: true; url: URL; isExempt: boolean } | CallbackRefusal {
+  if (text === '') return refuse('url_required', 'is required; give the https:// address that takes the deliveries.')
+  if (text.length > MAX_CALLBACK_URL_LENGTH) return refuseLength()
+  const url = readUrl(text)
+  if (!(url instanceof URL)) return url
+  if (url.href.length > MAX_CALLBACK_URL_LENGTH) return refuseLength()
+  const isExempt = isExemptTarget(url, rules)
+  if (isExempt) return { ok: true, url, isExempt }
+  if (url.protocol === 'http:' && !rules.allowHttp) {
+    return refuse('url_not_https', 'must start with https://; plain http is taken in development only.')
+  }
+  return checkHost(url.hostname) ?? checkPort(url) ?? { ok: true, url, isExempt }
+}
+
+/** Reads the text as an absolute http(s) URL that every parser reads the same way, and takes the root dot off its host. */
+function readUrl(text: string): URL | CallbackRefusal {
+  // The WHATWG parser drops tabs and newlines, trims spaces and turns backslashes into slashes; other parsers do not.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u0020\u007f\\]/.test(text)) {
+    return refuse('url_invalid', 'holds a space, a control character or a backslash; percent-encode it.')
+  }
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme !== undefined && scheme !== 'https' && scheme !== 'http') {
+    return refuse('url_not_https', 'must start with https://.')
+  }
+  const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1]
+  const url = URL.parse(text)
+  if (authority === undefined || url === null) {
+    return refuse('url_invalid', 'is not an absolute URL with a valid host and port; write https://host/path.')
+  }
+  // On the text, because the parser forgets an empty user-info (`https://@host/`).
+  if (authority.includes('@')) {
+    return refuse('url_has_user_info', 'holds a user name or password; take out everything before the @.')
+  }
+  if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
+  return url
+}
+
+function checkHost(hostname: string): CallbackRefusal | undefined {
+  const literal = findLiteral(hostname)
+  if (literal !== undefined) {
+    if (classifyAddress(literal) === 'public') return undefined
+    return refuseHost('is a loopback, private, link-local, metadata or otherwise non-public address')
+  }
+  const labels = hostname.split('.')
+  if (hostname.length > 253 || labels.some((label) => !/^[a-z0-9_-]{1,63}$/.test(label))) {
+    return refuse('url_invalid', 'has a host that is no valid DNS name: letters, digits and hyphens, 63 to a label.')
+  }
+  const suffix = labels.at(-1)!
+  if (labels.length === 1 || PRIVATE_SUFFIXES.has(suffix) || METADATA_NAMES.has(hostname)) {
+    return refuseHost('is a local, internal or cloud-metadata name')
+  }
+  if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(suffix)) return refuseHost('ends in a number without being an address')
+  return undefined
+}
+
+function checkPort(url: URL): CallbackRefusal | undefined {
+  const service = findForbiddenPort(effectivePort(url))
+  if (service === undefined) return undefined
+  return refuse(
+    'url_port_not_allowed',
+    `uses port ${url.port}, which belongs to ${service}; use 443 or another HTTP port.`,
+  )
+}
+
+/** The address inside a URL's host when it is a literal, without brackets; `undefined` for a name. */
+export function findLiteral(hostname: string): string | undefined {
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  return parseAddress(bare) === undefined ? undefined : bare
+}
+
+/** The port a URL leads to. */
+export function effectivePort(url: URL): number {
+  if (url.port !== '') return Number(url.port)
+  return url.protocol === 'https:' ? 443 : 80
+}
+
+/** Whether the deployment exempts this very target by its name or literal address: the sink, or a listed private target. */
+export function isExemptTarget(url: URL, rules: CallbackRules): boolean {
+  const sink = rules.sinkUrl === undefined ? null : URL.parse(rules.sinkUrl)
+  if (sink !== null && url.origin === sink.origin && url.pathname === sink.pathname) return true
+  if (rules.allowedPrivateTargets.length === 0) return false
+  const port = effectivePort(url)
+  const literal = findLiteral(url.hostname)
+  if (literal !== undefined) return isAllowedAddress(literal, port, rules)
+  return rules.allowedPrivateTargets.some(
+    (target) => target.kind === 'host' && target.host === url.hostname && (target.port ?? port) === port,
+  )
+}
+
+/** Whether the operator listed this address with this port. */
+export function isAllowedAddress(text: string, port: number, rules: CallbackRules): boolean {
+  if (rules.allowedPrivateTargets.length === 0) return false
+  const address = parseAddress(text)
+  if (address === undefined) return false
+  return rules.allowedPrivateTargets.some(
+    (target) => target.kind === 'range' && isInRange(address, target.range) && (target.port ?? port) === port,
+  )
+}
+
+/**
+ * Reads `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (D74): `host[:port]` or `CIDR[:port]`, comma-separated, IPv6 in brackets
+ * (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` that names the bad entry.
+ */
+export function parseAllowedTargets(text: string): AllowedTarget[] {
+  if (text.trim() === '') return []
+  return text.split(',').map((entry) => readAllowedTarget(entry.trim()))
+}
+
+function readAllowedTarget(entry: string): AllowedTarget {
+  const match = /^(?:\[([^\]]*)\](\/[0-9]+)?|([^:[\]]+))(?::([0-9]{1,5}))?$/.exec(entry)
+  const port = match?.[4] === undefined ? undefined : Number(match[4])
+  if (match === null || port === 0 || (port ?? 0) > 65535) throw badTarget(entry)
+  if (match[1] !== undefined) {
+    const range = parseRange(match[1] + (match[2] ?? ''))
+    if (range?.family !== 6) throw badTarget(entry)
+    return { kind: 'range', range, port }
+  }
+  const host = match[3]!.toLowerCase().replace(/\.$/, '')
+  const range = parseRange(host)
+  if (range !== undefined) return { kind: 'range', range, port }
+  const labels = host.split('.')
+  const isName = host.length <= 253 && labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))
+  if (!isName || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) throw badTarget(entry)
+  return { kind: 'host', host, port }
+}
+
+function badTarget(entry: string): Error {
+  return new Error(
+    `"${entry}" is not a private target; write host, host:port, 10.0.0.0/8, 10.0.0.0/8:8443 or [fd00::/8]:8443, with no bits behind the prefix`,
+  )
+}
+
+function refuse(code: CallbackUrlCode, message: string): CallbackRefusal {
+  return { ok: false, code, message }
+}
+
+function refuseLength(): CallbackRefusal {
+  return refuse('url_too_long', `is over ${MAX_CALLBACK_URL_LENGTH} characters; shorten its path or query.`)
+}
+
+function refuseHost(why: string): CallbackRefusal {
+  return refuse('url_host_not_public', `has a host that ${why}; use a host that the public internet reaches.`)
+}

@@ -1,0 +1,96 @@
+import { type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
+import { buildConnectionPool, type ConnectionPool } from './connection-pool.ts'
+import type { Lookup } from './dns.ts'
+import type { PostResult } from './post-result.ts'
+import { resolveTarget } from './resolve.ts'
+import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
+
+/** Limits of one POST (D64), in milliseconds: 15 s over everything, of it 5 s to connect and shake hands. */
+export const TOTAL_TIMEOUT_MS = 15_000
+export const CONNECT_TIMEOUT_MS = 5_000
+/** Limit of the look-up before the POST, in milliseconds. It counts towards the total too. */
+export const DNS_TIMEOUT_MS = 5_000
+
+export type { PostRequest } from './send-request.ts'
+
+export interface HttpSenderOptions {
+  lookup: Lookup
+  rules: CallbackRules
+  connectTimeoutMs?: number | undefined
+  totalTimeoutMs?: number | undefined
+  dnsTimeoutMs?: number | undefined
+  /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
+  ca?: string | undefined
+  /** Monotonic milliseconds, for the measured durations. */
+  now?: (() => number) | undefined
+}
+
+/** The one way out to a subscriber. */
+export interface HttpSender {
+  /** Sends one POST and says what came of it. Never rejects. */
+  post(request: PostRequest): Promise<PostResult>
+  /** How many connections are kept for later. */
+  idleConnectionCount(): number
+  /** Interrupts what is running, ends every connection and refuses further POSTs. Resolves when all results are out. */
+  close(): Promise<void>
+}
+
+/**
+ * Builds the one outbound POST (D64, D74). The URL is checked again by the rules of today, the name is looked up once and judged, and
+ * only checked addresses are dialled. No redirect, no proxy from the environment, no second POST, no decompression; one deadline holds
+ * over look-up, connection, handshake, headers and body. The limits are real time: they bound the network, and decide nothing.
+ */
+export function buildHttpSender(options: HttpSenderOptions): HttpSender {
+  const now = options.now ?? (() => performance.now())
+  const pool = buildConnectionPool({
+    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    now,
+    ca: options.ca,
+  })
+  const running = new Map<AbortController, Promise<PostResult>>()
+  let isClosed = false
+
+  function post(request: PostRequest): Promise<PostResult> {
+    const controller = new AbortController()
+    const stop = () => controller.abort('stop')
+    if (isClosed || request.signal?.aborted) stop()
+    const timer = setTimeout(() => controller.abort('deadline'), options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)
+    request.signal?.addEventListener('abort', stop, { once: true })
+    const run: PostRun = { request, startedAt: now(), now, signal: controller.signal, dnsMs: null }
+    const result = sendPost({ ...options, pool }, run).finally(() => {
+      clearTimeout(timer)
+      request.signal?.removeEventListener('abort', stop)
+      running.delete(controller)
+    })
+    running.set(controller, result)
+    return result
+  }
+
+  return {
+    post,
+    idleConnectionCount: () => pool.idleCount(),
+    close: async () => {
+      isClosed = true
+      for (const controller of running.keys()) controller.abort('stop')
+      await Promise.allSettled(running.values())
+      pool.clear()
+    },
+  }
+}
+
+/** Check, resolve, exchange. */
+async function sendPost(deps: HttpSenderOptions & { pool: ConnectionPool }, run: PostRun): Promise<PostResult> {
+  const checked = checkCallbackUrl(run.request.url, deps.rules)
+  if (!checked.ok) return buildFailure(run, 'blocked_address', checked.code.toUpperCase())
+  const { url } = checked
+  const literal = findLiteral(url.hostname)
+  const limitMs = deps.dnsTimeoutMs ?? DNS_TIMEOUT_MS
+  const resolution = await resolveTarget(deps, url, { rules: deps.rules, signal: run.signal, limitMs })
+  if (literal === undefined) run.dnsMs = run.now() - run.startedAt
+  if (run.signal.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
+  if (!resolution.ok) return buildFailure(run, resolution.errorClass, resolution.errorCode)
+  if (run.signal.aborted) return buildFailure(run, 'dns', 'DNS_TIMEOUT')
+  const target = { origin: url.origin, hostname: literal ?? url.hostname, addresses: resolution.addresses }
+  const connection = deps.pool.take(target, run.request.poolKey ?? '')
+  return exchange({ pool: deps.pool, connection, path: url.pathname + url.search }, run)
+}

@@ -1,0 +1,110 @@
+import { classifyAddress } from './address.ts'
+import {
+  type CallbackRefusal,
+  type CallbackRules,
+  effectivePort,
+  findLiteral,
+  isAllowedAddress,
+  isExemptTarget,
+} from './callback-url.ts'
+import type { Lookup } from './dns.ts'
+
+/** Limit of the look-up when a webhook is created or updated, in milliseconds. */
+export const REGISTRATION_LOOKUP_MS = 2_000
+
+/** An address that was checked and may be dialled. */
+export interface ResolvedAddress {
+  address: string
+  family: 4 | 6
+}
+
+export type Resolution =
+  | { ok: true; addresses: ResolvedAddress[] }
+  | { ok: false; errorClass: 'dns' | 'blocked_address'; errorCode: string }
+
+/**
+ * Finds the addresses of a checked callback URL and judges every one (D74). One forbidden address refuses the whole answer, so that a mixed
+ * answer can't be played out. The name is asked for once and as an absolute name, so search domains never apply; what comes back is all
+ * that may be dialled. An exempt target is asked for by the machine's own name service and passes whatever it answers.
+ */
+export async function resolveTarget(
+  deps: { lookup: Lookup },
+  url: URL,
+  options: { rules: CallbackRules; limitMs: number; signal?: AbortSignal | undefined },
+): Promise<Resolution> {
+  const { rules } = options
+  const isExempt = isExemptTarget(url, rules)
+  const literal = findLiteral(url.hostname)
+  if (literal !== undefined) {
+    // A connection never asks for a literal, so this is its only check.
+    return isExempt || classifyAddress(literal) === 'public' ? accept([literal]) : block()
+  }
+  const answer = await lookUp(deps.lookup, isExempt ? url.hostname : `${url.hostname}.`, options)
+  if (!Array.isArray(answer)) return answer
+  if (isExempt) return accept(answer)
+  const port = effectivePort(url)
+  const isForbidden = (address: string) =>
+    classifyAddress(address) === 'forbidden' && !isAllowedAddress(address, port, rules)
+  return answer.some(isForbidden) ? block() : accept(answer)
+}
+
+/** Asks once. Gives up at the limit or when the signal aborts, even if the look-up itself does not. */
+async function lookUp(
+  lookup: Lookup,
+  hostname: string,
+  options: { limitMs: number; signal?: AbortSignal | undefined },
+): Promise<string[] | Resolution> {
+  if (options.signal?.aborted) return failDns('DNS_TIMEOUT')
+  const stop = Promise.withResolvers<Resolution>()
+  const onStop = () => stop.resolve(failDns('DNS_TIMEOUT'))
+  const timer = setTimeout(onStop, options.limitMs)
+  options.signal?.addEventListener('abort', onStop, { once: true })
+  try {
+    return await Promise.race([ask(lookup, hostname), stop.promise])
+  } finally {
+    clearTimeout(timer)
+    options.signal?.removeEventListener('abort', onStop)
+  }
+}
+
+async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolution> {
+  try {
+    const answer = await lookup(hostname)
+    return answer.length === 0 ? failDns('DNS_EMPTY') : answer
+  } catch (error) {
+    return failDns(readDnsCode(error))
+  }
+}
+
+/**
+ * Checks a target's name when a webhook is created or updated, as well as that goes: an answer with a forbidden address is refused; no
+ * answer within 2 s, or none at all, is accepted, for the name may come to life before the first delivery.
+ */
+export async function checkRegistrationDns(
+  deps: { lookup: Lookup },
+  url: URL,
+  rules: CallbackRules,
+): Promise<{ ok: true } | CallbackRefusal> {
+  const resolution = await resolveTarget(deps, url, { rules, limitMs: REGISTRATION_LOOKUP_MS })
+  if (resolution.ok || resolution.errorClass === 'dns') return { ok: true }
+  const message = 'has a host that resolves to a non-public address; use a host that the public internet reaches.'
+  return { ok: false, code: 'url_host_not_public', message }
+}
+
+function accept(addresses: string[]): Resolution {
+  return { ok: true, addresses: addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })) }
+}
+
+function block(): Resolution {
+  return { ok: false, errorClass: 'blocked_address', errorCode: 'ADDRESS_NOT_PUBLIC' }
+}
+
+function failDns(errorCode: string): Resolution {
+  return { ok: false, errorClass: 'dns', errorCode }
+}
+
+/** The resolver's code without its text, which may name a server of ours. */
+function readDnsCode(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : 'DNS_FAILED'
+}

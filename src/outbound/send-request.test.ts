@@ -1,0 +1,215 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type Behaviour, type Receiver, startReceiver } from '../../test/harness/receiver.ts'
+import { parseAllowedTargets } from './callback-url.ts'
+import { buildHttpSender, type HttpSender, type HttpSenderOptions } from './http-sender.ts'
+
+let receiver: Receiver
+const senders: HttpSender[] = []
+
+afterEach(async () => {
+  await Promise.all(senders.splice(0).map((sender) => sender.close()))
+  await receiver.close()
+})
+
+/** Sends `count` POSTs, one after the other, to a receiver that behaves so. */
+async function send(behaviour: Behaviour, options: Partial<HttpSenderOptions> & { count?: number } = {}) {
+  receiver = await startReceiver()
+  receiver.behave(behaviour)
+  const rules = { allowHttp: true, allowedPrivateTargets: parseAllowedTargets('127.0.0.1') }
+  const sender = buildHttpSender({ lookup: async () => [], rules, ...options })
+  senders.push(sender)
+  const post = () => sender.post({ url: `${receiver.origin}/h`, headers: { 'x-a': 'b' }, body: '{}' })
+  const results = []
+  for (let count = 0; count < (options.count ?? 1); count += 1) results.push(await post())
+  return { result: results[0]!, results, sender, post }
+}
+
+describe('an answer', () => {
+  test.each([200, 201, 202, 204, 205, 299, 400, 401, 404, 410, 429, 500, 503, 599])(
+    '%d is told as it is',
+    async (status) => {
+      const { result } = await send({ kind: 'status', status })
+      expect(result).toMatchObject({ outcome: 'response', statusCode: status, bodyEnd: 'complete' })
+    },
+  )
+
+  test.each([301, 302, 303, 307, 308])('a %d is told and never followed', async (status) => {
+    const trap = await startReceiver()
+    const { result } = await send({ kind: 'redirect', status, location: `${trap.origin}/inside` })
+    expect(result).toMatchObject({ statusCode: status, responseHeaders: { location: `${trap.origin}/inside` } })
+    expect(trap.connectionCount()).toBe(0)
+    expect(receiver.requests).toHaveLength(1)
+    await trap.close()
+  })
+
+  test.each([[[100]], [[102]], [[103]], [[100, 103, 100]], [[103, 100, 102]], [[199]]])(
+    'interim responses %j are passed over',
+    async (statuses) => {
+      const { results } = await send({ kind: 'interim', statuses }, { count: 2 })
+      for (const result of results) expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'after' })
+      expect(receiver.connectionCount()).toBe(1)
+    },
+  )
+
+  test('204 without a body keeps the connection', async () => {
+    const { results } = await send({ kind: 'no-content' }, { count: 3 })
+    for (const result of results)
+      expect(result).toMatchObject({ statusCode: 204, responseExcerpt: '', bodyEnd: 'complete' })
+    expect(receiver.connectionCount()).toBe(1)
+  })
+
+  test('a body ended by closing is whole, and the next POST connects anew', async () => {
+    const { results } = await send({ kind: 'close' }, { count: 2 })
+    for (const result of results)
+      expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'bye', bodyEnd: 'complete' })
+    expect(receiver.connectionCount()).toBe(2)
+  })
+
+  test('a chunked body is read', async () => {
+    const bytes = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'
+    const { result } = await send({ kind: 'raw', bytes })
+    expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'abcde', bodyEnd: 'complete' })
+  })
+
+  test('bytes that are no text are kept as text PostgreSQL takes', async () => {
+    const { result } = await send({ kind: 'status', status: 500, body: Buffer.from([0x61, 0, 0xff]) })
+    expect(result).toMatchObject({ responseExcerpt: 'a\uFFFD\uFFFD' })
+  })
+})
+
+describe('a success counts by its status line, however the body goes on', () => {
+  test('a body of 16 KiB is read whole and the connection kept; one byte more is cut', async () => {
+    const body = 'a'.repeat(16_384)
+    const { result } = await send({ kind: 'status', status: 200, body })
+    expect(result).toMatchObject({ bodyEnd: 'complete', responseExcerpt: 'a'.repeat(1024) })
+    await receiver.close()
+    const over = await send({ kind: 'status', status: 200, body: `${body}a` })
+    expect(over.result).toMatchObject({ statusCode: 200, bodyEnd: 'cut', responseExcerpt: 'a'.repeat(1024) })
+    expect(over.sender.idleConnectionCount()).toBe(0)
+  })
+
+  test('10 GB are cut after a few KB: the receiver can not pour more than its socket holds', async () => {
+    const { result } = await send({ kind: 'endless' })
+    expect(result).toMatchObject({ statusCode: 200, bodyEnd: 'cut' })
+    await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
+    expect(receiver.bytesPoured()).toBeLessThan(50_000_000)
+  })
+
+  test('a gzip bomb stays packed', async () => {
+    const { result } = await send({ kind: 'gzip-bomb' })
+    expect(result).toMatchObject({
+      statusCode: 200,
+      bodyEnd: 'complete',
+      responseHeaders: { 'content-encoding': 'gzip' },
+    })
+    expect(result.outcome === 'response' && result.responseExcerpt.length).toBeLessThanOrEqual(1024)
+    expect(receiver.requests[0]!.headers['accept-encoding']).toBe('identity')
+  })
+
+  test('one byte at a time is cut at the deadline', async () => {
+    const { result, sender } = await send({ kind: 'drip', intervalMs: 10 }, { totalTimeoutMs: 200 })
+    expect(result).toMatchObject({ outcome: 'response', statusCode: 200, bodyEnd: 'deadline' })
+    expect(result.durationMs).toBeGreaterThanOrEqual(190)
+    expect(sender.idleConnectionCount()).toBe(0)
+    await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
+  })
+
+  test('a reset in the middle of the body leaves the status', async () => {
+    const { result } = await send({ kind: 'reset-mid-body' })
+    expect(result).toMatchObject({ outcome: 'response', statusCode: 200, bodyEnd: 'broken' })
+  })
+})
+
+describe('no answer', () => {
+  test('silence is a timeout at the deadline, and nothing is sent again', async () => {
+    const { result } = await send({ kind: 'hang' }, { totalTimeoutMs: 150 })
+    expect(result).toMatchObject({ outcome: 'error', errorClass: 'timeout', errorCode: 'NO_RESPONSE_IN_TIME' })
+    expect(receiver.requests).toHaveLength(1)
+  })
+
+  test.each([
+    'HTTP/1.1 200 OK\r\nx-a: ',
+    'HTTP/1.1 100 Continue\r\n',
+    `HTTP/1.1 100 ${'x'.repeat(20_000)}`,
+    'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000),
+  ])('a head that never ends is a timeout: %.24j', async (bytes) => {
+    const { result } = await send({ kind: 'raw', bytes }, { totalTimeoutMs: 150 })
+    expect(result).toMatchObject({ errorClass: 'timeout' })
+  })
+
+  test.each<[string, Behaviour, object]>([
+    [
+      'a close before the head',
+      { kind: 'close-before-headers' },
+      { errorClass: 'reset', errorCode: 'CLOSED_BY_RECEIVER' },
+    ],
+    ['a reset before the head', { kind: 'reset-before-headers' }, { errorClass: 'reset', errorCode: 'ECONNRESET' }],
+    ['a close within the head', { kind: 'raw', bytes: 'HTTP/1.1 20', thenClose: true }, { errorClass: 'reset' }],
+    ['something that is not HTTP', { kind: 'invalid-http' }, { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }],
+    [
+      'an unasked 101',
+      { kind: 'raw', bytes: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n' },
+      { errorClass: 'protocol', errorCode: 'UNEXPECTED_RESPONSE' },
+    ],
+    [
+      'a head over 16 KiB',
+      { kind: 'huge-headers', bytes: 17_000 },
+      { errorClass: 'protocol', errorCode: 'HEADERS_TOO_LARGE' },
+    ],
+    [
+      'two lengths',
+      { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab' },
+      { errorClass: 'protocol' },
+    ],
+  ])('%s', async (_what, behaviour, expected) => {
+    const { result, sender } = await send(behaviour, { totalTimeoutMs: 5_000 })
+    expect(result).toMatchObject({ outcome: 'error', ...expected })
+    expect(receiver.requests).toHaveLength(1)
+    expect(sender.idleConnectionCount()).toBe(0)
+  })
+
+  test('a head of nearly 16 KiB is taken', async () => {
+    const { result } = await send({ kind: 'huge-headers', bytes: 16_000 })
+    expect(result).toMatchObject({ statusCode: 200 })
+  })
+})
+
+describe('kept connections', () => {
+  test('a hundred POSTs in a row use one', async () => {
+    const { results } = await send({ kind: 'status', status: 200, body: 'ok' }, { count: 100 })
+    expect(results.every((result) => result.outcome === 'response')).toBe(true)
+    expect(receiver.connectionCount()).toBe(1)
+  })
+
+  test('one that the receiver closes leaves the pool and hurts no later POST', async () => {
+    const { sender, post } = await send({
+      kind: 'raw',
+      bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok',
+      thenClose: true,
+    })
+    await vi.waitFor(() => expect(sender.idleConnectionCount()).toBe(0), { timeout: 5_000 })
+    expect(await post()).toMatchObject({ statusCode: 200 })
+  })
+
+  test('bytes nobody asked for end the connection instead of answering the next POST', async () => {
+    const bytes = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged'
+    const { result, sender, post } = await send({ kind: 'raw', bytes })
+    expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'ok' })
+    await vi.waitFor(() => expect(sender.idleConnectionCount()).toBe(0), { timeout: 5_000 })
+    receiver.behave({ kind: 'status', status: 500, body: 'true' })
+    expect(await post()).toMatchObject({ statusCode: 500, responseExcerpt: 'true' })
+  })
+
+  test('many POSTs at once each get their own, and at most 256 are kept', async () => {
+    const { sender, post } = await send({ kind: 'status', status: 200 })
+    let open = () => {}
+    receiver.behave({ kind: 'wait', until: new Promise((resolve) => (open = resolve)) })
+    const running = Array.from({ length: 280 }, post)
+    await receiver.waitFor(281, 10_000)
+    open()
+    const results = await Promise.all(running)
+    expect(results.every((result) => result.outcome === 'response')).toBe(true)
+    expect(receiver.connectionCount()).toBe(280)
+    expect(sender.idleConnectionCount()).toBe(256)
+  })
+})

@@ -1,0 +1,182 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
+import { limit } from '../../test/harness/wait.ts'
+import { openDatabase } from './database.ts'
+import { buildNotifier, type Notifier } from './notify.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true })
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+interface Sleeper extends AsyncDisposable {
+  notifier: Notifier
+  clock: ManualClock
+  /** How often it was told that there is work. */
+  told(): number
+  errors: unknown[]
+  running: Promise<void>
+}
+
+/** A process's share: a pool of its own, a clock of its own. */
+function startSleeper(options: { isListening?: boolean; connectionString?: string } = {}): Sleeper {
+  const connectionString = options.connectionString ?? database.connectionString
+  const clock = buildManualClock()
+  const errors: unknown[] = []
+  let told = 0
+  const opened = openDatabase({ connectionString, size: 2, applicationName: 'sleeper', onError: () => {} })
+  const notifier = buildNotifier({
+    connectionString,
+    pool: opened.pool,
+    clock,
+    isListening: options.isListening ?? true,
+    onWork: () => {
+      told += 1
+    },
+    onError: (error) => void errors.push(error),
+  })
+  const running = notifier.run()
+  return {
+    notifier,
+    clock,
+    told: () => told,
+    errors,
+    running,
+    [Symbol.asyncDispose]: async () => {
+      await stop({ notifier, clock })
+      await running
+      await opened.close()
+    },
+  }
+}
+
+/** Stops, letting pass the time that a goodbye may take. */
+async function stop({ notifier, clock }: Pick<Sleeper, 'notifier' | 'clock'>): Promise<void> {
+  const stopped = notifier.stop()
+  clock.advance(500)
+  await stopped
+}
+
+const untilTold = (sleeper: Sleeper, count: number) =>
+  expect.poll(() => sleeper.told(), { timeout: 10_000 }).toBeGreaterThanOrEqual(count)
+
+/** Announces, and lets the time pass in which announcements become one. */
+function announce(sleeper: Sleeper): void {
+  sleeper.notifier.notify()
+  sleeper.clock.advance(20)
+}
+
+/** Everything said on the channel, heard by a plain connection. */
+async function startEar() {
+  const client = new pg.Client({ connectionString: database.connectionString })
+  await client.connect()
+  await client.query('listen signalbox_work')
+  let heard = 0
+  client.on('notification', () => {
+    heard += 1
+  })
+  return {
+    heard: () => heard,
+    [Symbol.asyncDispose]: () => client.end(),
+  }
+}
+
+const cutListeners = () =>
+  database.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'signalbox notify'`,
+  )
+
+it('an announcement wakes its own process at once and every other one over the database', async () => {
+  await using sender = startSleeper({ isListening: false })
+  await using first = startSleeper()
+  await using second = startSleeper()
+  for (const one of [first, second]) await untilTold(one, 1)
+  sender.notifier.notify()
+  expect(sender.told()).toBe(1)
+  sender.clock.advance(20)
+  for (const one of [first, second]) await untilTold(one, 2)
+})
+
+it('many announcements within 20 ms become one notification, later ones another', async () => {
+  await using sender = startSleeper({ isListening: false })
+  await using ear = await startEar()
+  for (let n = 0; n < 100; n += 1) sender.notifier.notify()
+  expect(sender.told()).toBe(100)
+  sender.clock.advance(19)
+  sender.clock.advance(1)
+  await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
+  announce(sender)
+  await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(2)
+})
+
+it('a listener whose connection is cut listens again after a second, looks for what it missed, and is woken again', async () => {
+  await using sender = startSleeper({ isListening: false })
+  await using listener = startSleeper()
+  await untilTold(listener, 1)
+  for (let round = 1; round <= 3; round += 1) {
+    const before = listener.told()
+    await cutListeners()
+    const reconnect = async () => {
+      listener.clock.advance(1_000)
+      return listener.told()
+    }
+    await expect.poll(reconnect, { timeout: 10_000 }).toBe(before + 1)
+    announce(sender)
+    await untilTold(listener, before + 2)
+  }
+  const { rowCount } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and application_name = 'signalbox notify'`,
+  )
+  expect(rowCount).toBe(1)
+})
+
+it('a process without work of its own opens no listening connection and still announces', async () => {
+  await using sender = startSleeper({ isListening: false })
+  await sender.running
+  const { rowCount } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and application_name = 'signalbox notify'`,
+  )
+  expect(rowCount).toBe(0)
+  await using ear = await startEar()
+  announce(sender)
+  await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
+})
+
+it('without a database neither announcing nor listening throws: both tell onError, and the process itself is woken', async () => {
+  await using lost = startSleeper({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
+  await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(1)
+  announce(lost)
+  expect(lost.told()).toBe(1)
+  await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(2)
+  lost.clock.advance(1_000)
+  await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(3)
+})
+
+it('stopped, it ends at once, says no more, and leaves no connection behind', async () => {
+  await using sender = startSleeper({ isListening: false })
+  await using ear = await startEar()
+  await using listener = startSleeper()
+  await untilTold(listener, 1)
+  sender.notifier.notify()
+  await limit(sender.notifier.stop(), 5_000, 'a stop with an announcement in flight')
+  await stop(listener)
+  await limit(listener.running, 5_000, 'the end of a stopped listener')
+  sender.clock.advance(1_000)
+  const count = async () =>
+    (
+      await database.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'signalbox notify'`,
+      )
+    ).rowCount
+  await expect.poll(count, { timeout: 10_000 }).toBe(0)
+  expect(ear.heard()).toBe(0)
+  const before = listener.told()
+  await database.pool.query('notify signalbox_work')
+  await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
+  expect(listener.told()).toBe(before)
+})

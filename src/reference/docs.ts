@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { PROBLEMS, type ProblemCode } from '../http/problem.ts'
+import { MISSING_PAGE, parseErrorTexts, renderError, renderErrorList } from './docs-errors.ts'
+import { buildPageHtml, DOCS_CSP, DOCS_STYLE } from './docs-page.ts'
+import { listPages, renderOverview, renderTag } from './docs-reference.ts'
+import { buildOpenApiDocument, type OpenApiDocument } from './openapi.ts'
+
+const ERRORS_FILE = new URL('../../docs/errors.md', import.meta.url)
+
+/**
+ * Serves the API reference at `/docs`, rendered from the OpenAPI document, and the pages of errors, rendered from
+ * `docs/errors.md`. Plain HTML without scripts, and nothing from outside: the usual viewers are scripts whose pages axe
+ * finds unlabelled fields and nested controls in, which no style can mend.
+ */
+export function registerDocs(server: FastifyInstance): void {
+  const errors = parseErrorTexts(readFileSync(ERRORS_FILE, 'utf8'))
+  // Built at the first request, when all routes are there; it cannot change after that.
+  let document: OpenApiDocument | undefined
+  const getDocument = () => {
+    document ??= buildOpenApiDocument(server)
+    return document
+  }
+  const send = (reply: FastifyReply, page: { title: string; path: string; main: string; status?: number }) =>
+    reply
+      .code(page.status ?? 200)
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', DOCS_CSP)
+      .header('cache-control', 'public, max-age=60')
+      .send(buildPageHtml({ ...page, links: listPages(getDocument()) }))
+  const sendMissing = (reply: FastifyReply) =>
+    send(reply, { title: 'Not found', path: '', main: MISSING_PAGE, status: 404 })
+  const options = { schema: { hide: true } }
+
+  server.get('/docs', options, (_request, reply) =>
+    send(reply, { title: 'API reference', path: '/docs', main: renderOverview(getDocument()) }),
+  )
+  server.get('/docs/style.css', options, (_request, reply) =>
+    reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(DOCS_STYLE),
+  )
+  server.get('/docs/errors', options, (_request, reply) =>
+    send(reply, { title: 'Errors', path: '/docs/errors', main: renderErrorList(errors.introduction) }),
+  )
+  server.get<{ Params: { code: string } }>('/docs/errors/:code', options, ({ params: { code } }, reply) => {
+    const text = Object.hasOwn(PROBLEMS, code) ? errors.texts.get(code) : undefined
+    if (text === undefined) return sendMissing(reply)
+    return send(reply, { title: code, path: '/docs/errors', main: renderError(code as ProblemCode, text) })
+  })
+  server.get<{ Params: { tag: string } }>('/docs/:tag', options, ({ params: { tag } }, reply) => {
+    const main = renderTag(getDocument(), tag)
+    if (main === undefined) return sendMissing(reply)
+    return send(reply, { title: tag, path: `/docs/${tag}`, main })
+  })
+}

@@ -1,0 +1,66 @@
+import { buildSignatureHeaders } from '../outbound/signature.ts'
+
+/** Version of the body a subscriber reads (contract, Versioning). */
+export const ENVELOPE_API_VERSION = '2026-09-11'
+
+/** What an envelope tells about an event. Thin: never the resource itself. */
+export interface EnvelopeEvent {
+  /** The event's id: the same for every webhook and attempt; subscribers dedupe on it. */
+  id: string
+  /** The event type, `<resource>.<action>`. */
+  type: string
+  createdAt: Date
+  /** The owning account, or null where there is none or the event is a purge. */
+  account: string | null
+  resource: string
+  action: string
+  /** `document_id` of the resource; null where the operation has none. */
+  resourceId: string | null
+  /** Path of the call that reads the resource; null where none exists. */
+  url: string | null
+}
+
+/**
+ * The raw body of one attempt (D62), serialized once: these very characters, as UTF-8, are what is signed and sent. The order of the
+ * members is part of the promise. `attempt` is 1-based and counts over the dispatch's life.
+ */
+export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }): string {
+  const { event, attempt } = input
+  return JSON.stringify({
+    id: event.id,
+    type: event.type,
+    api_version: ENVELOPE_API_VERSION,
+    created_at: event.createdAt.toISOString(),
+    attempt,
+    data: {
+      account: event.account,
+      resource: event.resource,
+      action: event.action,
+      id: event.resourceId,
+      url: event.url,
+    },
+  })
+}
+
+/**
+ * Every header of one attempt (D60, D61). `timestampSeconds` is the time of this attempt; `version` the service's.
+ */
+export function buildDeliveryHeaders(input: {
+  version: string
+  secret: string
+  eventId: string
+  eventType: string
+  dispatchId: string
+  attempt: number
+  timestampSeconds: number
+  body: string
+}): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': `Signalbox-Webhooks/${input.version}`,
+    'x-service-event': input.eventType,
+    'x-service-delivery': input.dispatchId,
+    'x-service-attempt': String(input.attempt),
+    ...buildSignatureHeaders(input),
+  }
+}

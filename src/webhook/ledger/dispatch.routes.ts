@@ -1,0 +1,128 @@
+import { listAttempts } from '../../delivery/settle.store.ts'
+import { defineRoute, type Routes } from '../../http/route.ts'
+import { IdParams } from '../../http/schema.ts'
+import { readPage } from '../../listing/page.ts'
+import { loadWebhook } from '../webhook.ts'
+import {
+  DispatchRow,
+  DispatchWithAttempts,
+  ReplayBody,
+  TestAnswer,
+  toAttemptRow,
+  toDispatchRow,
+} from './dispatch.schema.ts'
+import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
+import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
+
+/** What the ledger can be filtered by and sorted on (D69). */
+export const DISPATCH_FIELDS = {
+  document_id: { type: 'uuid' },
+  webhook: { type: 'uuid' },
+  event: { type: 'text' },
+  event_id: { type: 'uuid' },
+  account: { type: 'uuid' },
+  status: { type: 'text' },
+  attempts: { type: 'integer' },
+  last_status_code: { type: 'integer' },
+  last_error: { type: 'text' },
+  is_test: { type: 'boolean' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const dispatchRowOf = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatchRow(toDispatchRecord(row))
+
+export const dispatchRoutes: Routes<DispatchDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/test',
+      resource: 'webhook',
+      action: 'test',
+      accountScope: 'account',
+      event: 'operation',
+      status: 202,
+      summary: 'Enqueue a synthetic webhook.test delivery',
+      description: 'Works whether or not the webhook subscribes to `webhook.test`, and while it is inactive.',
+      params: IdParams,
+      data: TestAnswer,
+    },
+    {
+      load: (_deps: DispatchDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, now }) => {
+        const { dispatchId, eventId } = await enqueueTest(deps, db, target, now)
+        return {
+          data: { dispatch_id: dispatchId, event_id: eventId },
+          message: 'Test delivery enqueued. Read it at /api/v3/webhook/dispatch/{dispatch_id}.',
+          changed: [{ id: target.id, account: target.account }],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dispatch',
+      resource: 'webhook-dispatch',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List ledger rows',
+      data: DispatchRow,
+      list: DISPATCH_FIELDS,
+    },
+    {
+      handle: async (_deps: DispatchDeps, { db, listing }) => ({
+        ...(await readPage(selectDispatches(db), { listing, fields: DISPATCH_FIELDS, toRow: dispatchRowOf })),
+        message: 'Dispatches.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dispatch/{id}',
+      resource: 'webhook-dispatch',
+      action: 'find-one',
+      accountScope: 'account',
+      summary: 'Read one ledger row with its attempts',
+      params: IdParams,
+      data: DispatchWithAttempts,
+    },
+    {
+      load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
+      handle: async (_deps, { db, target }) => ({
+        data: { ...toDispatchRow(target), attempts_log: (await listAttempts(db, target.id)).map(toAttemptRow) },
+        message: 'Dispatch.',
+        changed: [{ id: target.id, account: target.account }],
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/dispatch/{id}/replay',
+      resource: 'webhook-dispatch',
+      action: 'replay',
+      accountScope: 'account',
+      status: 202,
+      summary: 'Post a dispatch once more',
+      description:
+        'One POST, no automatic retry after it. A row that is `success`, `pending` or `retrying` needs `confirm_duplicate`.',
+      params: IdParams,
+      body: ReplayBody,
+      data: DispatchRow,
+    },
+    {
+      load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, body, now }) => {
+        const confirmDuplicate = body?.confirm_duplicate ?? false
+        const dispatch = await replayDispatch(deps, db, target, { confirmDuplicate, now })
+        return {
+          data: toDispatchRow(dispatch),
+          message: 'Replay enqueued: one POST.',
+          changed: [{ id: dispatch.id, account: dispatch.account }],
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,130 @@
+import { type Static, Type } from 'typebox'
+import type { AttemptRecord } from '../../delivery/settle.store.ts'
+import { nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import type { DispatchRecord } from './dispatch.store.ts'
+
+/** The states of a ledger row (D64). */
+export const StatusSchema = Type.Union(
+  [
+    Type.Literal('pending'),
+    Type.Literal('retrying'),
+    Type.Literal('success'),
+    Type.Literal('exhausted'),
+    Type.Literal('failed'),
+    Type.Literal('cancelled'),
+  ],
+  {
+    description:
+      '`pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. ' +
+      '`failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted first.',
+  },
+)
+
+const dispatchMembers = {
+  document_id: UuidSchema,
+  webhook: UuidSchema,
+  event_id: UuidSchema,
+  event: Type.String(),
+  account: nullable(UuidSchema),
+  status: StatusSchema,
+  attempts: Type.Integer({ description: 'POSTs over the whole life of the row; never reset.' }),
+  next_attempt_at: nullable(TimestampSchema),
+  last_attempt_at: nullable(TimestampSchema),
+  last_status_code: nullable(Type.Integer()),
+  last_error: nullable(Type.String({ description: 'The class of the last failure; null after a success.' })),
+  last_duration_ms: nullable(Type.Integer()),
+  delivered_at: nullable(TimestampSchema),
+  is_test: Type.Boolean(),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+}
+
+/** A row of the ledger (D63). */
+export const DispatchRow = Type.Object(dispatchMembers)
+
+const Milliseconds = nullable(Type.Number())
+
+/** One entry of the attempt log: one POST. */
+const AttemptRow = Type.Object({
+  attempt: Type.Integer(),
+  trigger: Type.Union([Type.Literal('schedule'), Type.Literal('test'), Type.Literal('replay')]),
+  worker: Type.String({ description: 'The process that made it.' }),
+  started_at: TimestampSchema,
+  duration_ms: Type.Integer(),
+  status_code: nullable(Type.Integer()),
+  error_class: nullable(Type.String()),
+  response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
+  response_headers: nullable(Type.Record(Type.String(), Type.String())),
+  timings: nullable(
+    Type.Object({
+      dns_ms: Milliseconds,
+      connect_ms: Milliseconds,
+      tls_ms: Milliseconds,
+      first_byte_ms: Milliseconds,
+      total_ms: Milliseconds,
+    }),
+  ),
+})
+
+/** A row of the ledger with its attempts. */
+export const DispatchWithAttempts = Type.Object({ ...dispatchMembers, attempts_log: Type.Array(AttemptRow) })
+
+/** May be left out altogether. */
+export const ReplayBody = nullable(
+  Type.Object(
+    {
+      confirm_duplicate: Type.Optional(
+        Type.Boolean({ description: 'The event may have arrived already; post it again.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** What the test action answers. */
+export const TestAnswer = Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema })
+
+/** Maps a ledger row for the wire. */
+export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
+  return {
+    document_id: record.id,
+    webhook: record.webhook,
+    event_id: record.eventId,
+    event: record.event,
+    account: record.account,
+    status: record.status,
+    attempts: record.attempts,
+    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
+    last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
+    last_status_code: record.lastStatusCode,
+    last_error: record.lastError,
+    last_duration_ms: record.lastDurationMs,
+    delivered_at: record.deliveredAt?.toISOString() ?? null,
+    is_test: record.isTest,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+  }
+}
+
+/** Maps an entry of the attempt log for the wire. */
+export function toAttemptRow(record: AttemptRecord): Static<typeof AttemptRow> {
+  const { timings } = record
+  return {
+    attempt: record.attempt,
+    trigger: record.trigger,
+    worker: record.worker,
+    started_at: record.startedAt.toISOString(),
+    duration_ms: record.durationMs,
+    status_code: record.statusCode,
+    error_class: record.errorClass,
+    response_excerpt: record.responseExcerpt,
+    response_headers: record.responseHeaders,
+    timings: timings && {
+      dns_ms: timings.dnsMs,
+      connect_ms: timings.connectMs,
+      tls_ms: timings.tlsMs,
+      first_byte_ms: timings.firstByteMs,
+      total_ms: timings.totalMs,
+    },
+  }
+}

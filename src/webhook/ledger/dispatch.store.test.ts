@@ -1,0 +1,226 @@
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database.ts'
+import { buildLedger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { DispatchStatus } from '../../delivery/outcome.ts'
+import { addToTotals, readTotals } from '../../delivery/total.store.ts'
+import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
+import { inTransaction } from '../../postgres/database.ts'
+import {
+  cancelOrphanedDispatches,
+  cancelWaitingDispatches,
+  deleteOldDispatches,
+  insertDispatches,
+} from './dispatch.store.ts'
+import { deleteLedger } from './dispatch.ts'
+
+const DAY_MS = 86_400_000
+
+async function openLedger() {
+  const database = await createTestDatabase()
+  const clock = buildManualClock()
+  const ledger = buildLedger(database.db, clock)
+  const later = (ms: number) => new Date(clock.now() + ms)
+  const countByStatus = async () => {
+    const rows = await sql<{
+      status: string
+      n: number
+    }>`select status, count(*)::int as n from webhook_dispatch group by status`.execute(database.db)
+    return Object.fromEntries(rows.rows.map((row) => [row.status, row.n]))
+  }
+  return {
+    database,
+    db: database.db,
+    ledger,
+    later,
+    countByStatus,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+describe('a purged webhook', () => {
+  it('loses its whole ledger, however long, and no other does', async () => {
+    await using t = await openLedger()
+    const [purged, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, created_at, updated_at)
+      select gen_random_uuid(), ${purged}, gen_random_uuid(), 'contract.create', 'success', ${t.later(0)}, ${t.later(0)}
+      from generate_series(1, 20001)`.execute(t.db)
+    await t.ledger.addDispatches(other, { count: 2 })
+    await inTransaction(t.db, (tx) => deleteLedger(tx, purged))
+    expect(await t.countByStatus()).toEqual({ pending: 2 })
+  })
+})
+
+describe('cancelling', () => {
+  it('ends what waits for one webhook and leaves what ended, what is being posted and what is of others', async () => {
+    await using t = await openLedger()
+    const [deleted, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    const [waiting] = await t.ledger.addDispatches(deleted, { status: 'retrying', attempts: 2, dueAt: t.later(DAY_MS) })
+    await t.ledger.addDispatches(deleted, { count: 2 })
+    await t.ledger.addDispatches(deleted, { leaseUntil: t.later(1) })
+    for (const status of ['success', 'exhausted', 'failed'] as const) await t.ledger.addDispatches(deleted, { status })
+    await t.ledger.addDispatches(other)
+    const input = { webhook: deleted, workerId: 'worker-a', now: t.later(0) }
+    expect(await cancelWaitingDispatches(t.db, input)).toBe(3)
+    expect(await t.countByStatus()).toEqual({ cancelled: 3, pending: 2, success: 1, exhausted: 1, failed: 1 })
+    expect(await t.ledger.readDispatch(waiting!)).toMatchObject({
+      attempts: 2,
+      next_attempt_at: null,
+      ended_at: t.later(0),
+    })
+    expect(await readTotals(t.db)).toEqual(new Map([['cancelled', 3]]))
+  })
+
+  it('leaves the rest of a very long backlog to the sweeps, which end it batch by batch', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ isDeleted: true })
+    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, next_attempt_at, created_at, updated_at)
+      select gen_random_uuid(), ${webhook}, gen_random_uuid(), 'contract.create', 'pending', ${t.later(0)}, ${t.later(0)}, ${t.later(0)}
+      from generate_series(1, 10500)`.execute(t.db)
+    expect(await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })).toBe(10_000)
+    const sweep = () => cancelOrphanedDispatches(t.db, { workerId: 'worker-a', now: t.later(0), limit: 400 })
+    expect([await sweep(), await sweep(), await sweep()]).toEqual([400, 100, 0])
+    expect(await t.countByStatus()).toEqual({ cancelled: 10_500 })
+    expect(await readTotals(t.db)).toEqual(new Map([['cancelled', 10_500]]))
+  })
+
+  it('finds the orphans of deleted webhooks only, and not what is being posted', async () => {
+    await using t = await openLedger()
+    const [deleted, inactive] = [
+      await t.ledger.addWebhook({ isDeleted: true }),
+      await t.ledger.addWebhook({ isActived: false }),
+    ]
+    await t.ledger.addDispatches(deleted, { count: 2 })
+    await t.ledger.addDispatches(deleted, { leaseUntil: t.later(1) })
+    await t.ledger.addDispatches(inactive)
+    expect(await cancelOrphanedDispatches(t.db, { workerId: 'worker-a', now: t.later(0), limit: 10 })).toBe(2)
+    expect(await t.countByStatus()).toEqual({ cancelled: 2, pending: 2 })
+  })
+})
+
+describe('totals', () => {
+  it('adds up what many processes count at the same time', async () => {
+    await using t = await openLedger()
+    const statuses: DispatchStatus[] = ['success', 'retrying', 'exhausted']
+    await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        inTransaction(t.db, (tx) =>
+          addToTotals(tx, `worker-${index % 9}`, {
+            [statuses[index % 3]!]: 2,
+            pending: 1,
+            [statuses[(index + 1) % 3]!]: 1,
+          }),
+        ),
+      ),
+    )
+    expect(await readTotals(t.db)).toEqual(
+      new Map([
+        ['pending', 60],
+        ['success', 60],
+        ['retrying', 60],
+        ['exhausted', 60],
+      ]),
+    )
+  })
+
+  it('counts nothing of a transaction that was rolled back', async () => {
+    await using t = await openLedger()
+    const failing = inTransaction(t.db, async (tx) => {
+      await addToTotals(tx, 'worker-a', { success: 5 })
+      throw new Error('rolled back')
+    })
+    await expect(failing).rejects.toThrow('rolled back')
+    expect(await readTotals(t.db)).toEqual(new Map())
+  })
+
+  it('never falls: not when the ledger is pruned, not when a webhook is purged', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 5, status: 'success', createdAt: t.later(-40 * DAY_MS) })
+    await addToTotals(t.db, 'worker-a', { success: 5 })
+    await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)
+    await t.db.deleteFrom('webhook').execute()
+    expect(await t.countByStatus()).toEqual({})
+    expect(await readTotals(t.db)).toEqual(new Map([['success', 5]]))
+  })
+
+  it('counts rows as pending when they are written, and nothing for none', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const dispatch = () => ({
+      id: t.ledger.ids.next<'dispatch'>(),
+      webhook,
+      eventId: t.ledger.ids.next<'event'>(),
+      event: 'contract.create',
+      account: null,
+      isTest: false,
+      trigger: 'schedule' as const,
+    })
+    await insertDispatches(t.db, { dispatches: [], workerId: 'worker-a', now: t.later(0) })
+    expect(await readTotals(t.db)).toEqual(new Map())
+    await insertDispatches(t.db, { dispatches: [dispatch(), dispatch()], workerId: 'worker-a', now: t.later(0) })
+    expect(await readTotals(t.db)).toEqual(new Map([['pending', 2]]))
+    expect(await t.countByStatus()).toEqual({ pending: 2 })
+  })
+})
+
+describe('retention', () => {
+  it('deletes ended rows past their time in batches, with their attempts, and keeps what waits however old it is', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const old = t.later(-30 * DAY_MS - 1)
+    const [gone] = await t.ledger.addDispatches(webhook, { count: 5, status: 'success', createdAt: old })
+    for (const status of ['exhausted', 'failed', 'cancelled'] as const)
+      await t.ledger.addDispatches(webhook, { status, createdAt: old })
+    await t.ledger.addDispatches(webhook, { status: 'pending', createdAt: old })
+    await t.ledger.addDispatches(webhook, { status: 'retrying', createdAt: old })
+    const [edge] = await t.ledger.addDispatches(webhook, { status: 'success', createdAt: t.later(-30 * DAY_MS) })
+    const attempt = {
+      dispatch: gone!,
+      attempt: 1,
+      attempt_trigger: 'schedule',
+      worker: 'w',
+      started_at: old,
+      duration_ms: 1,
+    }
+    await t.db.insertInto('webhook_attempt').values(attempt).execute()
+    const before = t.later(-30 * DAY_MS)
+    expect([await deleteOldDispatches(t.db, before, 6), await deleteOldDispatches(t.db, before, 6)]).toEqual([6, 2])
+    expect(await t.countByStatus()).toEqual({ pending: 1, retrying: 1, success: 1 })
+    expect(await t.ledger.readDispatch(edge!)).toMatchObject({ status: 'success' })
+    expect(await t.db.selectFrom('webhook_attempt').selectAll().execute()).toEqual([])
+  })
+
+  it('does not wait for a row that another transaction holds', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [held] = await t.ledger.addDispatches(webhook, {
+      count: 3,
+      status: 'success',
+      createdAt: t.later(-40 * DAY_MS),
+    })
+    await inTransaction(t.db, async (other) => {
+      await sql`select from webhook_dispatch where document_id = ${held} for update`.execute(other)
+      expect(await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)).toBe(2)
+    })
+  })
+
+  it('keeps an event as long as a row refers to it, or it was not routed yet', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const old = t.later(-40 * DAY_MS)
+    const [kept] = await t.ledger.addDispatches(webhook, { createdAt: old })
+    const { event_id: keptEvent } = await t.ledger.readDispatch(kept!)
+    const [ended] = await t.ledger.addDispatches(webhook, { createdAt: old, status: 'success' })
+    const { event_id: endedEvent } = await t.ledger.readDispatch(ended!)
+    const [unrouted] = await t.ledger.recordMany('contract.create')
+    await t.db.updateTable('event_occurrence').set({ created_at: old }).execute()
+    expect(await deleteOldEvents(t.db, t.later(-30 * DAY_MS), 100)).toBe(0)
+    await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)
+    expect(await deleteOldEvents(t.db, t.later(-30 * DAY_MS), 100)).toBe(1)
+    expect(await findEvent(t.db, endedEvent)).toBeUndefined()
+    expect(await findEvent(t.db, keptEvent)).toBeDefined()
+    expect(await findEvent(t.db, unrouted!.id)).toMatchObject({ routedAt: null })
+  })
+})

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-app.ts'
+import type { Behaviour } from '../../../test/harness/receiver.ts'
+
+const FAILING: Behaviour = { kind: 'status', status: 500 }
+const REDIRECT: Behaviour = { kind: 'redirect', location: '/x' }
+
+/** Brings one delivery of a new webhook into a state, through the service itself. */
+async function bringInto(d: DeliveryApp, status: string) {
+  const { id } = await d.makeWebhook()
+  await d.emit()
+  await d.t.app.router.drain()
+  if (status === 'success') await d.t.settle()
+  if (status === 'failed') {
+    d.receiver.behaveNext(REDIRECT)
+    await d.t.settle()
+  }
+  if (status === 'retrying') {
+    d.receiver.behaveNext(FAILING)
+    await d.t.settle()
+  }
+  if (status === 'exhausted') {
+    d.receiver.behaveNext(FAILING, FAILING, FAILING, FAILING, FAILING)
+    for (const delayMs of [0, 60_000, 300_000, 1_800_000, 7_200_000]) await d.pass(delayMs)
+  }
+  if (status === 'cancelled')
+    await d.t.database.db.updateTable('webhook_dispatch').set({ status, next_attempt_at: null }).execute()
+  const [row] = await d.listRows()
+  expect(row!.status).toBe(status)
+  return { webhook: id, id: row!.document_id, attempts: row!.attempts, posts: d.receiver.requests.length }
+}
+
+const NEEDS_CONFIRMATION = ['pending', 'retrying', 'success']
+
+describe('replay', () => {
+  it.each(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])(
+    'of a row that is %s makes one POST, with the confirmation that this needs',
+    async (status) => {
+      await using d = await openDelivery()
+      const row = await bringInto(d, status)
+      const first = await d.replay(row.id)
+      if (NEEDS_CONFIRMATION.includes(status)) {
+        expect(first).toMatchObject({ status: 409, body: { code: 'duplicate_not_confirmed' } })
+        expect((await d.replay(row.id, { confirm_duplicate: false })).status).toBe(409)
+        expect(await d.listRows()).toMatchObject([{ status, attempts: row.attempts }])
+        expect((await d.replay(row.id, { confirm_duplicate: true })).status).toBe(202)
+      } else {
+        expect(first).toMatchObject({ status: 202, body: { data: { document_id: row.id, status: 'retrying' } } })
+      }
+      await d.t.settle()
+      await d.pass(86_400_000)
+      expect(await d.listRows()).toMatchObject([
+        { status: 'success', attempts: row.attempts + 1, next_attempt_at: null },
+      ])
+      expect(d.receiver.requests).toHaveLength(row.posts + 1)
+      expect(d.receiver.requests.at(-1)!.headers['x-service-attempt']).toBe(String(row.attempts + 1))
+    },
+  )
+
+  it('of an exhausted row that fails again leaves it exhausted with six attempts, and no retry follows', async () => {
+    await using d = await openDelivery()
+    const { id, webhook } = await bringInto(d, 'exhausted')
+    d.receiver.behave(FAILING)
+    const before = await d.readWebhook(webhook)
+    await d.replay(id)
+    await d.t.settle()
+    expect(await d.listRows()).toMatchObject([{ status: 'exhausted', attempts: 6, next_attempt_at: null }])
+    await d.replay(id)
+    await d.t.settle()
+    await d.pass(86_400_000)
+    expect(await d.listRows()).toMatchObject([{ status: 'exhausted', attempts: 7, next_attempt_at: null }])
+    expect(d.receiver.requests).toHaveLength(7)
+    expect((await d.readWebhook(webhook)).consecutive_failures).toBe(before.consecutive_failures)
+    const log = await d.t.database.db
+      .selectFrom('webhook_attempt')
+      .select('attempt_trigger')
+      .orderBy('attempt')
+      .execute()
+    expect(log.map((one) => one.attempt_trigger)).toEqual([...Array(5).fill('schedule'), 'replay', 'replay'])
+  })
+
+  it('of a row that waits for its schedule replaces the schedule: one POST, then it ends', async () => {
+    await using d = await openDelivery()
+    const { id } = await bringInto(d, 'retrying')
+    d.receiver.behave(FAILING)
+    await d.replay(id, { confirm_duplicate: true })
+    await d.t.settle()
+    await d.pass(86_400_000)
+    expect(await d.listRows()).toMatchObject([{ status: 'exhausted', attempts: 2 }])
+  })
+
+  it('that is redirected ends as failed', async () => {
+    await using d = await openDelivery()
+    const { id } = await bringInto(d, 'exhausted')
+    d.receiver.behave(REDIRECT)
+    await d.replay(id)
+    await d.t.settle()
+    expect(await d.listRows()).toMatchObject([{ status: 'failed', attempts: 6 }])
+  })
+
+  it('that is asked for twice at the same time is one POST', async () => {
+    await using d = await openDelivery()
+    const { id } = await bringInto(d, 'failed')
+    const answers = await Promise.all([d.replay(id), d.replay(id)])
+    // The second one finds a row that waits, and that needs a confirmation.
+    expect(answers.map((one) => one.status).sort()).toEqual([202, 409])
+    await d.t.settle()
+    expect(d.receiver.requests).toHaveLength(2)
+  })
+
+  it('while an attempt is in flight is refused, and the attempt is recorded', async () => {
+    await using d = await openDelivery()
+    const answer = Promise.withResolvers<void>()
+    await d.makeWebhook()
+    d.receiver.behaveNext({ kind: 'wait', until: answer.promise })
+    await d.emit()
+    const settled = d.t.settle()
+    await d.receiver.waitFor(1, 5_000)
+    const [row] = await d.listRows()
+    expect(await d.replay(row!.document_id, { confirm_duplicate: true })).toMatchObject({
+      status: 409,
+      body: { code: 'conflict' },
+    })
+    answer.resolve()
+    await settled
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])
+  })
+
+  it.each(['inactive', 'deleted'])('for an %s webhook is refused, confirmed or not', async (state) => {
+    await using d = await openDelivery()
+    const { id, webhook } = await bringInto(d, 'failed')
+    if (state === 'inactive') await d.setActive(webhook, false)
+    else await d.call('DELETE', `/api/v3/webhook/webhook/${webhook}`)
+    for (const body of [undefined, { confirm_duplicate: true }])
+      expect(await d.replay(id, body)).toMatchObject({ status: 409, body: { code: 'webhook_inactive' } })
+    expect(await d.listRows()).toMatchObject([{ status: 'failed', attempts: 1 }])
+  })
+
+  it('is refused while ENABLE_API_EVENT_QUEUE is false', async () => {
+    await using d = await openDelivery({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+    const { id } = await bringInto(d, 'cancelled')
+    expect(await d.replay(id)).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  })
+
+  it('that was asked for before its webhook was deactivated rests, and goes on when it is active', async () => {
+    await using d = await openDelivery()
+    const { id, webhook, posts } = await bringInto(d, 'exhausted')
+    await d.replay(id)
+    await d.setActive(webhook, false)
+    await d.pass(86_400_000)
+    expect(d.receiver.requests).toHaveLength(posts)
+    await d.setActive(webhook, true)
+    await d.t.settle()
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 6 }])
+  })
+})

@@ -1,0 +1,255 @@
+import pino from 'pino'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type ContractWebhook, type ContractWorld, startContractWorld } from '../../../test/contract/contract-world.ts'
+import { waitFor } from '../../../test/harness/wait.ts'
+import { type Database, openDatabase } from '../../postgres/database.ts'
+import {
+  buildReplayWorker,
+  REPLAY_BATCH_SIZE,
+  REPLAYS_ON_THEIR_WAY_LIMIT,
+  type ReplayWorkerDeps,
+} from './replay-job-worker.ts'
+
+const JOBS = '/api/v3/webhook/replay-job'
+
+let world: ContractWorld
+let webhook: ContractWebhook
+
+beforeEach(async () => {
+  world = await startContractWorld()
+  webhook = await world.createWebhook({ account: (await world.createAccount()).document_id })
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+async function addExhausted(count: number): Promise<void> {
+  await world.app.database.pool.query(
+    `with written as (
+       insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'past.done', 'exhausted', 5, $2, $2
+       from generate_series(1, $3::int) n returning event_id)
+     insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
+     select event_id, 'past.done', 'past', 'done', $2, $2 from written`,
+    [webhook.id, new Date(world.app.clock.now() - 60_000), count],
+  )
+}
+
+async function makeJob(): Promise<string> {
+  const answer = await world.app.admin('POST', '/api/v3/webhook/dispatch/replay', { filters: ['status|eq|exhausted'] })
+  expect(answer.status).toBe(202)
+  return answer.body.data.document_id
+}
+
+function buildWorker(over: Partial<ReplayWorkerDeps> = {}) {
+  return buildReplayWorker({
+    db: world.app.database.db,
+    clock: world.app.clock,
+    logger: pino({ level: 'silent' }),
+    workerId: 'worker',
+    onReplays: () => {},
+    ...over,
+  })
+}
+
+const job = async (id: string) => (await world.app.admin('GET', `${JOBS}/${id}`)).body.data
+const move = async (id: string, name: string) =>
+  expect((await world.app.admin('POST', `${JOBS}/${id}/${name}`)).status).toBe(200)
+
+/** How many rows of the ledger have had each number of POSTs. */
+async function countAttempts(): Promise<Record<number, number>> {
+  const { rows } = await world.app.database.pool.query(
+    'select attempts, count(*)::int as n from webhook_dispatch group by attempts order by attempts',
+  )
+  return Object.fromEntries(rows.map((row) => [row.attempts, row.n]))
+}
+
+const countScheduled = async () => {
+  const { rows } = await world.app.database.pool.query(
+    `select count(*)::int as n from webhook_dispatch where attempt_trigger = 'replay'`,
+  )
+  return rows[0].n
+}
+
+/** `db`, on which the first statement that matches fails after it ran, as when its process dies right there. */
+function dieAfter(db: Database, pattern: RegExp): Database {
+  let isDead = false
+  return db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result, queryId: _queryId }) => {
+      const keys = Object.keys((result.rows[0] ?? {}) as object).join(' ')
+      if (!isDead && pattern.test(keys)) {
+        isDead = true
+        throw Object.assign(new Error('Connection terminated'), { code: '57P01' })
+      }
+      return result
+    },
+  })
+}
+
+test('a job keeps no more rows on their way than its limit, and goes on as they are posted', async () => {
+  await addExhausted(REPLAYS_ON_THEIR_WAY_LIMIT + 30)
+  const id = await makeJob()
+  const worker = buildWorker()
+  await worker.drain()
+  expect(await job(id)).toMatchObject({ status: 'running', processed: REPLAYS_ON_THEIR_WAY_LIMIT })
+  await worker.drain()
+  expect(await countScheduled()).toBe(REPLAYS_ON_THEIR_WAY_LIMIT)
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAYS_ON_THEIR_WAY_LIMIT + 30, skipped: 0 })
+  expect(await countAttempts()).toEqual({ 6: REPLAYS_ON_THEIR_WAY_LIMIT + 30 })
+})
+
+test('rows that rest with a webhook that went inactive do not hold the job back; the later ones are skipped', async () => {
+  await addExhausted(REPLAYS_ON_THEIR_WAY_LIMIT + 5)
+  const id = await makeJob()
+  const worker = buildWorker()
+  await worker.drain()
+  await world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: false })
+  await worker.drain()
+  expect(await job(id)).toMatchObject({ status: 'done', skipped: 5, skipped_reasons: { webhook_inactive: 5 } })
+})
+
+test('a worker that dies in the middle of a batch leaves no trace of it, and another goes on exactly there', async () => {
+  await addExhausted(REPLAY_BATCH_SIZE + 20)
+  const id = await makeJob()
+  // It dies when the rows of its first batch are scheduled and the progress is not written yet.
+  const dying = buildWorker({ db: dieAfter(world.app.database.db, /attempt_trigger/) })
+  await expect(dying.drain()).rejects.toThrow('Connection terminated')
+  expect(await countScheduled()).toBe(0)
+  expect(await job(id)).toMatchObject({ status: 'running', processed: 0, replayed: 0 })
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAY_BATCH_SIZE + 20 })
+  expect(await countAttempts()).toEqual({ 6: REPLAY_BATCH_SIZE + 20 })
+  expect(world.received(webhook).length).toBe(REPLAY_BATCH_SIZE + 20)
+})
+
+test('a worker that dies between two batches has replayed the first, and another replays only the rest', async () => {
+  await addExhausted(REPLAY_BATCH_SIZE + 20)
+  const id = await makeJob()
+  let batches = 0
+  const dying = buildWorker({
+    onReplays: () => {
+      batches += 1
+      throw Object.assign(new Error('Connection terminated'), { code: '57P01' })
+    },
+  })
+  await expect(dying.drain()).rejects.toThrow('Connection terminated')
+  expect(batches).toBe(1)
+  expect(await job(id)).toMatchObject({ processed: REPLAY_BATCH_SIZE })
+  await world.app.settle()
+  expect(await countAttempts()).toEqual({ 6: REPLAY_BATCH_SIZE + 20 })
+})
+
+test('several workers on connections of their own share the jobs and replay no row twice', async () => {
+  const count = REPLAYS_ON_THEIR_WAY_LIMIT
+  await addExhausted(count)
+  const jobs = [await makeJob(), await makeJob()]
+  const pools = [1, 2, 3].map(() =>
+    openDatabase({
+      connectionString: world.app.database.connectionString,
+      size: 2,
+      applicationName: 'replay worker test',
+      onError: () => {},
+    }),
+  )
+  const workers = pools.map(({ db }, index) => buildWorker({ db, workerId: `worker ${index}` }))
+  for (let round = 0; round < 10; round += 1) await Promise.all(workers.map((worker) => worker.drain()))
+  await Promise.all(pools.map((pool) => pool.close()))
+  const [first, second] = await Promise.all(jobs.map(job))
+  expect(first).toMatchObject({ status: 'done', processed: count })
+  expect(second).toMatchObject({ status: 'done', processed: count })
+  // Both jobs hold every row; each row was put on its way by one of them.
+  expect(first.replayed + second.replayed).toBe(count)
+  await world.app.settle()
+  expect(await countAttempts()).toEqual({ 6: count })
+  expect(world.received(webhook).length).toBe(count)
+})
+
+test('a paused job puts nothing more on its way until it is resumed, and then goes on where it stood', async () => {
+  await addExhausted(REPLAYS_ON_THEIR_WAY_LIMIT + 10)
+  const id = await makeJob()
+  const worker = buildWorker()
+  await worker.drain()
+  await move(id, 'pause')
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'paused', processed: REPLAYS_ON_THEIR_WAY_LIMIT, ended_at: null })
+  expect(await countAttempts()).toEqual({ 5: 10, 6: REPLAYS_ON_THEIR_WAY_LIMIT })
+  await move(id, 'resume')
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: REPLAYS_ON_THEIR_WAY_LIMIT + 10 })
+})
+
+test('a cancelled job ends for good; what was on its way goes out', async () => {
+  await addExhausted(REPLAYS_ON_THEIR_WAY_LIMIT + 10)
+  const id = await makeJob()
+  await buildWorker().drain()
+  await move(id, 'cancel')
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'cancelled', ended_at: expect.any(String) })
+  expect(await countAttempts()).toEqual({ 5: 10, 6: REPLAYS_ON_THEIR_WAY_LIMIT })
+})
+
+test('a row that another transaction holds is skipped, not waited for', async () => {
+  await addExhausted(3)
+  const id = await makeJob()
+  await using holder = await holdOneRow()
+  await buildWorker().drain()
+  await holder.release()
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: 2, skipped_reasons: { under_way: 1 } })
+})
+
+async function holdOneRow() {
+  const client = await world.app.database.pool.connect()
+  await client.query('begin')
+  await client.query('select 1 from webhook_dispatch limit 1 for update')
+  let isHeld = true
+  const release = async () => {
+    if (!isHeld) return
+    isHeld = false
+    await client.query('rollback')
+    client.release()
+  }
+  return { release, [Symbol.asyncDispose]: release }
+}
+
+test('a job whose rounds fail five times in a row ends as failed, says so, and can be resumed', async () => {
+  await addExhausted(4)
+  const id = await makeJob()
+  await world.app.database.pool.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
+     create trigger refuse before update on webhook_dispatch for each row execute function refuse()`,
+  )
+  const worker = buildWorker()
+  for (let round = 0; round < 4; round += 1) await worker.drain()
+  expect(await job(id)).toMatchObject({ status: 'running', last_error: null })
+  await worker.drain()
+  const failed = await job(id)
+  expect(failed).toMatchObject({ status: 'failed', processed: 0, last_error: expect.stringContaining('5 rounds') })
+  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch')
+  await move(id, 'resume')
+  await world.app.settle()
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: 4, last_error: null, ended_at: expect.any(String) })
+})
+
+test('ended jobs go with the ledger they were about; a running one stays', async () => {
+  await addExhausted(1)
+  const ended = await makeJob()
+  await world.app.settle()
+  await addExhausted(1)
+  const running = await makeJob()
+  world.app.clock.advance(31 * 24 * 3_600_000)
+  const report = await world.app.app.maintenance.sweep()
+  expect(report.replayJobs).toBe(1)
+  expect((await world.app.admin('GET', `${JOBS}/${ended}`)).status).toBe(404)
+  expect((await job(running)).status).toBe('running')
+})
+
+test('a running worker takes up a job by itself and stops when it is told', async () => {
+  await addExhausted(1)
+  const id = await makeJob()
+  const worker = buildWorker()
+  const run = worker.run()
+  await waitFor('the job is done', async () => (await job(id)).status === 'done')
+  worker.stop()
+  await run
+  expect(await job(id)).toMatchObject({ status: 'done', replayed: 1 })
+})

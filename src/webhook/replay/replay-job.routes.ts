@@ -1,0 +1,155 @@
+import { defineRoute, type Routes } from '../../http/route.ts'
+import { IdParams } from '../../http/schema.ts'
+import { parseFilters } from '../../listing/listing.ts'
+import { readPage } from '../../listing/page.ts'
+import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
+import {
+  BulkReplayBody,
+  ReplayJobRow,
+  ReplayPreviewRow,
+  toReplayJobRow,
+  toReplayPreviewRow,
+} from './replay-job.schema.ts'
+import { selectReplayJobs, toReplayJobRecord } from './replay-job.store.ts'
+import {
+  createReplayJob,
+  loadReplayJob,
+  moveReplayJob,
+  previewReplay,
+  type ReplayJobDeps,
+  type ReplayJobMove,
+} from './replay-job.ts'
+
+const REPLAY_JOB_FIELDS = {
+  document_id: { type: 'uuid' },
+  status: { type: 'text' },
+  created_by: { type: 'uuid' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const replayJobRowOf = (row: Parameters<typeof toReplayJobRecord>[0]) => toReplayJobRow(toReplayJobRecord(row))
+
+/** The three moves differ in their words only. */
+function defineMove(move: ReplayJobMove, words: { summary: string; description: string; message: string }) {
+  return defineRoute(
+    {
+      method: 'POST',
+      path: `/api/v3/webhook/replay-job/{id}/${move}`,
+      resource: 'replay-job',
+      action: move,
+      accountScope: 'none',
+      summary: words.summary,
+      description: words.description,
+      params: IdParams,
+      data: ReplayJobRow,
+    },
+    {
+      load: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, now }) => {
+        const job = await moveReplayJob(db, target, { move, now })
+        return { data: toReplayJobRow(job), message: words.message, changed: [{ id: job.id, account: null }] }
+      },
+    },
+  )
+}
+
+export const replayJobRoutes: Routes<ReplayJobDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/webhook/dispatch/replay',
+      resource: 'webhook-dispatch',
+      action: 'replay-all',
+      permission: 'webhook-dispatch:replay',
+      accountScope: 'none',
+      status: 202,
+      summary: 'Replay many dispatches',
+      description:
+        'Makes a job of the rows that the filters name now, at most 10,000 (422 with their number when they are more and ' +
+        'no `limit` is sent). Its worker puts them on their way, oldest first, one POST each, a few hundred at a time, so ' +
+        'that new events are not pushed back. Rows that may not be replayed when their turn comes are skipped and counted ' +
+        'by reason. With `dry_run` nothing is done.',
+      body: BulkReplayBody,
+      data: ReplayJobRow,
+      also: { status: 200, description: 'With `dry_run`: what would happen now.', data: ReplayPreviewRow },
+    },
+    {
+      handle: async (deps: ReplayJobDeps, { db, body, caller, now }) => {
+        const { filters, confirm_duplicate: confirmDuplicate = false, limit } = body
+        const selection = {
+          filters: parseFilters(filters, DISPATCH_FIELDS),
+          fields: DISPATCH_FIELDS,
+          confirmDuplicate,
+          limit,
+        }
+        if (body.dry_run) {
+          const preview = await previewReplay(db, selection)
+          const message = `Nothing was done: ${preview.wouldReplay} would be replayed, ${preview.wouldSkip} skipped.`
+          return { status: 200, data: toReplayPreviewRow(preview), message, changed: [] }
+        }
+        const job = await createReplayJob(deps, db, { selection, filterTexts: filters, by: caller.userId, now })
+        const url = `/api/v3/webhook/replay-job/${job.id}`
+        return {
+          data: toReplayJobRow(job),
+          message: `Replay job of ${job.total} dispatches made. Follow it at ${url}.`,
+          changed: [{ id: job.id, account: null, url }],
+          location: url,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/replay-job',
+      resource: 'replay-job',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List bulk replays',
+      data: ReplayJobRow,
+      list: REPLAY_JOB_FIELDS,
+    },
+    {
+      handle: async (_deps: ReplayJobDeps, { db, listing }) => ({
+        ...(await readPage(selectReplayJobs(db), { listing, fields: REPLAY_JOB_FIELDS, toRow: replayJobRowOf })),
+        message: 'Replay jobs.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/replay-job/{id}',
+      resource: 'replay-job',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read how far a bulk replay is',
+      params: IdParams,
+      data: ReplayJobRow,
+    },
+    {
+      load: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toReplayJobRow(target),
+        message: `${target.processed} of ${target.total} dispatches dealt with.`,
+        changed: [{ id: target.id, account: null }],
+      }),
+    },
+  ),
+  defineMove('pause', {
+    summary: 'Pause a bulk replay',
+    description: 'From now on no further row is put on its way; what is on its way already goes out.',
+    message: 'Replay job paused.',
+  }),
+  defineMove('resume', {
+    summary: 'Resume a bulk replay',
+    description: 'Goes on exactly where a paused or failed one stopped.',
+    message: 'Replay job resumed.',
+  }),
+  defineMove('cancel', {
+    summary: 'Cancel a bulk replay',
+    description: 'Ends it for good. What is on its way already goes out.',
+    message: 'Replay job cancelled.',
+  }),
+]

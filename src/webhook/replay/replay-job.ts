@@ -1,0 +1,199 @@
+import { invalidField, notFound, Problem } from '../../http/problem.ts'
+import type { Id, IdMaker, UserId } from '../../id.ts'
+import type { ListFields, ListFilter } from '../../listing/listing.ts'
+import type { Database } from '../../postgres/database.ts'
+import { checkQueueEnabled } from '../ledger/dispatch.ts'
+import { decideReplay, type ReplayRefusal } from './replay.ts'
+import {
+  changeReplayJob,
+  countMatches,
+  findReplayJob,
+  insertReplayJob,
+  listMatches,
+  listReplayFacts,
+  type ReplayFacts,
+} from './replay-job.store.ts'
+
+export type ReplayJobId = Id<'replay job'>
+
+/** Rows of one bulk replay at most (D68). */
+export const REPLAY_JOB_ROWS_LIMIT = 10_000
+
+/**
+ * The states of a bulk replay and their moves:
+ *
+ *   running --- the last row dealt with ---> done
+ *   running --- pause ---> paused --- resume ---> running
+ *   running, paused, failed --- cancel ---> cancelled
+ *   running --- several rounds failed in a row ---> failed --- resume ---> running
+ */
+export type ReplayJobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
+
+/** Why a row of a job was not replayed. */
+export type SkipReason =
+  | ReplayRefusal
+  /** A replay of it waits already: its one POST is on its way. */
+  | 'replay_waiting'
+  /** It was deleted since the job was made. */
+  | 'gone'
+
+/** How many rows were skipped for each reason. */
+export type SkipCounts = Partial<Record<SkipReason, number>>
+
+/** A bulk replay: its rows are fixed when it is made. */
+export interface ReplayJobRecord {
+  id: ReplayJobId
+  status: ReplayJobStatus
+  filters: string[]
+  confirmDuplicate: boolean
+  total: number
+  /** Rows dealt with: replayed or skipped. They are dealt with in order, so this is also where the job stands. */
+  processed: number
+  replayed: number
+  skipped: number
+  skippedReasons: SkipCounts
+  /** Rounds that failed one after the other. */
+  failures: number
+  lastError: string | null
+  createdBy: UserId | null
+  createdAt: Date
+  updatedAt: Date
+  endedAt: Date | null
+}
+
+/** What bulk replays use. */
+export interface ReplayJobDeps {
+  ids: IdMaker
+  enableApiEventQueue: boolean
+}
+
+/** Which rows a bulk replay is about. */
+export interface ReplaySelection {
+  filters: readonly ListFilter[]
+  fields: ListFields
+  /** The oldest so many; undefined takes all, which is refused above `REPLAY_JOB_ROWS_LIMIT`. */
+  limit: number | undefined
+  confirmDuplicate: boolean
+}
+
+/** What a bulk replay would do. */
+export interface ReplayPreview {
+  /** Rows that the filters name. */
+  matched: number
+  /** Rows that the job would hold. */
+  total: number
+  wouldReplay: number
+  wouldSkip: number
+  skippedReasons: SkipCounts
+}
+
+/** Judges each row that a bulk replay would hold, as it stands now. Changes nothing. */
+export async function previewReplay(db: Database, selection: ReplaySelection): Promise<ReplayPreview> {
+  const ids = await listSelected(db, selection)
+  const facts = await listReplayFacts(db, ids)
+  const { replayable, skipped } = decideRows(ids, facts, selection.confirmDuplicate)
+  return {
+    matched: await countMatches(db, selection),
+    total: ids.length,
+    wouldReplay: replayable.length,
+    wouldSkip: ids.length - replayable.length,
+    skippedReasons: skipped,
+  }
+}
+
+/**
+ * Makes a bulk replay (D68): its rows are those that the filters name now, oldest first. A worker puts them on their way.
+ * Throws a 422 on `filters` that says how many there are when they are too many, 409 `conflict` while the queue is off.
+ */
+export async function createReplayJob(
+  deps: ReplayJobDeps,
+  db: Database,
+  input: { selection: ReplaySelection; filterTexts: readonly string[]; by: UserId | null; now: Date },
+): Promise<ReplayJobRecord> {
+  const { selection, filterTexts, by, now } = input
+  const dispatches = await listSelected(db, selection)
+  checkQueueEnabled(deps)
+  const id = deps.ids.next<'replay job'>()
+  const { confirmDuplicate } = selection
+  return insertReplayJob(db, { id, filters: filterTexts, confirmDuplicate, dispatches, by, now })
+}
+
+async function listSelected(db: Database, selection: ReplaySelection) {
+  const { limit } = selection
+  const ids = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
+  if (limit !== undefined || ids.length <= REPLAY_JOB_ROWS_LIMIT) return ids
+  const matched = await countMatches(db, selection)
+  throw invalidField(
+    'filters',
+    'too_many_matches',
+    `name ${matched} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
+  )
+}
+
+/**
+ * Tells the rows that may be replayed from those that are skipped, each for its reason. A row that still exists and is not
+ * among `facts` is held by somebody else right now; `exists` says which those are. Pure.
+ */
+export function decideRows<RowId extends string>(
+  ids: readonly RowId[],
+  facts: ReadonlyMap<string, ReplayFacts>,
+  isConfirmed: boolean,
+  exists: ReadonlySet<string> = new Set(),
+): { replayable: RowId[]; skipped: SkipCounts } {
+  const skipped: SkipCounts = {}
+  const replayable = ids.filter((id) => {
+    const fact = facts.get(id)
+    const verdict = fact ? decideRow(fact, isConfirmed) : exists.has(id) ? 'under_way' : 'gone'
+    if (verdict !== 'replay') skipped[verdict] = (skipped[verdict] ?? 0) + 1
+    return verdict === 'replay'
+  })
+  return { replayable, skipped }
+}
+
+function decideRow(fact: ReplayFacts, isConfirmed: boolean): 'replay' | SkipReason {
+  const verdict = decideReplay({ ...fact, isConfirmed })
+  return verdict === 'replay' && fact.isReplayWaiting ? 'replay_waiting' : verdict
+}
+
+/** The job with this id, or a 404; `lock` keeps a worker from moving it until the transaction ends. */
+export async function loadReplayJob(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<ReplayJobRecord> {
+  const job = await findReplayJob(db, id, options)
+  if (!job) throw notFound('replay job')
+  return job
+}
+
+/** What an operator may ask of a job. */
+export type ReplayJobMove = 'pause' | 'resume' | 'cancel'
+
+const MOVES: Readonly<Record<ReplayJobMove, { from: readonly ReplayJobStatus[]; to: ReplayJobStatus }>> = {
+  pause: { from: ['running'], to: 'paused' },
+  resume: { from: ['paused', 'failed'], to: 'running' },
+  cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
+}
+
+/** The state a move leads to; undefined when the state does not allow it. Pure. */
+export function findMove(status: ReplayJobStatus, move: ReplayJobMove): ReplayJobStatus | undefined {
+  return MOVES[move].from.includes(status) ? MOVES[move].to : undefined
+}
+
+/**
+ * Pauses, resumes or cancels a locked job. Once this is committed no further row of it is put on its way; what is on its
+ * way already goes out. Throws 409 `conflict` when the state does not allow the move.
+ */
+export async function moveReplayJob(
+  db: Database,
+  job: ReplayJobRecord,
+  input: { move: ReplayJobMove; now: Date },
+): Promise<ReplayJobRecord> {
+  const status = findMove(job.status, input.move)
+  if (!status) {
+    const from = MOVES[input.move].from.join(' or ')
+    throw new Problem('conflict', `The replay job is ${job.status}; ${input.move} needs one that is ${from}.`)
+  }
+  const endedAt = status === 'cancelled' ? input.now : null
+  return changeReplayJob(db, job.id, { status, failures: 0, lastError: null, endedAt }, input.now)
+}
