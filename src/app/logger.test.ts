@@ -88,7 +88,7 @@ describe('a line of the log', () => {
 
 it('the log goes to standard error as JSON lines, from its level on, and standard output stays free for answers', async () => {
   const program = `
-    import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'logger.ts'))}
+    import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'logger.ts'))}
     const log = buildLogger({ level: 'warn', isTerminal: false })
     log.info('too quiet')
     log.warn({ password: 'hidden' }, 'loud enough')`
