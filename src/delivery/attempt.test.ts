@@ -3,7 +3,7 @@ import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import type { DispatchId, EventId, WebhookId } from '../id.ts'
 import { systemRandom } from '../random.ts'
 import { buildSecretBox } from '../secret-box.ts'
-import { buildTracer } from '../tracing/tracer.ts'
+import { buildContextTracer } from '../tracing/tracer.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claim.store.ts'
@@ -52,7 +52,7 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     idleConnectionCount: () => 0,
     close: async () => {},
   }
-  const tracer = buildTracer({ clock, random: systemRandom, exportSpan: undefined })
+  const tracer = buildContextTracer(systemRandom)
   const deps = { clock, secretBox, poster, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => secretBox.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
