@@ -6,7 +6,7 @@ import type { PostRequest } from '../outbound/http-sender.ts'
 import type { PostResult } from '../outbound/post-result.ts'
 import { createSecret, verifyTimestamped } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
-import { buildTracer } from '../tracing/tracer.ts'
+import { buildContextTracer } from '../tracing/tracer.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claim.store.ts'
@@ -52,7 +52,7 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     idleConnectionCount: () => 0,
     close: async () => {},
   }
-  const tracer = buildTracer({ clock, random: systemRandom, exportSpan: undefined })
+  const tracer = buildContextTracer(systemRandom)
   const deps = { clock, keyring, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)

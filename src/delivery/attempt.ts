@@ -63,6 +63,7 @@ function startSpan(tracer: Tracer, { event, webhook, id, attempt, trigger }: Cla
     parent: event.trace === null ? undefined : parseStoredContext(event.trace),
     traceId: event.id.replaceAll('-', ''),
     attributes: {
+      'http.request.method': 'POST',
       'signalbox.event': event.type,
       'signalbox.event_id': event.id,
       'signalbox.webhook': webhook.id,

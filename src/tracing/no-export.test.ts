@@ -2,6 +2,8 @@ import { createRequire } from 'node:module'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app.ts'
+import { systemClock } from '../clock.ts'
+import { systemRandom } from '../random.ts'
 import { openSpanExport } from './span-export.ts'
 
 /** What is loaded of the optional packages; `@opentelemetry/api` comes with the metrics library in any case. */
@@ -15,7 +17,8 @@ test('without an endpoint the service runs and loads nothing of OpenTelemetry; w
   await app.settle()
   expect(listLoaded()).toEqual([])
   const logger = pino({ level: 'silent' })
-  const spanExport = await openSpanExport({ endpoint: 'http://127.0.0.1:1', instanceId: 'here', version: '1', logger })
+  const service = { instanceId: 'here', version: '1', clock: systemClock, random: systemRandom }
+  const spanExport = await openSpanExport({ ...service, endpoint: 'http://127.0.0.1:1', logger })
   await spanExport?.stop()
   expect(listLoaded()).not.toEqual([])
 })

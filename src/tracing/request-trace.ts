@@ -1,10 +1,12 @@
 import type { RequestTraceStart } from '../http/request-trace.ts'
+import type { SpanAttributes } from './span-attributes.ts'
 import { formatTraceContext, parseTraceContext } from './trace-context.ts'
 import type { Tracer } from './tracer.ts'
 
 /**
- * Starts the trace of each request for the shell: the one its headers name, else a new one. The span says which route
- * was asked for and how it ended; of the path, which may hold ids, and of the query it says nothing.
+ * Starts the trace of each request for the HTTP server: the one its headers name, else a new one. Span names and
+ * attributes follow OpenTelemetry's conventions for HTTP server spans, without `url.*`: a path or query may hold ids and
+ * secrets. A refusal (4xx) is no error of the server, so only a 5xx has an `error.type`.
  */
 export function buildRequestTraceStart(tracer: Tracer): RequestTraceStart {
   return ({ method, requestId, headers }) => {
@@ -12,10 +14,12 @@ export function buildRequestTraceStart(tracer: Tracer): RequestTraceStart {
       traceparent: readHeader(headers.traceparent),
       tracestate: readHeader(headers.tracestate),
     })
-    const span = tracer.startSpan('http.server', {
+    const isKnown = KNOWN_METHODS.has(method)
+    const spanMethod = isKnown ? method : 'HTTP'
+    const span = tracer.startSpan(spanMethod, {
       kind: 'server',
       parent,
-      attributes: { 'http.request.method': method, 'signalbox.request_id': requestId },
+      attributes: { ...describeMethod(method, isKnown), 'signalbox.request_id': requestId },
     })
     return {
       traceId: span.context.traceId,
@@ -26,13 +30,24 @@ export function buildRequestTraceStart(tracer: Tracer): RequestTraceStart {
           durationMs,
           attributes: {
             'http.response.status_code': status,
-            ...(route !== null && { 'http.route': route }),
-            ...(code !== undefined && { 'error.type': code }),
+            'http.route': route ?? undefined,
+            'error.type': status >= 500 ? (code ?? String(status)) : undefined,
+            'signalbox.problem_code': code,
           },
           isError: status >= 500,
+          ...(route !== null && { name: `${spanMethod} ${route}` }),
         }),
     }
   }
+}
+
+/** The methods that may stand in a span's name: RFC 9110, 9, and RFC 5789. No route has another. */
+const KNOWN_METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
+
+function describeMethod(method: string, isKnown: boolean): SpanAttributes {
+  return isKnown
+    ? { 'http.request.method': method }
+    : { 'http.request.method': '_OTHER', 'http.request.method_original': method }
 }
 
 /** Node joins a header that came more than once; only a few names, none of ours, come as a list. */

@@ -1,7 +1,11 @@
-import type { Attributes } from '@opentelemetry/api'
-import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
+import type { BatchSpanProcessor, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
-import type { EndedSpan } from './tracer.ts'
+import type { Clock } from '../clock.ts'
+import type { Random } from '../random.ts'
+import { loadOtelPackages, type OtelPackages } from './otel-packages.ts'
+import { buildOtelTracer, buildSpanIds } from './otel-tracer.ts'
+import type { SpanAttributes } from './span-attributes.ts'
+import type { Tracer } from './tracer.ts'
 
 /** How many spans wait at most; what comes while the queue is full is dropped, so a collector that is down costs memory once. */
 export const QUEUE_SPANS = 4_096
@@ -16,74 +20,73 @@ const EXPORT_TIMEOUT_MS = 5_000
 /** How long the last spans may take when the service stops. */
 export const STOP_LIMIT_MS = 2_000
 
-/** Where ended spans go. */
+/** A tracer whose ended spans are exported. */
 export interface SpanExport {
-  /** Takes a span at once and never throws; it is sent later, with others. */
-  add(span: EndedSpan): void
+  /** Its spans are queued when they end, and sent later in batches; no call waits for the collector. */
+  tracer: Tracer
   /** Sends what waits, as far as 2 s suffice. Never rejects. */
   stop(): Promise<void>
 }
 
-/** The packages of OpenTelemetry, which are optional: they are 28 MB, and few installations export traces. */
-async function importPackages() {
-  const [trace, exporter, resources] = await Promise.all([
-    import('@opentelemetry/sdk-trace-base'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-  ])
-  return { ...trace, ...exporter, ...resources }
-}
-
-type Packages = Awaited<ReturnType<typeof importPackages>>
-
 export interface SpanExportOptions {
-  /** `OTEL_EXPORTER_OTLP_ENDPOINT`: the collector's base URL; spans go to `v1/traces` under it. */
+  /** `OTEL_EXPORTER_OTLP_ENDPOINT`: the collector's base URL; spans are posted to `v1/traces` under it. */
   endpoint: string
-  /** What tells this process from others: `service.instance.id`. */
+  /** `service.instance.id`: tells this process from others. */
   instanceId: string
   version: string
+  clock: Pick<Clock, 'now'>
+  random: Random
   logger: Logger
   /** Loads the packages; tests leave them out. */
-  load?: () => Promise<Packages>
+  load?: () => Promise<OtelPackages>
 }
 
 /**
  * Opens the export of spans over OTLP/HTTP. Undefined, after one warning, when the optional packages are not installed:
  * the service then runs as if no collector were configured. Does not contact the collector.
+ *
+ * The provider is not registered as the global one: a second app in the same process has its own. Sampler and queue are
+ * set here, so that the SDK does not take them from `OTEL_*` variables that `docs/configuration.md` does not list.
  */
 export async function openSpanExport(options: SpanExportOptions): Promise<SpanExport | undefined> {
-  const { logger } = options
-  let packages: Packages
-  try {
-    packages = await (options.load ?? importPackages)()
-  } catch (error) {
-    logger.warn(
-      { reason: (error as { code?: unknown } | null)?.code ?? 'unknown' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the OpenTelemetry packages cannot be loaded, so no traces are exported. ' +
-        'Install them with: npm install --include=optional',
-    )
-    return undefined
+  const { version, clock, random } = options
+  const packages = await loadOtelPackages(options.logger, options.load)
+  if (!packages) return undefined
+  const { api, AlwaysOnSampler, BasicTracerProvider, ParentBasedSampler } = packages
+  const ids = buildSpanIds(random)
+  const provider = new BasicTracerProvider({
+    idGenerator: ids,
+    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+    resource: buildResource(packages, options),
+    spanProcessors: [buildProcessor(packages, options)],
+  })
+  return {
+    tracer: buildOtelTracer({ api, tracer: provider.getTracer('signalbox', version), ids, clock }),
+    stop: () => within(STOP_LIMIT_MS, provider.shutdown()),
   }
+}
+
+function buildResource(packages: OtelPackages, { version, instanceId }: SpanExportOptions) {
+  const attributes: SpanAttributes = {
+    'service.name': 'signalbox',
+    'service.version': version,
+    'service.instance.id': instanceId,
+  }
+  return packages.defaultResource().merge(packages.resourceFromAttributes(attributes))
+}
+
+function buildProcessor(packages: OtelPackages, options: SpanExportOptions): BatchSpanProcessor {
   const exporter = new packages.OTLPTraceExporter({
     url: buildTracesUrl(options.endpoint),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     userAgent: `Signalbox/${options.version}`,
   })
-  const processor = new packages.BatchSpanProcessor(announceState(exporter, logger), {
+  return new packages.BatchSpanProcessor(announceState(exporter, options.logger), {
     maxQueueSize: QUEUE_SPANS,
     maxExportBatchSize: BATCH_SPANS,
     scheduledDelayMillis: BATCH_DELAY_MS,
     exportTimeoutMillis: EXPORT_TIMEOUT_MS + 1_000,
   })
-  const resource = packages.resourceFromAttributes({
-    'service.name': 'signalbox',
-    'service.version': options.version,
-    'service.instance.id': options.instanceId,
-  })
-  return {
-    add: (span) => processor.onEnd(toReadableSpan(span, { resource, version: options.version })),
-    stop: () => within(STOP_LIMIT_MS, processor.shutdown()),
-  }
 }
 
 /** `v1/traces` under the endpoint, whose own path is kept (OTLP 1.x, "OTLP/HTTP Request"). */
@@ -93,7 +96,7 @@ export function buildTracesUrl(endpoint: string): string {
   return url.href
 }
 
-/** Says once when spans stop arriving, and once when they arrive again; one line a batch would flood the log. */
+/** Logs once when spans stop arriving, and once when they arrive again; one line a batch would flood the log. */
 function announceState(exporter: SpanExporter, logger: Logger): SpanExporter {
   let isFailing = false
   return {
@@ -116,47 +119,6 @@ function announceState(exporter: SpanExporter, logger: Logger): SpanExporter {
 /** A code or status; a message could hold what the collector answered, and the endpoint's password. */
 function describeFailure(error: Error | undefined): string | number {
   return (error as { code?: string | number } | undefined)?.code ?? 'no answer'
-}
-
-type Instant = [seconds: number, nanoseconds: number]
-
-function toInstant(ms: number): Instant {
-  const seconds = Math.floor(ms / 1_000)
-  return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)]
-}
-
-/** Values of OpenTelemetry's API (SpanKind, SpanStatusCode), written out so that nothing is loaded for them. */
-const KINDS = { server: 1, client: 2 } as const
-const STATUS_UNSET = 0
-const STATUS_ERROR = 2
-
-function toReadableSpan(
-  span: EndedSpan,
-  service: { resource: ReadableSpan['resource']; version: string },
-): ReadableSpan {
-  const { context, parent } = span
-  const spanContext = { traceId: context.traceId, spanId: context.spanId, traceFlags: 1 }
-  return {
-    name: span.name,
-    kind: KINDS[span.kind],
-    spanContext: () => spanContext,
-    ...(parent && {
-      parentSpanContext: { traceId: parent.traceId, spanId: parent.spanId, traceFlags: 1, isRemote: true },
-    }),
-    startTime: toInstant(span.startedAtMs),
-    endTime: toInstant(span.startedAtMs + span.durationMs),
-    duration: toInstant(span.durationMs),
-    status: { code: span.isError ? STATUS_ERROR : STATUS_UNSET },
-    attributes: span.attributes as Attributes,
-    links: [],
-    events: [],
-    ended: true,
-    resource: service.resource,
-    instrumentationScope: { name: 'signalbox', version: service.version },
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
-  }
 }
 
 /** Resolves when `work` ends, however it ends, or after `limitMs`. Real time: it bounds the network and decides nothing. */

@@ -60,7 +60,7 @@ describe('traceparent', () => {
     ['sent twice', `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`],
     ['sent twice in a higher version', `cc-${TRACE}-${SPAN}-01-a, cc-${TRACE}-${SPAN}-01-a`],
     ['very long', `00-${'a'.repeat(100_000)}`],
-  ])('counts for nothing when it is %s', (_, text) => {
+  ])('is ignored when it is %s', (_, text) => {
     expect(parse(text, 'a=1')).toBeUndefined()
   })
 })
@@ -104,7 +104,7 @@ describe('tracestate', () => {
     ['a value of 257', `a=${'x'.repeat(257)}`],
     ['a tenant of 242', `${'t'.repeat(242)}@s=1`],
     ['a system of 15', `t@${'s'.repeat(15)}=1`],
-  ])('goes when it is %s, and the trace stays', (_, text) => {
+  ])('is dropped when it is %s, and the trace stays', (_, text) => {
     expect(parseTracestate(text)).toBeUndefined()
     expect(parse(`00-${TRACE}-${SPAN}-01`, text)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true })
   })

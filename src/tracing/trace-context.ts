@@ -15,10 +15,14 @@ const ZEROS_PATTERN = /^0+$/
 
 /**
  * Reads the headers of a request (W3C Trace Context, 2.2 and 3.3). Undefined when `traceparent` is missing or breaks a
- * rule: then a new trace starts and `tracestate` counts for nothing. A `tracestate` that breaks a rule goes alone.
+ * rule: then a new trace starts and `tracestate` is ignored. A `tracestate` that breaks a rule is ignored alone.
  *
  * A higher version than 00 may add members after the flags; what is known of it is read. A header that came twice
  * arrives here joined by a comma, and no version takes one.
+ *
+ * This is not OpenTelemetry's `W3CTraceContextPropagator`, for two reasons. Traces are passed on without the optional
+ * packages too. And the propagator is laxer: it takes a header with blanks around it or, in a higher version, one that
+ * came twice; it passes on the valid rest of a broken `tracestate`; and it writes flags above 0f in three digits.
  */
 export function parseTraceContext(headers: {
   traceparent: string | undefined
@@ -41,7 +45,7 @@ export function parseTraceContext(headers: {
 /** `tracestate`: members at most, and characters of them that are passed along (W3C Trace Context, 3.3.1 and 3.3.1.5). */
 const MAX_MEMBERS = 32
 const MAX_TRACESTATE_CHARS = 512
-/** A member longer than this is the first to go where room is short. */
+/** A member longer than this is dropped first. */
 const LARGE_MEMBER_CHARS = 128
 
 const SIMPLE_KEY = /^[a-z][a-z0-9_*/-]{0,255}$/

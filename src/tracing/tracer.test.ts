@@ -1,11 +1,17 @@
-import { describe, expect, test } from 'vitest'
+import fc from 'fast-check'
+import pino from 'pino'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type CollectedSpan, startCollector } from '../../test/harness/collector.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import type { Random } from '../random.ts'
+import { openSpanExport } from './span-export.ts'
 import type { TraceContext } from './trace-context.ts'
-import { buildTracer, type EndedSpan } from './tracer.ts'
+import { buildContextTracer, type Tracer } from './tracer.ts'
 
 const PARENT: TraceContext = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true, tracestate: 'k=v' }
-const END = { durationMs: 7, attributes: { late: 1 }, isError: false }
+const END = { durationMs: 7, attributes: {}, isError: false }
+
+const ZEROS: Random = { bytes: (length) => Buffer.alloc(length) }
 
 function countingRandom(): Random {
   let next = 0
@@ -17,75 +23,149 @@ function countingRandom(): Random {
   }
 }
 
-function build(options: { isExported: boolean; random?: Random }) {
-  const exported: EndedSpan[] = []
+/** A tracer that exports to a collector of its own, and the spans that arrived there, in the order of their ends. */
+async function openExporting(random: Random = countingRandom()) {
+  const collector = await startCollector()
   const clock = buildManualClock()
-  const tracer = buildTracer({
-    clock,
-    random: options.random ?? countingRandom(),
-    exportSpan: options.isExported ? (span) => exported.push(span) : undefined,
+  const logger = pino({ level: 'silent' })
+  const options = { endpoint: collector.origin, instanceId: 'here', version: '1.2.3', clock, random, logger }
+  const spanExport = await openSpanExport(options)
+  if (!spanExport) throw new Error('the packages are not installed')
+  onTestFinished(async () => {
+    await spanExport.stop()
+    await collector[Symbol.asyncDispose]()
   })
-  return { tracer, exported, clock }
+  const collect = async (): Promise<CollectedSpan[]> => {
+    await spanExport.stop()
+    return collector.spans
+  }
+  return { tracer: spanExport.tracer, clock, collect }
 }
 
-describe('a span', () => {
-  test('goes on in the trace of its parent, with an id of its own and what the parent carried', () => {
-    const { tracer } = build({ isExported: true })
-    const { context } = tracer.startSpan('work', { kind: 'server', parent: PARENT, attributes: {} })
-    expect(context).toEqual({ ...PARENT, spanId: '01'.repeat(8) })
+const BUILDERS: [string, (random?: Random) => Promise<Tracer>][] = [
+  ['without an export', async (random = countingRandom()) => buildContextTracer(random)],
+  ['with an export', async (random) => (await openExporting(random)).tracer],
+]
+
+describe.each(BUILDERS)('a span %s', (_, build) => {
+  test('continues the trace of its parent, with an id of its own and the flag and tracestate of the parent', async () => {
+    const tracer = await build()
+    const sampled = tracer.startSpan('work', { kind: 'server', parent: PARENT, attributes: {} })
+    const quiet = tracer.startSpan('work', { kind: 'server', parent: { ...PARENT, isSampled: false }, attributes: {} })
+    expect(sampled.context).toEqual({ ...PARENT, spanId: '01'.repeat(8) })
+    expect(quiet.context).toEqual({ ...PARENT, spanId: '02'.repeat(8), isSampled: false })
   })
 
-  test('without a parent starts a trace: the one it is told, else a new one', () => {
-    const { tracer } = build({ isExported: true })
-    const told = tracer.startSpan('work', { kind: 'client', traceId: 'c'.repeat(32), attributes: {} }).context
+  test('that has no parent starts a trace with the given id, else with a new one', async () => {
+    const tracer = await build()
+    const given = tracer.startSpan('work', { kind: 'client', traceId: 'c'.repeat(32), attributes: {} }).context
     const made = tracer.startSpan('work', { kind: 'client', attributes: {} }).context
-    expect(told).toEqual({ traceId: 'c'.repeat(32), spanId: '01'.repeat(8), isSampled: true })
-    expect(made).toEqual({ traceId: '03'.repeat(16), spanId: '02'.repeat(8), isSampled: true })
+    expect(given).toMatchObject({ traceId: 'c'.repeat(32), spanId: '01'.repeat(8) })
+    expect(made).toMatchObject({ traceId: '03'.repeat(16), spanId: '02'.repeat(8) })
   })
 
-  test('is exported when it ends, with its parent, its start and all its attributes', () => {
-    const { tracer, exported, clock } = build({ isExported: true })
-    const startedAtMs = clock.now()
-    const span = tracer.startSpan('work', { kind: 'server', parent: PARENT, attributes: { early: 'yes' } })
-    expect(exported).toEqual([])
-    span.end({ ...END, isError: true })
-    expect(exported).toEqual([
-      {
+  test('with a parent ignores the id given for a new trace', async () => {
+    const tracer = await build()
+    const start = { kind: 'client', parent: PARENT, traceId: 'c'.repeat(32), attributes: {} } as const
+    expect(tracer.startSpan('work', start).context.traceId).toBe(PARENT.traceId)
+  })
+
+  test('has no id of zeros, even from a random source of zeros', async () => {
+    const tracer = await build(ZEROS)
+    const { context } = tracer.startSpan('work', { kind: 'server', attributes: {} })
+    expect(context.traceId).toBe(`${'0'.repeat(31)}1`)
+    expect(context.spanId).toBe(`${'0'.repeat(15)}1`)
+  })
+})
+
+const hex = (length: number) =>
+  fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`)).filter((text) => /[^0]/.test(text))
+const parents = fc.record(
+  {
+    traceId: hex(32),
+    spanId: hex(16),
+    isSampled: fc.boolean(),
+    tracestate: fc
+      .uniqueArray(fc.stringMatching(/^(?:[a-z][a-z0-9_*/-]{0,3}|[0-9]@[a-z])=[!-+]{0,2} {0,2}[>-~]{1,2}$/), {
+        minLength: 1,
+        maxLength: 32,
+        selector: (member) => member.split('=')[0],
+      })
+      .map((members) => members.join(',')),
+  },
+  { requiredKeys: ['traceId', 'spanId', 'isSampled'] },
+)
+
+test('an export changes nothing of the context that a span with a parent passes on', async () => {
+  const exporting = (await openExporting()).tracer
+  const plain = buildContextTracer(countingRandom())
+  fc.assert(
+    fc.property(parents, (parent) => {
+      const start = { kind: 'server', parent, attributes: {} } as const
+      const { spanId, ...context } = exporting.startSpan('work', start).context
+      expect(context).toEqual({ ...plain.startSpan('work', start).context, spanId: undefined })
+      expect(spanId).not.toBe(parent.spanId)
+    }),
+  )
+})
+
+test('a new trace is sampled when spans are exported, and not when they are not', async () => {
+  const isSampled = (tracer: Tracer) => tracer.startSpan('work', { kind: 'server', attributes: {} }).context.isSampled
+  expect(isSampled((await openExporting()).tracer)).toBe(true)
+  expect(isSampled(buildContextTracer(countingRandom()))).toBe(false)
+})
+
+describe('an exported span', () => {
+  test('carries its parent, its tracestate, its times by the clock, and the attributes of start and end', async () => {
+    const { tracer, clock, collect } = await openExporting()
+    clock.set(1_700_000_000_123)
+    const start = { kind: 'client', parent: PARENT, attributes: { 'signalbox.attempt': 2 } } as const
+    const span = tracer.startSpan('work', start)
+    clock.advance(60_000)
+    span.end({ durationMs: 1.5, attributes: { 'error.type': 'timeout', 'http.route': undefined }, isError: true })
+    expect(await collect()).toEqual([
+      expect.objectContaining({
         name: 'work',
-        kind: 'server',
-        context: span.context,
-        parent: PARENT,
-        startedAtMs,
-        durationMs: 7,
-        attributes: { early: 'yes', late: 1 },
-        isError: true,
-      },
+        traceId: PARENT.traceId,
+        spanId: span.context.spanId,
+        parentSpanId: PARENT.spanId,
+        traceState: 'k=v',
+        kind: 3,
+        statusCode: 2,
+        startTimeUnixNano: '1700000000123000000',
+        endTimeUnixNano: '1700000000124500000',
+        attributes: { 'signalbox.attempt': 2, 'error.type': 'timeout' },
+      }),
     ])
   })
 
-  test('of a trace that is not sampled is not exported, and stays unsampled', () => {
-    const { tracer, exported } = build({ isExported: true })
-    const span = tracer.startSpan('work', { kind: 'server', parent: { ...PARENT, isSampled: false }, attributes: {} })
+  test('keeps its times where the clock is near the epoch', async () => {
+    const { tracer, clock, collect } = await openExporting()
+    clock.set(1)
+    tracer.startSpan('work', { kind: 'server', attributes: {} }).end({ ...END, durationMs: 0.25 })
+    const [span] = await collect()
+    expect([span?.startTimeUnixNano, span?.endTimeUnixNano]).toEqual(['1000000', '1250000'])
+  })
+
+  test('takes the name that its end gives, and has no error when the end has none', async () => {
+    const { tracer, collect } = await openExporting()
+    tracer.startSpan('GET', { kind: 'server', attributes: {} }).end({ ...END, name: 'GET /rows' })
+    expect(await collect()).toEqual([expect.objectContaining({ name: 'GET /rows', kind: 2, statusCode: 0 })])
+  })
+
+  test('is sent once, however often it is ended', async () => {
+    const { tracer, collect } = await openExporting()
+    const span = tracer.startSpan('work', { kind: 'server', attributes: {} })
     span.end(END)
-    expect(span.context.isSampled).toBe(false)
-    expect(exported).toEqual([])
+    span.end({ ...END, name: 'again', isError: true })
+    expect((await collect()).map(({ name, statusCode }) => [name, statusCode])).toEqual([['work', 0]])
   })
-})
 
-describe('without an export', () => {
-  test('a new trace is not sampled, for nobody records it; one that comes in stays as it is', () => {
-    const { tracer } = build({ isExported: false })
-    const made = tracer.startSpan('work', { kind: 'server', attributes: {} })
-    const given = tracer.startSpan('work', { kind: 'server', parent: PARENT, attributes: {} })
-    expect([made.context.isSampled, given.context.isSampled]).toEqual([false, true])
-    made.end(END)
-    given.end(END)
+  test('is one of a sampled trace: what the parent does not sample is not sent', async () => {
+    const { tracer, collect } = await openExporting()
+    const start = { kind: 'server', parent: { ...PARENT, isSampled: false }, attributes: {} } as const
+    tracer.startSpan('quiet', start).end(END)
+    tracer.startSpan('work', { ...start, parent: PARENT }).end(END)
+    expect((await collect()).map(({ name }) => name)).toEqual(['work'])
   })
-})
-
-test('an id is never zero, whatever the random source gives', () => {
-  const { tracer } = build({ isExported: false, random: { bytes: (length) => Buffer.alloc(length) } })
-  const { context } = tracer.startSpan('work', { kind: 'server', attributes: {} })
-  expect(context.traceId).toMatch(/^0{31}1$/)
-  expect(context.spanId).toMatch(/^0{15}1$/)
 })

@@ -72,7 +72,7 @@ function readTraceparent(request: ReceivedRequest | undefined): { trace: string;
 }
 
 describe('the trace of a request', () => {
-  test('goes on to the subscriber with a span of each attempt, its flag and its tracestate, and into the log', async () => {
+  test('continues at the subscriber with a span of each attempt, its flag and its tracestate, and is in the log', async () => {
     await using world = await openWorld()
     world.receiver.behaveNext({ kind: 'status', status: 500 })
     const first = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1, b=2' })
@@ -90,7 +90,7 @@ describe('the trace of a request', () => {
     expect(world.findLines('attempt').map((line) => line.trace_id)).toEqual([TRACE, TRACE])
   })
 
-  test('goes on from a read that somebody subscribes to, and from a publisher', async () => {
+  test('continues from a read that has a subscriber, and from a published event', async () => {
     await using world = await openWorld()
     const made = await world.createAccount({})
     await world.settle()
@@ -136,7 +136,7 @@ describe('the trace of a request', () => {
     expect(JSON.stringify([rows, world.lines])).not.toMatch(/evil|or 1=1|xxxx|4bf92f3577b34da6/i)
   })
 
-  test('loses a tracestate that breaks a rule and goes on', async () => {
+  test('continues without a tracestate that breaks a rule', async () => {
     await using world = await openWorld()
     const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
     expect(readTraceparent(request).trace).toBe(TRACE)
@@ -190,7 +190,7 @@ describe('with a collector', () => {
     const received = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'request-1' })
     await world.app.stop()
     const spans = collector.spans.filter((span) => span.traceId === TRACE)
-    const request = spans.find((span) => span.name === 'http.server')
+    const request = spans.find((span) => span.name === 'POST /api/v3/identity/account')
     const attempt = spans.find((span) => span.name === 'webhook.attempt')
     expect(spans).toHaveLength(2)
     expect(request).toMatchObject({
@@ -203,11 +203,13 @@ describe('with a collector', () => {
         'signalbox.request_id': 'request-1',
       },
     })
+    expect(request?.attributes).not.toHaveProperty('error.type')
     expect(attempt).toMatchObject({
       spanId: readTraceparent(received).span,
       parentSpanId: request?.spanId,
       statusCode: 2,
       attributes: {
+        'http.request.method': 'POST',
         'signalbox.event': 'account.create',
         'signalbox.event_id': received.headers['webhook-id'],
         'signalbox.webhook': world.webhook,
@@ -230,7 +232,21 @@ describe('with a collector', () => {
     expect(readTraceparent(made).flags).toBe('01')
     const names = (trace: string) => collector.spans.filter((span) => span.traceId === trace).map((span) => span.name)
     expect(names(TRACE)).toEqual([])
-    expect(names(readTraceparent(made).trace).sort()).toEqual(['http.server', 'webhook.attempt'])
+    expect(names(readTraceparent(made).trace).sort()).toEqual(['POST /api/v3/identity/account', 'webhook.attempt'])
+  })
+
+  test('a refused request is no error of the server, and has the code of its problem', async () => {
+    await using collector = await startCollector()
+    await using world = await openWorld({ endpoint: collector.origin })
+    await world.anonymous('GET', '/api/v3/webhook/webhook', undefined, { traceparent: `00-${TRACE}-${SPAN}-01` })
+    await world.app.stop()
+    const [span] = collector.spans.filter(({ traceId }) => traceId === TRACE)
+    expect(span).toMatchObject({
+      name: 'GET /api/v3/webhook/webhook',
+      statusCode: 0,
+      attributes: { 'http.response.status_code': 401, 'signalbox.problem_code': 'unauthenticated' },
+    })
+    expect(span?.attributes).not.toHaveProperty('error.type')
   })
 
   test('spans say nothing of bodies, secrets, tokens, URLs and their queries', async () => {

@@ -4,7 +4,7 @@ import type { RequestTraceStart } from '../http/request-trace.ts'
 import type { Random } from '../random.ts'
 import { buildRequestTraceStart } from './request-trace.ts'
 import { openSpanExport } from './span-export.ts'
-import { buildTracer, type Tracer } from './tracer.ts'
+import { buildContextTracer, type Tracer } from './tracer.ts'
 
 /** Traces of one process. */
 export interface Tracing {
@@ -24,8 +24,8 @@ export async function openTracing(options: {
   random: Random
   logger: Logger
 }): Promise<Tracing> {
-  const { endpoint, clock, random } = options
+  const { endpoint, random } = options
   const spanExport = endpoint === undefined ? undefined : await openSpanExport({ ...options, endpoint })
-  const tracer = buildTracer({ clock, random, exportSpan: spanExport?.add })
+  const tracer = spanExport?.tracer ?? buildContextTracer(random)
   return { tracer, startTrace: buildRequestTraceStart(tracer), stop: async () => spanExport?.stop() }
 }

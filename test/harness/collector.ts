@@ -8,6 +8,8 @@ export interface CollectedSpan {
   spanId: string
   /** Empty or absent for the first span of a trace. */
   parentSpanId?: string
+  /** What the trace context carries for tracing systems; absent when there is nothing. */
+  traceState?: string
   kind: number
   attributes: Record<string, unknown>
   /** 0 unset, 2 error. */

@@ -8,7 +8,7 @@ import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
 import type { PostErrorClass, PostResult } from '../../src/outbound/post-result.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
-import { buildTracer } from '../../src/tracing/tracer.ts'
+import { buildContextTracer } from '../../src/tracing/tracer.ts'
 
 /** Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. */
 export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'before-record' | 'during-record' | 'hang'
@@ -67,7 +67,7 @@ export function startProcess(
     sender,
     workerId: plan.workerId,
     logger: pino({ level: 'silent' }),
-    tracer: buildTracer({ clock, random: deps.random, exportSpan: undefined }),
+    tracer: buildContextTracer(deps.random),
     version: '0.0.0',
     enableApiEventQueue: true,
     concurrency: plan.concurrency,

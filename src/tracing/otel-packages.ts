@@ -1,0 +1,35 @@
+import type { Logger } from 'pino'
+
+/** The packages of OpenTelemetry, which are optional: they are 28 MB, and few installations export traces. */
+async function importPackages() {
+  const [api, trace, exporter, resources] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ])
+  return { api, ...trace, ...exporter, ...resources }
+}
+
+/** OpenTelemetry's API under `api`, and what the SDK, the exporter and the resources export. */
+export type OtelPackages = Awaited<ReturnType<typeof importPackages>>
+
+/**
+ * Loads the packages. Undefined, after one warning that names the remedy, when one of them is not installed or cannot be
+ * loaded. `load` stands for the import; tests replace it.
+ */
+export async function loadOtelPackages(
+  logger: Logger,
+  load: () => Promise<OtelPackages> = importPackages,
+): Promise<OtelPackages | undefined> {
+  try {
+    return await load()
+  } catch (error) {
+    logger.warn(
+      { reason: (error as { code?: unknown } | null)?.code ?? 'unknown' },
+      'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the OpenTelemetry packages cannot be loaded, so no traces are exported. ' +
+        'Install them with: npm install --include=optional',
+    )
+    return undefined
+  }
+}
