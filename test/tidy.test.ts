@@ -270,6 +270,7 @@ describe('what counts as code', () => {
     ['return /[\'"`]/.test(x)', 'return /     /.test(x)'],
     ['`#{{ a: {} }} x`+y', '`#{{ a: {} }}  `+y'],
     ["'it\\'s' + x", "'     ' + x"],
+    ["'\u{1f600}' + x", "'  ' + x"],
   ])('%j', (text, expected) => {
     // `#{` stands for the `${` of a template, whose text is blanked and whose code is not.
     const toTemplate = (sample: string) => sample.replaceAll('#{', () => '${')
