@@ -156,7 +156,7 @@ async function subscribeSink(app: App, resources: Resources, url: string): Promi
   })
 }
 
-async function countSuccess({ database }: Ground): Promise<number> {
+async function countSuccess({ database }: Resources): Promise<number> {
   const row = await database.db
     .selectFrom('webhook_delivery_total')
     .select((eb) => eb.fn.sum<string>('deliveries').as('n'))
@@ -170,7 +170,7 @@ async function measurePath(app: App, resources: Resources, count: number): Promi
   const before = await countSuccess(resources)
   const startedAt = performance.now()
   const draft = (): EventDraft => ({
-    event: 'contract.update',
+    type: 'contract.update',
     accountScope: 'account',
     account: null,
     resource: 'contract',

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { AccountScope, RouteDeclaration } from '../http/route.ts'
+import { type AccountScope, isChange, type RouteDeclaration } from '../http/route.ts'
 import { CONVENTIONS } from './docs-conventions.ts'
 
 /** An event type as the document tells it. */
@@ -142,7 +142,7 @@ export async function registerOpenApi(
 /** `Idempotency-Key` where it is taken and the headers an answer carries. For readers only: nothing here validates. */
 function describeHeaders(schema: object, route: RouteDeclaration | undefined): Record<string, unknown> {
   if (!route) return schema as Record<string, unknown>
-  const takesKey = route.method === 'POST' && route.transaction !== false && !route.strictRateLimit
+  const takesKey = isChange(route) && !route.strictRateLimit
   const key = { type: 'string', maxLength: 255, description: 'Makes repeating this request safe for 24 hours.' }
   const responses = Object.entries((schema as { response?: Record<string, object> }).response ?? {})
   return {
