@@ -75,7 +75,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   request.scope = scope ?? []
   if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
   const refusal = new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
-  await pipeline.recordRefusal({ route, request: buildRequestFacts(pipeline.clock, request), problem: refusal })
+  await pipeline.recordRefusal({ route, request: buildRequestFacts(pipeline.clock, route, request), problem: refusal })
   throw refusal
 }
 
@@ -89,7 +89,7 @@ function checkMediaType(route: Route<never>, request: FastifyRequest): void {
 /** One request, from the checked caller to the answer. */
 async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
   const { pipeline, route } = mounted
-  const facts = buildRequestFacts(pipeline.clock, request)
+  const facts = buildRequestFacts(pipeline.clock, route, request)
   const unprepared = Object.assign(facts, { db: pipeline.db })
   try {
     await checkRequest(mounted, request, unprepared)

@@ -2,13 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Listing } from '../listing/listing.ts'
 import type { Caller, PermissionScope } from './caller.ts'
-import type { RequestFacts } from './route.ts'
+import { permissionOf, type RequestFacts, type RouteDeclaration } from './route.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
 /** Builds what operations know of a request. `caller` throws on a public route, `listing` on one that lists nothing. */
 export function buildRequestFacts(
   clock: Pick<Clock, 'now'>,
+  route: RouteDeclaration,
   request: FastifyRequest,
 ): RequestFacts<unknown, unknown, unknown> {
   let listing: Listing | undefined
@@ -20,6 +21,7 @@ export function buildRequestFacts(
       if (!request.caller) throw new Error('a public route asked for its caller')
       return request.caller
     },
+    permission: permissionOf(route),
     scope: request.scope ?? [],
     now: new Date(clock.now()),
     get listing(): Listing {
