@@ -17,6 +17,7 @@ import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import { ProblemSchema } from './schema.ts'
+import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
 /** 1 MiB (D4). */
@@ -31,6 +32,8 @@ export interface ServerOptions {
   trustProxy: boolean
   /** What the service calls itself; asked late, since the port may be chosen at start. */
   baseUrl: () => string
+  /** Takes over connections that ask for another protocol; without it none is. */
+  upgrades?: UpgradeRouter
   /** Starts the trace of a request; without it requests have none. */
   startTrace?: RequestTraceStart
 }
@@ -65,7 +68,7 @@ function collectHeaders(options: HelmetOptions): Record<string, string> {
 
 /** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, clock, ids, trustProxy, baseUrl, startTrace } = options
+  const { logger, clock, ids, trustProxy, baseUrl, startTrace, upgrades } = options
   const server = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     // One line of ours a request; every line that comes of a request carries its id (D6).
@@ -84,6 +87,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       return sendProblem(toProblem(error, request), request, reply, baseUrl())
     },
     clientErrorHandler: answerUnreadable,
+    http: { shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.takes(request.url) === true },
     genReqId: (raw) => {
       const given = raw.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
@@ -91,6 +95,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   })
   server.setValidatorCompiler(compileValidator as never)
   server.addSchema(ProblemSchema)
+  if (upgrades) server.server.on('upgrade', upgrades.upgrade)
   const known = collectPaths(server)
   await server.register(formbody)
   keepRawBody(server)
