@@ -124,6 +124,7 @@ async function subscribeSink(): Promise<void> {
     callbackRules: app.callbackRules,
     lookup: async () => [],
     checkAccountExists: () => Promise.reject(new Error('no accounts here')),
+    findExistingAccounts: async () => new Set<string>(),
     cancelWaitingDispatches: async () => {},
     deleteLedger: async () => {},
   }

@@ -105,7 +105,11 @@ export const contractRoutes: Routes<ContractDeps> = [
         loadContract(db, { id: params.id, caller, permission: 'contract:update', lock: true }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const contract = await changeContract(db, target, { ...body, caller, now })
-        return { data: toContractRow(contract), message: 'Contract updated.', changed: changedOf(contract) }
+        return {
+          data: toContractRow(contract ?? target),
+          message: contract ? 'Contract updated.' : 'The contract is like that already.',
+          changed: contract ? changedOf(contract) : [],
+        }
       },
     },
   ),

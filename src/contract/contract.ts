@@ -43,19 +43,15 @@ export async function createContract(
   return insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
 }
 
-/** Changes name or status. */
-export function changeContract(
+/** Changes name or status of a locked contract. Returns undefined when both are the same. */
+export async function changeContract(
   db: Database,
   contract: ContractRecord,
   input: { name?: string; status?: ContractStatus; caller: Caller; now: Date },
-): Promise<ContractRecord> {
-  const { name, status, caller, now } = input
-  return updateContract(db, contract.id, {
-    ...(name !== undefined && { name }),
-    ...(status !== undefined && { status }),
-    by: caller.userId,
-    now,
-  })
+): Promise<ContractRecord | undefined> {
+  const { name = contract.name, status = contract.status, caller, now } = input
+  if (name === contract.name && status === contract.status) return undefined
+  return updateContract(db, contract.id, { name, status, by: caller.userId, now })
 }
 
 /** Soft-deletes a contract. */
