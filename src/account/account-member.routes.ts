@@ -2,13 +2,8 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
-import { type AccountDeps, addMember, loadAccount, removeMember } from './account.ts'
-import {
-  type NamedAccountMember,
-  selectAccountMembers,
-  toAccountMemberRecord,
-  withUserNames,
-} from './account-member.store.ts'
+import { type AccountDeps, addMember, loadAccount, nameMembers, removeMember } from './account.ts'
+import { type NamedAccountMember, selectAccountMembers, toAccountMemberRecord } from './account-member.store.ts'
 
 const MEMBER_FIELDS = {
   document_id: { type: 'uuid' },
@@ -31,15 +26,16 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       status: 201,
       summary: 'Make a user a member of an account',
+      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: AccountMemberBody,
       data: AccountMemberRow,
     },
     {
       load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account-member:create' }),
-      handle: async (deps, { db, target, body, now }) => {
-        const member = await addMember(deps, db, { account: target, userId: body.user, now })
+        loadAccount(db, { id: params.id, caller, permission: 'account-member:create', lock: 'keep' }),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const member = await addMember(deps, db, { account: target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member added.',
@@ -59,6 +55,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'List the members of an account',
+      description: 'E-mail addresses are shown to a caller with the permission `user:find-one`.',
       params: IdParams,
       data: AccountMemberRow,
       list: MEMBER_FIELDS,
@@ -66,13 +63,13 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
     {
       load: (_deps: AccountDeps, { db, params, caller }) =>
         loadAccount(db, { id: params.id, caller, permission: 'account-member:find-all' }),
-      handle: async (_deps, { db, target, listing }) => {
+      handle: async (_deps, { db, target, caller, listing }) => {
         const page = await readPage(selectAccountMembers(db, target.id), {
           listing,
           fields: MEMBER_FIELDS,
           toRow: toAccountMemberRecord,
         })
-        const members = await withUserNames(db, page.data)
+        const members = await nameMembers(db, page.data, caller)
         return {
           ...page,
           data: members.map(toAccountMemberRow),
@@ -91,15 +88,16 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Remove a user from an account',
+      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: AccountMemberBody,
       data: AccountMemberRow,
     },
     {
       load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account-member:delete' }),
-      handle: async (_deps, { db, target, body }) => {
-        const member = await removeMember(db, { account: target, userId: body.user })
+        loadAccount(db, { id: params.id, caller, permission: 'account-member:delete', lock: 'keep' }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const member = await removeMember(db, { account: target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member removed.',

@@ -103,10 +103,14 @@ export const accountRoutes: Routes<AccountDeps> = [
     },
     {
       load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account:update' }),
+        loadAccount(db, { id: params.id, caller, permission: 'account:update', lock: 'change' }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const account = await renameAccount(db, target, { name: body.name, by: caller.userId, now })
-        return { data: toAccountRow(account), message: 'Account updated.', changed: changedOf(account) }
+        return {
+          data: toAccountRow(account ?? target),
+          message: account ? 'Account updated.' : 'The account has this name already.',
+          changed: account ? changedOf(account) : [],
+        }
       },
     },
   ),
@@ -119,14 +123,16 @@ export const accountRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Delete an account (soft)',
+      description:
+        'Its webhooks become inactive with the reason `account-deleted`, and no session stands in it any more.',
       params: IdParams,
       data: AccountRow,
     },
     {
       load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account:delete' }),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const account = await deleteAccount(db, target, { by: caller.userId, now })
+        loadAccount(db, { id: params.id, caller, permission: 'account:delete', lock: 'change' }),
+      handle: async (deps, { db, target, caller, now }) => {
+        const account = await deleteAccount(deps, db, { account: target, by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }
       },
     },

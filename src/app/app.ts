@@ -23,6 +23,7 @@ import { cancelWaitingDispatches } from '../webhook/ledger/dispatch.store.ts'
 import { deleteLedger } from '../webhook/ledger/dispatch.ts'
 import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { deactivateWebhooksOf } from '../webhook/webhook.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { buildRecorders } from './record-success.ts'
 import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
@@ -186,6 +187,7 @@ function buildRouteDeps(parts: {
     listPermissions: () => permissions,
     checkAccountExists,
     findExistingAccounts,
+    deactivateWebhooksOf,
     deleteLedger,
     cancelWaitingDispatches: async (db: Database, webhook: WebhookId, now: Date) => {
       await cancelWaitingDispatches(db, { webhook, workerId, now })

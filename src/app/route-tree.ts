@@ -55,9 +55,14 @@ export type RouteDeps = (typeof ROUTE_TREE)[number] extends infer Each
     : never
   : never
 
-/** Every permission that some route needs, with what it allows, by name (D9). */
+/** Whether a permission decides something at the route: whether it opens at all, or for whose rows. */
+function asksForPermission(route: RouteDeclaration): boolean {
+  return route.access === undefined || route.access === 'permission' || route.opensAll === true
+}
+
+/** Every permission that some route asks for, with what it allows, by name (D9). */
 export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
-  const needed = routes.filter((route) => route.access === undefined || route.access === 'permission')
+  const needed = routes.filter(asksForPermission)
   // Two routes may share a permission; the one that it is named after describes it.
   const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
   const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))
