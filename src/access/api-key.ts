@@ -19,7 +19,7 @@ import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkPatternsKnown } from './pattern.ts'
 
 /** Unrevoked, unexpired keys of one user at most. */
-export const LIVE_KEYS_LIMIT = 100
+const LIVE_KEYS_LIMIT = 100
 
 /** What the operations on API keys use. */
 export interface ApiKeyDeps {

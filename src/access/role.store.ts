@@ -62,7 +62,7 @@ export async function withPatterns(db: Database, roles: readonly RoleRecord[]): 
  * How roles are locked until the transaction ends: `change` lets nobody else change or give them, `give` lets nobody
  * change or delete them.
  */
-export type RoleLock = 'change' | 'give'
+type RoleLock = 'change' | 'give'
 
 /** The roles with these ids; those that do not exist are left out. Locked in the order of their ids. */
 export async function findRoles(

@@ -20,7 +20,7 @@ import {
 } from './webhook.store.ts'
 
 /** `disabled_reason` of the webhooks of a deleted account. */
-export const ACCOUNT_DELETED_REASON = 'account-deleted'
+const ACCOUNT_DELETED_REASON = 'account-deleted'
 
 /** What the operations on webhooks use. */
 export interface WebhookDeps {
