@@ -110,8 +110,8 @@ export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Da
 }
 
 /**
- * Locks the user until the transaction ends, so that the keys of one user are made one after the other, and after
- * whatever ends keys and sessions of that user. False when the user is disabled or deleted.
+ * Locks the user until the transaction ends, so that the keys of one user are made one after the other, and not while
+ * another transaction ends keys and sessions of the user. False when the user is disabled or deleted.
  */
 export async function lockKeyOwner(db: Database, userId: UserId): Promise<boolean> {
   const row = await db

@@ -138,7 +138,7 @@ describe('what is given or taken', () => {
 })
 
 describe('the rule', () => {
-  test('a caller who holds all that another one holds may do at every place whatever the other may', () => {
+  test('a caller who holds all that another one holds may do everything that the other may, at every place', () => {
     fc.assert(
       fc.property(someHoldings, someKey, someHoldings, (own, keyPatterns, others) => {
         const giver = caller(own, keyPatterns)

@@ -80,7 +80,7 @@ describe('the right to edit users', () => {
     expect((await as(clerk.token)('DELETE', `${USERS}/${nobody.user.id}`)).status).toBe(200)
   })
 
-  test('reaches a user of an account from whoever holds the same there, and no user who is elsewhere too', async () => {
+  test('covers the users of an account for an editor who holds the same there, and no user of another account', async () => {
     const editor = await app.holder('editor', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
     const [colleague, traveller] = [await owner(), await owner()]
@@ -142,7 +142,7 @@ describe('the right to add members', () => {
     expect((await asRoot('GET', path)).body.data).toMatchObject([{ user: victim.user.id }])
   })
 
-  test('lets an owner add whoever holds no more there than the owner, and remove them again', async () => {
+  test('lets an owner add and remove users who hold no more there than the owner', async () => {
     const boss = await owner()
     const account = await createAccount(boss)
     const path = `${ACCOUNTS}/${account}/member`

@@ -95,8 +95,8 @@ export async function findLivingSession(db: Database, id: SessionId, now: Date):
 }
 
 /**
- * Revokes a session and every session opened from it. Returns those that this call ended. Whatever changes several
- * sessions locks them in the order of their ids, so that none wait for each other.
+ * Revokes a session and every session opened from it. Returns those that this call ended. All that change several
+ * sessions lock them in the order of their ids, so that none wait for each other in a circle.
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
   const { rows } = await sql<{ document_id: SessionId }>`

@@ -22,7 +22,7 @@ function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): Th
 
 /**
  * The states of an attempt's subjects, locked until the transaction ends, in one statement. Missing rows are inserted,
- * without failures, so that there is something to lock. Every attempt locks in the same order, so none wait for each other.
+ * without failures, so that there is something to lock. Every attempt locks in the same order, so none wait for each other in a circle.
  */
 export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): Promise<ThrottleStates> {
   const keys = SUBJECTS.map((subject) => rowKeyOf(key, subject))

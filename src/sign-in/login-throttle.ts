@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
  * Failed sign-ins are counted on three subjects: the pair of e-mail and network address, the network address, and the
  * e-mail address over all network addresses. The pair is locked, the network address slowed. The e-mail address only has a
  * short delay, and an attempt that this delay refuses gets a turn that later failures of others cannot postpone. So the
- * right password from an address without failures waits at most the limit of `EMAIL_RULE`, whatever others do.
+ * right password from an address without failures waits at most the limit of `EMAIL_RULE`, even while others go on failing.
  */
 
 /** Failed sign-ins of one subject. */

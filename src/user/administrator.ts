@@ -51,7 +51,7 @@ export async function createAdministrator(
 
 /**
  * Sets a new password for a user, ends all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
- * throttle. For `signalbox admin password`: the way back in for whoever can run commands on the service's machine.
+ * throttle. For `signalbox admin password`: the way back in for an operator of the service's machine.
  */
 export async function resetPassword(
   deps: Pick<UserDeps, 'random'>,
