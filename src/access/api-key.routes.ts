@@ -93,8 +93,8 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       data: ApiKeyRow,
     },
     {
-      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
-        loadApiKey(db, { id: params.id, caller, permission: 'api-key:find-one' }),
+      load: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
       handle: async (_deps, { target }) => ({
         data: toApiKeyRow(target),
         message: 'API key.',
@@ -118,10 +118,10 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       data: ApiKeyRow,
     },
     {
-      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
-        loadApiKey(db, { id: params.id, caller, permission: 'api-key:delete' }),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const key = await revokeApiKey(db, { key: target, caller, now })
+      locate: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
+      handle: async (_deps, { db, params, caller, permission, now }) => {
+        const key = await revokeApiKey(db, { id: params.id, caller, permission, now })
         return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }
       },
     },

@@ -70,18 +70,6 @@ export async function findCredentials(db: Database, email: string): Promise<Cred
   return row && { user: toUserRecord(row), passwordHash: row.password_hash }
 }
 
-/** Whether the user still has this hash of a password, locked until the transaction ends. */
-export async function lockPasswordHash(db: Database, id: UserId, passwordHash: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('user')
-    .select('document_id')
-    .where('document_id', '=', id)
-    .where('password_hash', '=', passwordHash)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
-}
-
 /** Inserts a user. Breaks `user_email_key` when the address is taken. */
 export async function insertUser(
   db: Database,

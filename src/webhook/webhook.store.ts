@@ -22,7 +22,7 @@ export interface WebhookRecord {
 }
 
 /** The columns of the public row: everything but the secret, so that no read can leak it. */
-export const PUBLIC_COLUMNS = [
+const PUBLIC_COLUMNS = [
   'document_id',
   'url',
   'name',
@@ -81,7 +81,7 @@ export function toWebhookRecord(row: WebhookColumns): WebhookRecord {
 
 /** The living webhooks, as the base of a list. */
 export function selectWebhooks(db: Database) {
-  return db.selectFrom('webhook').where('deleted_at', 'is', null)
+  return db.selectFrom('webhook').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
 }
 
 /** The webhook with this id; `lock` keeps it from changing until the transaction ends. */
