@@ -211,7 +211,7 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   request.log.error({ err: error }, 'unexpected error')
   return new Problem(
     'internal_error',
-    'Something unexpected happened; nothing was changed. Quote the request id to the operator.',
+    'Unexpected error. Repeat a change only with the same Idempotency-Key, and quote the request id to the operator.',
   )
 }
 
