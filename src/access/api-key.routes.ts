@@ -30,6 +30,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       description: 'The key holds a subset of what its owner holds, at each use. It is shown in this answer only.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
+      problems: ['permission_denied'],
       shownOnce: 'key',
     },
     {
@@ -62,6 +63,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       summary: 'List API keys',
       description: 'The own ones; with the permission `api-key:find-all` those of everybody.',
       data: ApiKeyRow,
+      problems: ['permission_denied'],
       list: API_KEY_FIELDS,
     },
     {
@@ -86,6 +88,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       summary: 'Read one API key',
       params: IdParams,
       data: ApiKeyRow,
+      problems: ['permission_denied'],
     },
     {
       load: (_deps: ApiKeyDeps, { db, params, caller }) =>
@@ -108,6 +111,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       summary: 'Revoke an API key, at once',
       params: IdParams,
       data: ApiKeyRow,
+      problems: ['permission_denied'],
     },
     {
       load: (_deps: ApiKeyDeps, { db, params, caller }) =>

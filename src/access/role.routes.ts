@@ -100,6 +100,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       params: IdParams,
       body: UpdateRoleBody,
       data: RoleRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
@@ -127,6 +128,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       summary: 'Delete a role',
       params: IdParams,
       data: RoleRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),

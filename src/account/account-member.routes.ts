@@ -1,7 +1,12 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
-import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
+import {
+  AccountMemberRow,
+  AddAccountMemberBody,
+  RemoveAccountMemberBody,
+  toAccountMemberRow,
+} from './account.schema.ts'
 import { type AccountDeps, addMember, loadAccount, removeMember } from './account.ts'
 import {
   type NamedAccountMember,
@@ -32,7 +37,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       status: 201,
       summary: 'Make a user a member of an account',
       params: IdParams,
-      body: AccountMemberBody,
+      body: AddAccountMemberBody,
       data: AccountMemberRow,
     },
     {
@@ -92,7 +97,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       summary: 'Remove a user from an account',
       params: IdParams,
-      body: AccountMemberBody,
+      body: RemoveAccountMemberBody,
       data: AccountMemberRow,
     },
     {

@@ -15,7 +15,6 @@ import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
-import { ProblemSchema } from './schema.ts'
 import { compileValidator } from './validation.ts'
 
 /** 1 MiB (D4). */
@@ -61,7 +60,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     },
   })
   server.setValidatorCompiler(compileValidator as never)
-  server.addSchema(ProblemSchema)
   const known = collectPaths(server)
   await server.register(helmet, { contentSecurityPolicy: false, crossOriginResourcePolicy: false })
   await server.register(formbody)

@@ -1,17 +1,21 @@
 import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { named } from '../http/schema.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { logInLocally } from './local-login.ts'
 import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
 
-const LocalLoginBody = Type.Object(
-  {
-    // No format: what is no address is simply nobody's.
-    email: Type.String({ minLength: 1, maxLength: 320 }),
-    password: Type.String({ minLength: 1, maxLength: 1024 }),
-  },
-  { additionalProperties: false },
+const LocalLoginBody = named(
+  'LocalLogin',
+  Type.Object(
+    {
+      // No format: what is no address is simply nobody's.
+      email: Type.String({ minLength: 1, maxLength: 320 }),
+      password: Type.String({ minLength: 1, maxLength: 1024 }),
+    },
+    { additionalProperties: false },
+  ),
 )
 
 /** Sign-in with e-mail and password (D29). */
@@ -31,6 +35,7 @@ export const loginRoutes: Routes<SessionDeps> = [
         'After 5 failures with one e-mail address (20 from one network address) each further one makes the next attempt wait, 1 s, 2 s, 4 s and so on; after 10 (50) it is locked for 15 minutes. Failures are forgotten after an hour without one.',
       body: LocalLoginBody,
       data: LoginPayload,
+      problems: ['login_failed'],
     },
     {
       handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now, emit }) => {

@@ -6,7 +6,7 @@ import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Shell } from '../../src/http/pipeline-deps.ts'
 import { notFound, Problem } from '../../src/http/problem.ts'
 import { defineRoute, type Routes } from '../../src/http/route.ts'
-import { IdParams, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
+import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
 import { applyListing, buildPage, type ListFields } from '../../src/listing/listing.ts'
@@ -28,11 +28,17 @@ const fields: ListFields = {
   created_at: { type: 'timestamp', sortable: true },
 }
 
-const ThingSchema = Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema })
-const ThingBody = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 100 }),
-  note: Type.Optional(Type.Object({ text: Type.String() })),
-})
+const ThingSchema = named(
+  'Thing',
+  Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema }),
+)
+const ThingBody = named(
+  'ThingBody',
+  Type.Object({
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    note: Type.Optional(Type.Object({ text: Type.String() })),
+  }),
+)
 const base = { resource: 'thing', accountScope: 'none' } as const
 
 async function loadThing(db: Database, id: string) {
@@ -72,7 +78,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       status: 201,
       summary: 'Create a thing',
       body: ThingBody,
-      data: Type.Object({ ...ThingSchema.properties, secret: Type.Union([Type.String(), Type.Null()]) }),
+      data: named('ThingWithSecret', Type.Object({ ...ThingSchema.properties, secret: nullable(Type.String()) })),
       shownOnce: 'secret',
     },
     {
@@ -120,6 +126,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       params: IdParams,
       body: ThingBody,
       data: ThingSchema,
+      problems: ['conflict'],
     },
     {
       load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
