@@ -123,9 +123,10 @@ create table "idempotency_key" (
   key text not null,
   body_hash bytea not null,
   status_code integer,
-  response jsonb,
+  response text,
   location text,
   created_at timestamp(3) with time zone not null,
+  account uuid,
   constraint idempotency_key_pkey PRIMARY KEY (caller, route, key)
 );
 CREATE INDEX idempotency_key_created_idx ON public.idempotency_key USING btree (created_at);

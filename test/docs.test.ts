@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
+import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
 /** The documents say what the code does: whatever they name exists, and what an operator can meet is in them. */
@@ -11,6 +12,11 @@ import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 const repository = readRepository()
 const byPath = new Map(repository.map((file) => [file.path, file]))
 const documents = repository.filter(({ path }) => path.endsWith('.md'))
+const contract = documents.filter(({ path }) => path.startsWith('docs/contract/'))
+/** What the documents say of today: without the rules of the contract that are marked as not built. */
+const currentDocuments = documents.map((file) =>
+  contract.includes(file) ? { ...file, text: splitByMark(file.text).built } : file,
+)
 const operations = load('docs/operations.md')
 const service = repository.filter(({ path }) => path.startsWith('src/') && !path.endsWith('.test.ts'))
 
@@ -18,18 +24,6 @@ function load(path: string): SourceFile {
   const file = byPath.get(path)
   if (!file) throw new Error(`${path} is missing`)
   return file
-}
-
-const slug = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
-
-/** The headings of a document, outside code. */
-function listHeadings(text: string): { level: number; title: string }[] {
-  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '')
-  return [...prose.matchAll(/^(#+) (.+)$/gm)].map(([, marks = '', title = '']) => ({ level: marks.length, title }))
 }
 
 /** The headings one level below the one named. */
@@ -86,7 +80,7 @@ describe('what documents name exists', () => {
         const place = target === '' ? path : posix.join(posix.dirname(path), target).replace(/\/$/, '')
         const isThere = byPath.has(place) || repository.some((file) => file.path.startsWith(`${place}/`))
         const headings = anchor === undefined ? [] : listHeadings(byPath.get(place)?.text ?? '')
-        const isFound = anchor === undefined || headings.some(({ title }) => slug(title) === anchor)
+        const isFound = anchor === undefined || headings.some(({ title }) => slugOf(title) === anchor)
         return isThere && isFound ? [] : [`${path}: ${link}`]
       }),
     )
@@ -119,7 +113,7 @@ describe('what documents name exists', () => {
 
   test('commands of signalbox', async () => {
     const commands = new Set(
-      documents.flatMap(({ text }) => {
+      currentDocuments.flatMap(({ text }) => {
         const code = [...text.matchAll(/`([^`\n]+)`|^```sh\n([\s\S]*?)^```/gm)].map(
           ([, span = '', block = '']) => span + block,
         )
@@ -141,7 +135,9 @@ describe('what documents name exists', () => {
 
   test('settings', () => {
     const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_']
-    const own = documents.filter(({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'))
+    const own = currentDocuments.filter(
+      ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),
+    )
     const unknown = own.flatMap(({ path, text }) =>
       [...text.matchAll(/(?<![\w<-])`?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:`|=)/g)]
         .map(([, name = '']) => name)
@@ -155,28 +151,12 @@ describe('what documents name exists', () => {
   })
 
   test('routes', () => {
-    const served = [
-      ...ROUTE_TREE.map(({ method, path }) => `${method} ${path}`),
-      'POST /api/v3/webhook/sink',
-      'GET /livez',
-      'GET /readyz',
-      'GET /metrics',
-      'GET /docs',
-      'GET /openapi.json',
-    ].map((route) => route.replaceAll(/\{\w+\}/g, '{}'))
-    const own = documents.filter(({ path }) => !['CONTRIBUTING.md', 'docs/errors.md'].includes(path))
-    const unknown = own.flatMap(({ path, text }) => {
-      const spans = [...text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^`?\s]*)/g)].map(
-        ([, method, route]) => `${method} ${route}`,
-      )
-      const calls = [...text.matchAll(/curl -s (?:-X (\w+) )?"?\$BASE(\/[^\s"?]+)/g)].map(
-        ([, method = 'GET', route]) => `${method} ${route}`,
-      )
-      return [...spans, ...calls]
-        .map((route) => route.replaceAll(/\{\w+\}|<[^>]+>|\$[A-Z]+/g, '{}'))
-        .filter((route) => !served.includes(route))
-        .map((route) => `${path}: ${route}`)
-    })
+    const own = currentDocuments.filter(({ path }) => !['CONTRIBUTING.md', 'docs/errors.md'].includes(path))
+    const unknown = own.flatMap(({ path, text }) =>
+      listNamedRoutes(text)
+        .filter((route) => !SERVED_ROUTES.includes(route))
+        .map((route) => `${path}: ${route}`),
+    )
     expect(unknown).toEqual([])
   })
 
@@ -192,6 +172,28 @@ describe('what documents name exists', () => {
     expect(declared.filter((name) => !names.includes(name))).toEqual([])
   })
 })
+
+/** Every route that is served, its path parameters without their names. */
+const SERVED_ROUTES = [
+  ...ROUTE_TREE.map(({ method, path }) => `${method} ${path}`),
+  'POST /api/v3/webhook/sink',
+  'GET /livez',
+  'GET /readyz',
+  'GET /metrics',
+  'GET /docs',
+  'GET /openapi.json',
+].map((route) => route.replaceAll(/\{\w+\}/g, '{}'))
+
+/** The routes that a text names, in code spans and in calls of curl, in the form of `SERVED_ROUTES`. */
+function listNamedRoutes(text: string): string[] {
+  const spans = [...text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^`?\s]*)/g)].map(
+    ([, method, route]) => `${method} ${route}`,
+  )
+  const calls = [...text.matchAll(/curl -s (?:-X (\w+) )?"?\$BASE(\/[^\s"?]+)/g)].map(
+    ([, method = 'GET', route]) => `${method} ${route}`,
+  )
+  return [...spans, ...calls].map((route) => route.replaceAll(/\{\w+\}|<[^>]+>|\$[A-Z]+/g, '{}'))
+}
 
 /** Whether the document itself sets the name in a shell block, for the lines after it. */
 function isShellVariable(text: string, name: string): boolean {
@@ -216,6 +218,36 @@ test('README.md begins its tour with the two commands, and shows what the demons
     ([, label = '']) => label,
   )
   expect(labels).toEqual(printed)
+})
+
+describe('docs/contract', () => {
+  test('lists each of its files in its README, and no other', () => {
+    const index = load('docs/contract/README.md').text
+    const listed = [...index.matchAll(/^\| \[([\w-]+\.md)\]\(\1\) \|/gm)].map(([, name = '']) => name)
+    const names = contract.map(({ path }) => posix.basename(path)).filter((name) => name !== 'README.md')
+    expect(listed.sort()).toEqual(names.sort())
+  })
+
+  test('marks no route as not built that is served', () => {
+    const planned = contract.map(({ path, text }) => ({ path, text: splitByMark(text).planned }))
+    const served = planned.flatMap(({ path, text }) =>
+      listNamedRoutes(text)
+        .filter((route) => SERVED_ROUTES.includes(route))
+        .map((route) => `${path}: ${route}`),
+    )
+    expect(served).toEqual([])
+    expect(planned.flatMap(({ text }) => listNamedRoutes(text)).length).toBeGreaterThan(0)
+  })
+
+  test('a mark covers its section and the subsections, and no more', () => {
+    const mark = '*Not built yet.*\n'
+    const text = `# A\n\none\n\n## B\n\n${mark}\ntwo\n\n### C\n\nthree\n\n## D\n\nfour\n`
+    expect(splitByMark(text)).toEqual({
+      built: '# A\n\none\n\n## D\n\nfour\n',
+      planned: `## B\n\n${mark}\ntwo\n\n### C\n\nthree\n\n`,
+    })
+    expect(splitByMark(`# A\n\n${mark}\n## B\n\none\n`).built).toBe('')
+  })
 })
 
 describe('docs/decisions', () => {
@@ -245,7 +277,7 @@ describe('docs/decisions', () => {
 
 test('prose is wrapped at 120 columns', () => {
   const own = documents.filter(({ path }) =>
-    /^(?:[A-Z]+\.md|docs\/(?:operations|deployment)\.md|docs\/(?:decisions|guides)\/[\w-]+\.md)$/.test(path),
+    /^(?:[A-Z]+\.md|docs\/(?:operations|deployment)\.md|docs\/(?:contract|decisions|guides)\/[\w-]+\.md)$/.test(path),
   )
   const long = own.flatMap(({ path, text }) => {
     const lines = text.replaceAll(/^```[\s\S]*?^```/gm, (block) => block.replaceAll(/[^\n]/g, '')).split('\n')

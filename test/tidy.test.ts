@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { findBrokenCitations, findRepeatedAnchors } from './tidy/citation-rules.ts'
 import { EXCEPTIONS } from './tidy/exceptions.ts'
 import {
   findCycles,
@@ -194,6 +195,25 @@ const RULES: Rule[] = [
     broken: { 'package.json': '{"dependencies":{"pg":"^8.0.0"}}' },
     kept: { 'package.json': '{"dependencies":{"pg":"8.0.0"}}', 'package-lock.json': '{"packages":{"":{}}}' },
   },
+  {
+    name: 'citations lead to a rule of the contract or to a decision',
+    find: findBrokenCitations,
+    broken: {
+      'src/a.ts': '// docs/contract/delivery.md#retry-times\n',
+      'docs/contract/delivery.md': '# Delivery\n\n## Retry timing\n\n```\n## Retry times\n```\n',
+    },
+    kept: {
+      'src/a.ts': '// docs/contract/delivery.md#retry-timing, docs/decisions/0001-clocks.md\n',
+      'docs/contract/delivery.md': '# Delivery\n\n## Retry timing\n',
+      'docs/decisions/0001-clocks.md': '# 1. Clocks\n',
+    },
+  },
+  {
+    name: 'an anchor of the contract names one rule',
+    find: findRepeatedAnchors,
+    broken: { 'docs/contract/a.md': '# A\n\n## Retry timing\n\n### Retry timing\n' },
+    kept: { 'docs/contract/a.md': '# A\n\n## Retry timing\n', 'docs/contract/b.md': '# B\n\n## Retry timing\n' },
+  },
   ...BANNED_TEXTS.map((rule) => ({
     name: rule.name,
     find: (files: readonly SourceFile[]) => findBannedText(rule, files),
@@ -250,6 +270,7 @@ describe('what counts as code', () => {
     ['return /[\'"`]/.test(x)', 'return /     /.test(x)'],
     ['`#{{ a: {} }} x`+y', '`#{{ a: {} }}  `+y'],
     ["'it\\'s' + x", "'     ' + x"],
+    ["'\u{1f600}' + x", "'  ' + x"],
   ])('%j', (text, expected) => {
     // `#{` stands for the `${` of a template, whose text is blanked and whose code is not.
     const toTemplate = (sample: string) => sample.replaceAll('#{', () => '${')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Caller, findReach, matchesPattern } from '../http/caller.ts'
+import { type Caller, findPermissionScope, matchesPattern } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -27,7 +27,7 @@ function checkKeyMay(caller: Caller, permission: string): void {
 /** Whose keys `caller` sees and ends: its own, or with the permission everybody's. */
 export function findKeyOwners(caller: Caller, permission: string): UserId | 'all' {
   checkKeyMay(caller, permission)
-  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.userId
+  return findPermissionScope(caller, permission) === 'all' ? 'all' : caller.userId
 }
 
 /** The unrevoked key with this id, if the caller may see it. Throws 404: also for a key of somebody else. */

@@ -42,23 +42,34 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
 export async function findSessionCaller(
   db: Database,
   input: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<(CallerRecord & { accountId: AccountId | null }) | undefined> {
-  const { rows } = await sql<CallerColumns & { account: string | null }>`
-    select ${CALLER_COLUMNS}, s.account from session s join "user" u on u.document_id = s."user"
+): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date }) | undefined> {
+  const { rows } = await sql<CallerColumns & { account: string | null; expires_at: Date }>`
+    select ${CALLER_COLUMNS}, s.account, s.expires_at from session s join "user" u on u.document_id = s."user"
     where s.document_id = ${input.sessionId} and s."user" = ${input.userId}
       and s.revoked_at is null and s.expires_at > ${input.now} and u.is_actived and u.deleted_at is null`.execute(db)
   const [row] = rows
-  return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null }
+  return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null, expiresAt: row.expires_at }
+}
+
+/** The owner of an API key, and what the key narrows. */
+export interface KeyCallerRecord extends CallerRecord {
+  apiKeyId: string
+  keyPatterns: string[]
+  lastUsedAt: Date | null
+  expiresAt: Date | null
+}
+
+interface KeyColumns {
+  key_id: string
+  permissions: string[]
+  last_used_at: Date | null
+  expires_at: Date | null
 }
 
 /** The owner of an API key that serves: unrevoked, unexpired, of an active user. */
-export async function findKeyCaller(
-  db: Database,
-  tokenHash: Buffer,
-  now: Date,
-): Promise<(CallerRecord & { apiKeyId: string; keyPatterns: string[]; lastUsedAt: Date | null }) | undefined> {
-  const { rows } = await sql<CallerColumns & { key_id: string; permissions: string[]; last_used_at: Date | null }>`
-    select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at
+export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
+  const { rows } = await sql<CallerColumns & KeyColumns>`
+    select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at, k.expires_at
     from api_key k join "user" u on u.document_id = k."user"
     where k.token_hash = ${tokenHash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
       and u.is_actived and u.deleted_at is null`.execute(db)
@@ -69,6 +80,7 @@ export async function findKeyCaller(
       apiKeyId: row.key_id,
       keyPatterns: row.permissions,
       lastUsedAt: row.last_used_at,
+      expiresAt: row.expires_at,
     }
   )
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../http/caller.ts'
-import { findReach } from '../http/caller.ts'
+import { findPermissionScope } from '../http/caller.ts'
 import type { UserId } from '../id.ts'
 import { coversPattern, findUnheldPattern, isKnownPattern, PATTERN_PATTERN } from './pattern.ts'
 
@@ -56,8 +56,8 @@ describe('patterns', () => {
         const giver = caller(held, keyPatterns)
         if (findUnheldPattern(giver, given) !== undefined) return
         for (const permission of PERMISSIONS)
-          if (findReach(caller(given), permission) === 'everywhere')
-            expect(findReach(giver, permission)).toBe('everywhere')
+          if (findPermissionScope(caller(given), permission) === 'all')
+            expect(findPermissionScope(giver, permission)).toBe('all')
       }),
       { numRuns: 2000 },
     )

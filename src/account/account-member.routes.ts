@@ -41,8 +41,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account-member:create' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (deps, { db, target, body, now }) => {
         const member = await addMember(deps, db, { account: target, userId: body.user, now })
         return {
@@ -69,8 +68,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       list: MEMBER_FIELDS,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account-member:find-all' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (_deps, { db, target, listing }) => {
         const page = await readPage(selectAccountMembers(db, target.id), {
           listing,
@@ -101,8 +99,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account-member:delete' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (_deps, { db, target, body }) => {
         const member = await removeMember(db, { account: target, userId: body.user })
         return {

@@ -1,4 +1,3 @@
-import { listReachableAccounts } from '../http/caller.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
@@ -56,8 +55,8 @@ export const accountRoutes: Routes<AccountDeps> = [
       list: ACCOUNT_FIELDS,
     },
     {
-      handle: async (_deps: AccountDeps, { db, caller, listing }) => {
-        const page = await readPage(selectAccounts(db, listReachableAccounts(caller, 'account:find-all')), {
+      handle: async (_deps: AccountDeps, { db, scope, listing }) => {
+        const page = await readPage(selectAccounts(db, scope), {
           listing,
           fields: ACCOUNT_FIELDS,
           toRow: (row) => toAccountRow(toAccountRecord(row)),
@@ -79,8 +78,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account:find-one' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (_deps, { target }) => ({
         data: toAccountRow(target),
         message: 'Account.',
@@ -102,8 +100,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account:update' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const account = await renameAccount(db, target, { name: body.name, by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account updated.', changed: changedOf(account) }
@@ -123,8 +120,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, caller }) =>
-        loadAccount(db, { id: params.id, caller, permission: 'account:delete' }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (_deps, { db, target, caller, now }) => {
         const account = await deleteAccount(db, target, { by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }

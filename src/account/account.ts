@@ -1,4 +1,4 @@
-import { type Caller, canReachAccount } from '../http/caller.ts'
+import { includesAccount, type PermissionScope } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -19,10 +19,10 @@ export interface AccountDeps {
 /** The account with this id, or a 404: also for a caller who may not reach it, so that ids of others stay unknown. */
 export async function loadAccount(
   db: Database,
-  input: { id: string; caller: Caller; permission: string },
+  { id, scope }: { id: string; scope: PermissionScope },
 ): Promise<AccountRecord> {
-  const account = await findAccount(db, input.id)
-  if (!account || !canReachAccount(input.caller, input.permission, account.id)) throw notFound('account')
+  const account = await findAccount(db, id)
+  if (!account || !includesAccount(scope, account.id)) throw notFound('account')
   return account
 }
 

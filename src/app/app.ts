@@ -2,14 +2,17 @@ import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { buildAuthenticate } from '../access/authenticate.ts'
-import { checkAccountExists, findExistingAccounts } from '../account/account.ts'
+import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { listSubscribedTypes } from '../event/event.store.ts'
+import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
+import type { Caller } from '../http/caller.ts'
 import { mountRoutes } from '../http/pipeline.ts'
-import type { Shell } from '../http/pipeline-deps.ts'
-import { buildRateLimiter } from '../http/rate-limit.ts'
+import type { Pipeline } from '../http/pipeline-deps.ts'
+import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
-import { buildIdMaker, type IdMaker, type WebhookId } from '../id.ts'
+import { buildIdMaker, type IdMaker } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
@@ -19,13 +22,12 @@ import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { cancelWaitingDispatches } from '../webhook/ledger/dispatch.store.ts'
-import { deleteLedger } from '../webhook/ledger/dispatch.ts'
 import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import type { Config, ServiceSecrets } from './config.ts'
-import { buildRecorders } from './record-success.ts'
-import { listPermissions, ROUTE_TREE, type RouteDeps } from './route-tree.ts'
+import { FEATURES, type FeatureParts } from './features.ts'
+import { buildRecorders } from './record-change.ts'
+import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 import { mountServiceRoutes } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
@@ -36,7 +38,11 @@ const REQUEST_GRACE_MS = 6_000
 export interface AppOptions {
   config: Config
   secrets: ServiceSecrets
+  /** The pool of requests. */
   database: DatabasePool
+  /** The pool of the workers; that of requests unless given. */
+  workerDatabase?: DatabasePool
+  /** Leads to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock
   random: Random
@@ -51,6 +57,7 @@ export interface AppOptions {
 /** The running parts of one process. */
 export interface App extends Omit<Workers, 'start' | 'notify'> {
   server: FastifyInstance
+  limiter: RateLimiter
   ids: IdMaker
   catalogue: readonly CatalogueEntry[]
   keyring: Keyring
@@ -66,6 +73,7 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
 /** Builds everything and wires it; the only place that does. Nothing runs before `start`. */
 export async function buildApp(options: AppOptions): Promise<App> {
   const { config, secrets, database, clock, random, logger } = options
+  const { db } = database
   const ids = buildIdMaker(clock, random)
   const workerId = `${hostname()}:${process.pid}:${random.bytes(3).toString('hex')}`
   const keyring = buildKeyring(secrets.secretKey, random)
@@ -83,19 +91,49 @@ export async function buildApp(options: AppOptions): Promise<App> {
     rules: callbackRules,
     ...(options.ca && { ca: options.ca }),
   })
-  const workers = buildWorkers({ ...options, ids, workerId, keyring, sender, tracer })
+  const isApi = config.roles.includes('api')
+  const held = buildHeld(db, () => workers.isProven())
+  const workers: Workers = buildWorkers({
+    ...options,
+    database: options.workerDatabase ?? database,
+    ids,
+    workerId,
+    keyring,
+    sender,
+    tracer,
+    ...(isApi && { onChange: held.apply }),
+  })
   const { metrics, notify } = workers
-  await mountServiceRoutes(server, { db: database.db, metrics, catalogue })
-  if (config.roles.includes('api')) {
-    const deps = buildRouteDeps({ options, ids, keyring, catalogue, callbackRules, workerId, baseUrl })
-    const shell = buildShell({ options, ids, baseUrl, notify })
+  const limiter = buildRateLimiter({
+    db,
+    clock,
+    perMinute: config.rateLimitPerMinute,
+    strictPerMinute: config.rateLimitStrictPerMinute,
+    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged between processes; counted here alone'),
+  })
+  await mountServiceRoutes(server, { db, metrics, catalogue })
+  if (isApi) {
+    const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
+    const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+    const parts: FeatureParts = {
+      ids,
+      random,
+      keyring,
+      catalogue,
+      callbackRules,
+      lookup: options.lookup,
+      workerId,
+      enableApiEventQueue: config.enableApiEventQueue,
+      keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+      listPermissions: () => permissions,
+    }
     countRequests(server, metrics)
-    mountRoutes(server, shell, ROUTE_TREE as never, deps)
+    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config))
-      mountRoutes(server, shell, sinkRoutes, { db: database.db, logger, keyring, sinkSecret, sinkUrl })
+    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
   }
   await server.ready()
+  const running: Promise<void>[] = []
   return {
     ...workers,
     server,
@@ -105,15 +143,18 @@ export async function buildApp(options: AppOptions): Promise<App> {
     callbackRules,
     workerId,
     baseUrl,
+    limiter,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
       workers.start()
+      if (isApi) running.push(limiter.run())
     },
     stop: async () => {
+      limiter.stop()
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
       await Promise.all([closeServer(server), workers.stop()])
       // Last, when every span has ended.
-      await Promise.all([sender.close(), tracing.stop()])
+      await Promise.all([sender.close(), tracing.stop(), ...running])
     },
   }
 }
@@ -161,56 +202,58 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
   }
 }
 
-function buildRouteDeps(parts: {
-  options: AppOptions
-  ids: IdMaker
-  keyring: Keyring
-  catalogue: readonly CatalogueEntry[]
-  callbackRules: CallbackRules
-  workerId: string
-  baseUrl: () => string
-}): RouteDeps {
-  const { options, ids, keyring, catalogue, callbackRules, workerId, baseUrl } = parts
-  const { config, secrets, random, lookup } = options
-  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-  return {
-    ids,
-    random,
-    keyring,
-    catalogue,
-    callbackRules,
-    lookup,
-    workerId,
-    enableApiEventQueue: config.enableApiEventQueue,
-    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-    listPermissions: () => permissions,
-    checkAccountExists,
-    findExistingAccounts,
-    deleteLedger,
-    cancelWaitingDispatches: async (db: Database, webhook: WebhookId, now: Date) => {
-      await cancelWaitingDispatches(db, { webhook, workerId, now })
-    },
-  }
+/** What this process holds in memory of the database, and drops when a trigger notes a change of it. */
+interface Held {
+  callers: CallerCache<Caller>
+  reads: ReadSubscriptions
+  apply: (note: string) => void
 }
 
-function buildShell(parts: { options: AppOptions; ids: IdMaker; baseUrl: () => string; notify: () => void }): Shell {
-  const { options, ids, baseUrl, notify } = parts
-  const { config, secrets, clock } = options
+function buildHeld(db: Database, isProven: () => boolean): Held {
+  const callers = buildCallerCache<Caller>(isProven)
+  const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
+  const apply = (note: string) => {
+    callers.apply(note)
+    reads.apply(note)
+  }
+  return { callers, reads, apply }
+}
+
+function buildPipeline(parts: {
+  options: AppOptions
+  ids: IdMaker
+  baseUrl: () => string
+  held: Held
+  limiter: RateLimiter
+  notify: () => void
+}): Pipeline {
+  const { options, ids, baseUrl, held, limiter, notify } = parts
+  const { config, secrets, clock, logger } = options
   const { db } = options.database
+  const recording = {
+    ids,
+    logger,
+    enableApiEventQueue: config.enableApiEventQueue,
+    isReadSubscribed: (eventType: string) => held.reads.has(eventType),
+  }
   return {
     db,
     clock,
-    authenticate: buildAuthenticate({ db, clock, sessionSecrets: secrets.sessionJwt, issuer: baseUrl }),
-    ...buildRecorders({ ids, enableApiEventQueue: config.enableApiEventQueue }, ROUTE_TREE),
-    afterCommit: () => {
-      options.onCrashPoint?.('after-change')
-      notify()
-    },
-    ...buildRateLimiter({
+    authenticate: buildAuthenticate({
       db,
       clock,
-      perMinute: config.rateLimitPerMinute,
-      strictPerMinute: config.rateLimitStrictPerMinute,
+      sessionSecrets: secrets.sessionJwt,
+      issuer: baseUrl,
+      cache: held.callers,
     }),
+    ...buildRecorders(recording, db, ROUTE_TREE),
+    afterCommit: (notes) => {
+      options.onCrashPoint?.('after-change')
+      // What this process changed takes effect here with the answer; other processes learn it by NOTIFY.
+      for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
+      notify()
+    },
+    limitAddress: limiter.limitAddress,
+    limitCaller: limiter.limitCaller,
   }
 }

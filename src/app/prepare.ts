@@ -5,7 +5,7 @@ import { buildCatalogue } from '../catalogue/catalogue.ts'
 import { syncCatalogue } from '../catalogue/sync.ts'
 import type { Clock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
-import { type DatabasePool, inTransaction, openDatabase } from '../postgres/database.ts'
+import { type DatabasePool, inTransaction, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../postgres/database.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { Random } from '../random.ts'
@@ -45,6 +45,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     connectionString,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
+    lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
     onError: (error) => {
       // The pool says goodbye without waiting, so our own server may be faster in ending the connection.
       if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')

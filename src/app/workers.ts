@@ -8,6 +8,7 @@ import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
+import type { Random } from '../random.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
@@ -20,12 +21,15 @@ export interface WorkerParts {
   database: DatabasePool
   connectionString: string
   clock: Clock
+  random: Random
   logger: Logger
   ids: IdMaker
   workerId: string
   keyring: Keyring
   sender: HttpSender
   tracer: Tracer
+  /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
+  onChange?: (note: string) => void
   /** Ends the process at a named point; for crash tests. */
   onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
 }
@@ -39,6 +43,8 @@ export interface Workers {
   metrics: Metrics
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
+  /** Whether notes of changes are proven to arrive (`Notifier.isProven`). */
+  isProven(): boolean
   /** Starts the workers of the process's roles. */
   start(): void
   /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
@@ -48,20 +54,21 @@ export interface Workers {
 /** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
 export function buildWorkers(parts: WorkerParts): Workers {
   const { config, database, clock, logger, ids, workerId, keyring } = parts
-  const { db, pool } = database
+  const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
   const dispatcher = buildAppDispatcher(parts, metrics)
   const router = buildRouterLoop({ ids, clock, db, logger, workerId, onDispatches: () => dispatcher.notify() })
+  const onWork = () => {
+    router.notify()
+    dispatcher.notify()
+  }
   const notifier = buildNotifier({
     connectionString: parts.connectionString,
-    pool,
     clock,
-    isListening: isDispatcher,
-    onWork: () => {
-      router.notify()
-      dispatcher.notify()
-    },
+    random: parts.random,
+    ...(isDispatcher && { onWork }),
+    ...(parts.onChange && { onChange: parts.onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
   })
   const notify = () => notifier.notify()
@@ -75,6 +82,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     maintenance,
     metrics,
     notify,
+    isProven: () => notifier.isProven(),
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())

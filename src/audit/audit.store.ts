@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AccountId, Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { AuditLog, JsonObject } from '../postgres/tables.generated.ts'
+import type { AuditLog } from '../postgres/tables.generated.ts'
 
 export type AuditEntryId = Id<'audit entry'>
 
@@ -47,21 +47,31 @@ export function selectAuditEntries(db: Database) {
   return db.selectFrom('audit_log')
 }
 
+const AUDIT_COLUMNS = sql`document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
+  detail, created_at`
+
+/** The statement that appends entries. Several go as one array for each column, whatever their number. */
+export function buildAuditInsert(entries: readonly AuditRecord[]): RawBuilder<unknown> {
+  const [one] = entries
+  if (one && entries.length === 1)
+    return sql`
+      insert into audit_log (${AUDIT_COLUMNS})
+      values (${one.id}, ${one.action}, ${one.outcome}, ${one.userId}, ${one.sessionId}, ${one.apiKeyId}, ${one.account},
+        ${one.target}, ${one.address}, ${one.requestId}, ${JSON.stringify(one.detail)}, ${one.createdAt})`
+  const column = <Value>(pick: (entry: AuditRecord) => Value) => entries.map(pick)
+  return sql`
+    insert into audit_log (${AUDIT_COLUMNS})
+    select * from unnest(
+      ${column((each) => each.id)}::uuid[], ${column((each) => each.action)}::text[],
+      ${column((each) => each.outcome)}::text[], ${column((each) => each.userId)}::uuid[],
+      ${column((each) => each.sessionId)}::uuid[], ${column((each) => each.apiKeyId)}::uuid[],
+      ${column((each) => each.account)}::uuid[], ${column((each) => each.target)}::uuid[],
+      ${column((each) => each.address)}::text[], ${column((each) => each.requestId)}::text[],
+      ${column((each) => JSON.stringify(each.detail))}::jsonb[], ${column((each) => each.createdAt)}::timestamptz[]
+    )`
+}
+
 /** Appends entries. */
 export async function insertAuditEntries(db: Database, entries: readonly AuditRecord[]): Promise<void> {
-  const rows = entries.map((entry) => ({
-    document_id: entry.id,
-    action: entry.action,
-    outcome: entry.outcome,
-    user: entry.userId,
-    session: entry.sessionId,
-    api_key: entry.apiKeyId,
-    account: entry.account,
-    target: entry.target,
-    address: entry.address,
-    request_id: entry.requestId,
-    detail: JSON.stringify(entry.detail) as unknown as JsonObject,
-    created_at: entry.createdAt,
-  }))
-  await db.insertInto('audit_log').values(rows).execute()
+  await buildAuditInsert(entries).execute(db)
 }

@@ -1,7 +1,7 @@
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
 import { isUuid } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type AuditOutcome, insertAuditEntries } from './audit.store.ts'
+import { type AuditOutcome, type AuditRecord, insertAuditEntries } from './audit.store.ts'
 
 /** Something worth remembering: who did what to what, from where, and how it ended. */
 export interface AuditEntry {
@@ -21,15 +21,10 @@ export interface AuditEntry {
   detail?: Record<string, unknown>
 }
 
-/** Records entries in the caller's transaction, in the order given. Does nothing for none. */
-export async function recordAudit(
-  db: Database,
-  deps: { ids: IdMaker; now: Date },
-  ...entries: readonly AuditEntry[]
-): Promise<void> {
-  if (entries.length === 0) return
-  const records = entries.map((entry) => ({
-    id: deps.ids.next<'audit entry'>(),
+/** Entries as they are stored, in the order given. Pure but for the ids. */
+export function buildAuditRecords(ids: IdMaker, entries: readonly AuditEntry[], now: Date): AuditRecord[] {
+  return entries.map((entry) => ({
+    id: ids.next<'audit entry'>(),
     action: entry.action,
     outcome: entry.outcome,
     userId: entry.userId,
@@ -40,7 +35,15 @@ export async function recordAudit(
     address: entry.address ?? null,
     requestId: entry.requestId ?? null,
     detail: entry.detail ?? {},
-    createdAt: deps.now,
+    createdAt: now,
   }))
-  await insertAuditEntries(db, records)
+}
+
+/** Records entries in the caller's transaction, in the order given. Does nothing for none. */
+export async function recordAudit(
+  db: Database,
+  deps: { ids: IdMaker; now: Date },
+  ...entries: readonly AuditEntry[]
+): Promise<void> {
+  if (entries.length > 0) await insertAuditEntries(db, buildAuditRecords(deps.ids, entries, deps.now))
 }

@@ -1,4 +1,3 @@
-import { listReachableAccounts } from '../http/caller.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
@@ -34,8 +33,9 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      handle: async (deps: ContractDeps, { db, body, caller, now }) => {
-        const contract = await createContract(deps, db, { ...body, status: body.status ?? 'draft', caller, now })
+      handle: async (deps: ContractDeps, { db, body, caller, scope, now }) => {
+        const status = body.status ?? 'draft'
+        const contract = await createContract(deps, db, { ...body, status, scope, caller, now })
         return {
           data: toContractRow(contract),
           message: 'Contract created.',
@@ -58,9 +58,12 @@ export const contractRoutes: Routes<ContractDeps> = [
       list: CONTRACT_FIELDS,
     },
     {
-      handle: async (_deps: ContractDeps, { db, caller, listing }) => {
-        const query = selectContracts(db, listReachableAccounts(caller, 'contract:find-all'))
-        const page = await readPage(query, { listing, fields: CONTRACT_FIELDS, toRow: contractRowOf })
+      handle: async (_deps: ContractDeps, { db, scope, listing }) => {
+        const page = await readPage(selectContracts(db, scope), {
+          listing,
+          fields: CONTRACT_FIELDS,
+          toRow: contractRowOf,
+        })
         return { ...page, message: 'Contracts.' }
       },
     },
@@ -78,8 +81,7 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      load: (_deps: ContractDeps, { db, params, caller }) =>
-        loadContract(db, { id: params.id, caller, permission: 'contract:find-one' }),
+      load: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
       handle: async (_deps, { target }) => ({
         data: toContractRow(target),
         message: 'Contract.',
@@ -101,10 +103,9 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      load: (_deps: ContractDeps, { db, params, caller }) =>
-        loadContract(db, { id: params.id, caller, permission: 'contract:update', lock: true }),
-      handle: async (_deps, { db, target, body, caller, now }) => {
-        const contract = await changeContract(db, target, { ...body, caller, now })
+      locate: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+        const contract = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
         return { data: toContractRow(contract), message: 'Contract updated.', changed: changedOf(contract) }
       },
     },
@@ -122,10 +123,8 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      load: (_deps: ContractDeps, { db, params, caller }) =>
-        loadContract(db, { id: params.id, caller, permission: 'contract:delete', lock: true }),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const contract = await deleteContract(db, target, { caller, now })
+      handle: async (_deps: ContractDeps, { db, params, scope, caller, now }) => {
+        const contract = await deleteContract(db, { id: params.id, scope }, { caller, now })
         return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }
       },
     },

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 
@@ -44,54 +46,65 @@ export function toContractRecord(row: ContractColumns): ContractRecord {
   }
 }
 
-/** The living contracts, as the base of a list; with `accounts`, those of these owners only. */
-export function selectContracts(db: Database, accounts: readonly AccountId[] | 'all') {
+const COLUMNS = [
+  'document_id',
+  'account',
+  'name',
+  'status',
+  'created_by',
+  'updated_by',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+] as const
+
+/** The living contracts that `scope` reaches, as the base of a list. */
+export function selectContracts(db: Database, scope: PermissionScope) {
   const living = db.selectFrom('contract').where('deleted_at', 'is', null)
-  if (accounts === 'all') return living
-  return living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...accounts]))))
+  return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 
-/** The living contract with this id; `lock` keeps it from changing until the transaction ends. */
+/** The living contract with this id, when `scope` reaches it. */
 export async function findContract(
   db: Database,
   id: string,
-  options: { lock?: boolean } = {},
+  scope: PermissionScope,
 ): Promise<ContractRecord | undefined> {
-  let query = db.selectFrom('contract').selectAll().where('document_id', '=', id).where('deleted_at', 'is', null)
-  if (options.lock) query = query.forUpdate()
-  const row = await query.executeTakeFirst()
+  const row = await selectContracts(db, scope).select(COLUMNS).where('document_id', '=', id).executeTakeFirst()
   return row && toContractRecord(row)
 }
 
-/** Inserts a contract. */
+/** Inserts a contract; undefined when its account does not exist. */
 export async function insertContract(
   db: Database,
-  row: { id: ContractId; account: AccountId; name: string; status: ContractStatus; by: UserId; now: Date },
-): Promise<ContractRecord> {
-  const inserted = await db
-    .insertInto('contract')
-    .values({
-      document_id: row.id,
-      account: row.account,
-      name: row.name,
-      status: row.status,
-      created_by: row.by,
-      updated_by: row.by,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toContractRecord(inserted)
+  row: { id: ContractId; account: string; name: string; status: ContractStatus; by: UserId; now: Date },
+): Promise<ContractRecord | undefined> {
+  const { rows } = await sql<ContractColumns>`
+    insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
+    select ${row.id}::uuid, a.document_id, ${row.name}::text, ${row.status}::text, ${row.by}::uuid, ${row.by}::uuid,
+      ${row.now}::timestamptz, ${row.now}::timestamptz
+    from account a where a.document_id = ${row.account} and a.deleted_at is null for key share
+    returning ${sql.join(COLUMNS.map((column) => sql.ref(column)))}`.execute(db)
+  return rows[0] && toContractRecord(rows[0])
 }
 
-/** Changes what `change` names. */
+/** What may change in a contract. Members left out stay. */
+export interface ContractChange {
+  name?: string
+  status?: ContractStatus
+  deletedAt?: Date
+  by: UserId
+  now: Date
+}
+
+/** Changes the living contract with this id in one statement; undefined when there is none, or `scope` does not reach it. */
 export async function updateContract(
   db: Database,
-  id: ContractId,
-  change: { name?: string; status?: ContractStatus; deletedAt?: Date; by: UserId; now: Date },
-): Promise<ContractRecord> {
-  const updated = await db
+  target: { id: string; scope: PermissionScope },
+  change: ContractChange,
+): Promise<ContractRecord | undefined> {
+  const { id, scope } = target
+  let query = db
     .updateTable('contract')
     .set({
       ...(change.name !== undefined && { name: change.name }),
@@ -101,7 +114,8 @@ export async function updateContract(
       updated_at: change.now,
     })
     .where('document_id', '=', id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toContractRecord(updated)
+    .where('deleted_at', 'is', null)
+  if (scope !== 'all') query = query.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+  const row = await query.returning(COLUMNS).executeTakeFirst()
+  return row && toContractRecord(row)
 }

@@ -1,5 +1,5 @@
-import { type Caller, canReachAccount } from '../http/caller.ts'
-import { notFound, Problem } from '../http/problem.ts'
+import { type Caller, includesAccount, type PermissionScope } from '../http/caller.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import {
@@ -13,56 +13,61 @@ import {
 /** What the operations on contracts use. */
 export interface ContractDeps {
   ids: IdMaker
-  /** Throws a 422 on `account` when there is no such account. */
-  checkAccountExists: (db: Database, account: string) => Promise<AccountId>
 }
 
-/**
- * The contract with this id, or a 404: also for a caller who may not see it, so that ids of others stay unknown. A change
- * locks it, so that two changes follow each other and nothing changes what was deleted.
- */
-export async function loadContract(
-  db: Database,
-  input: { id: string; caller: Caller; permission: string; lock?: boolean },
-): Promise<ContractRecord> {
-  const contract = await findContract(db, input.id, { lock: input.lock ?? false })
-  if (!contract || !canReachAccount(input.caller, input.permission, contract.account)) throw notFound('contract')
-  return contract
+/** A contract as a request names it: its id, and what the caller reaches. */
+export interface ContractTarget {
+  id: string
+  scope: PermissionScope
 }
 
-/** Creates a contract for an account that the caller may act for. */
+/** The contract with this id, or a 404: also for a caller who does not reach it, so that ids of others stay unknown. */
+export async function loadContract(db: Database, { id, scope }: ContractTarget): Promise<ContractRecord> {
+  return (await findContract(db, id, scope)) ?? throwNotFound()
+}
+
+function throwNotFound(): never {
+  throw notFound('contract')
+}
+
+/** Creates a contract for an account that the caller reaches. Throws 403 for another one, 422 when there is none. */
 export async function createContract(
   deps: ContractDeps,
   db: Database,
-  input: { account: string; name: string; status: ContractStatus; caller: Caller; now: Date },
+  input: {
+    account: string
+    name: string
+    status: ContractStatus
+    scope: PermissionScope
+    caller: Caller
+    now: Date
+  },
 ): Promise<ContractRecord> {
-  const { caller, name, status, now } = input
-  if (!canReachAccount(caller, 'contract:create', input.account as AccountId))
-    throw new Problem('permission_denied', 'This needs the permission contract:create for this account.')
-  const account = await deps.checkAccountExists(db, input.account)
-  return insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
+  const { account, name, status, scope, caller, now } = input
+  if (!includesAccount(scope, account as AccountId))
+    throw new Problem('permission_denied', 'You do not hold the permission to create contracts for this account.')
+  const contract = await insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
+  if (!contract)
+    throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
+  return contract
 }
 
-/** Changes name or status. */
-export function changeContract(
+/** Changes name or status. Throws 404. */
+export async function changeContract(
   db: Database,
-  contract: ContractRecord,
+  target: ContractTarget,
   input: { name?: string; status?: ContractStatus; caller: Caller; now: Date },
 ): Promise<ContractRecord> {
-  const { name, status, caller, now } = input
-  return updateContract(db, contract.id, {
-    ...(name !== undefined && { name }),
-    ...(status !== undefined && { status }),
-    by: caller.userId,
-    now,
-  })
+  const { caller, ...change } = input
+  return (await updateContract(db, target, { ...change, by: caller.userId })) ?? throwNotFound()
 }
 
-/** Soft-deletes a contract. */
-export function deleteContract(
+/** Soft-deletes a contract. Throws 404, also for the later of two deletions at once. */
+export async function deleteContract(
   db: Database,
-  contract: ContractRecord,
+  target: ContractTarget,
   input: { caller: Caller; now: Date },
 ): Promise<ContractRecord> {
-  return updateContract(db, contract.id, { deletedAt: input.now, by: input.caller.userId, now: input.now })
+  const { caller, now } = input
+  return (await updateContract(db, target, { deletedAt: now, by: caller.userId, now })) ?? throwNotFound()
 }

@@ -119,7 +119,7 @@ describe('routing rules', () => {
       await t.ledger.addWebhook({ events: ['webhook.failing'] }),
     ]
     const draft = {
-      event: 'webhook.failing',
+      type: 'webhook.failing',
       accountScope: 'none',
       account: null,
       resource: 'webhook',
@@ -184,7 +184,7 @@ describe('routing a backlog', () => {
     await t.ledger.addEventType('contract.create')
     await t.ledger.addWebhook({ events: ['contract.create'] })
     const draft = {
-      event: 'contract.create',
+      type: 'contract.create',
       accountScope: 'account',
       account: null,
       resource: 'contract',
@@ -210,7 +210,7 @@ describe('routing a backlog', () => {
     await t.ledger.addEventType('contract.create')
     await t.ledger.addWebhook({ events: ['contract.create'] })
     const draft = {
-      event: 'contract.create',
+      type: 'contract.create',
       accountScope: 'account',
       account: null,
       resource: 'contract',

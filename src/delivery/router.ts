@@ -35,7 +35,7 @@ export async function routeEvents(
   return inTransaction(db, async (tx) => {
     const events = await claimUnroutedEvents(tx, ROUTER_BATCH_SIZE)
     if (events.length === 0) return { events: 0, dispatches: 0, hasMore: false }
-    const candidates = await listCandidates(tx, [...new Set(events.map((event) => event.event))])
+    const candidates = await listCandidates(tx, [...new Set(events.map((event) => event.type))])
     const dispatches: NewDispatch[] = []
     const routed: EventId[] = []
     for (const event of events) {
@@ -52,12 +52,12 @@ export async function routeEvents(
 
 function pickWebhooks(event: EventRecord, candidates: readonly Candidate[]): WebhookId[] {
   return candidates
-    .filter((one) => one.event === event.event)
+    .filter((one) => one.event === event.type)
     .filter((one) => decideRouting({ ...event, accountScope: one.accountScope }, one.webhook) === 'deliver')
     .map((one) => one.webhook.id)
 }
 
 function buildDispatch(ids: IdMaker, event: EventRecord, webhook: WebhookId): NewDispatch {
-  const { event: type, account } = event
+  const { type, account } = event
   return { id: ids.next(), webhook, eventId: event.id, event: type, account, isTest: false, trigger: 'schedule' }
 }

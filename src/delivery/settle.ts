@@ -179,7 +179,7 @@ async function updateFailureCounts(
 function draftNotice({ webhook, event }: WebhookNotice): EventDraft {
   const [resource = '', action = ''] = event.split('.')
   return {
-    event,
+    type: event,
     accountScope: 'none',
     account: null,
     resource,
@@ -194,7 +194,7 @@ function draftExhausted({ attempt, decision }: Decided): EventDraft[] {
   if (decision.status !== 'exhausted' || NOTICE_EVENTS.includes(attempt.event)) return []
   return [
     {
-      event: 'webhook-dispatch.exhausted',
+      type: 'webhook-dispatch.exhausted',
       accountScope: 'none',
       account: null,
       resource: 'webhook-dispatch',

@@ -85,7 +85,7 @@ export const PublishAnswer = named(
 export function toEventRow(record: StoredEvent): Static<typeof EventRow> {
   return {
     document_id: record.id,
-    event: record.event,
+    event: record.type,
     account: record.account,
     resource: record.resource,
     action: record.action,

@@ -1,41 +1,52 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
+const EVENT_COLUMNS = sql`document_id, event, account, resource, action, resource_id, url, is_purge, excluded_webhook,
+  trace_context, created_at, routed_at`
+
 /**
- * Inserts events for the router to find; with `routedAt`, as routed already. One statement with an array for each column:
- * a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
+ * The statement that inserts events for the router to find; with `routedAt`, as routed already. Several events go as one
+ * array for each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
  */
+export function buildEventInsert(events: readonly EventRecord[], routedAt: Date | null = null): RawBuilder<unknown> {
+  const [one] = events
+  if (one && events.length === 1)
+    return sql`
+      insert into event_occurrence (${EVENT_COLUMNS})
+      values (${one.id}, ${one.type}, ${one.account}, ${one.resource}, ${one.action}, ${one.resourceId}, ${one.url},
+        ${one.isPurge}, ${one.excludedWebhook}, ${one.trace}, ${one.createdAt}, ${routedAt})`
+  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+  return sql`
+    insert into event_occurrence (${EVENT_COLUMNS})
+    select x.*, ${routedAt}::timestamptz from unnest(
+      ${column((each) => each.id)}::uuid[], ${column((each) => each.type)}::text[],
+      ${column((each) => each.account)}::uuid[], ${column((each) => each.resource)}::text[],
+      ${column((each) => each.action)}::text[], ${column((each) => each.resourceId)}::text[],
+      ${column((each) => each.url)}::text[], ${column((each) => each.isPurge)}::boolean[],
+      ${column((each) => each.excludedWebhook)}::uuid[], ${column((each) => each.trace)}::text[],
+      ${column((each) => each.createdAt)}::timestamptz[]
+    ) as x`
+}
+
+/** Inserts events for the router to find; with `routedAt`, as routed already. */
 export async function insertEvents(
   db: Database,
   events: readonly EventRecord[],
   options: { routedAt?: Date } = {},
 ): Promise<void> {
-  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
-  await sql`
-    insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
-      excluded_webhook, trace_context, created_at, routed_at)
-    select x.*, ${options.routedAt ?? null}::timestamptz from unnest(
-      ${column((one) => one.id)}::uuid[], ${column((one) => one.event)}::text[], ${column((one) => one.account)}::uuid[],
-      ${column((one) => one.resource)}::text[], ${column((one) => one.action)}::text[],
-      ${column((one) => one.resourceId)}::text[], ${column((one) => one.url)}::text[],
-      ${column((one) => one.isPurge)}::boolean[], ${column((one) => one.excludedWebhook)}::uuid[],
-      ${column((one) => one.trace)}::text[], ${column((one) => one.createdAt)}::timestamptz[]
-    ) as x`.execute(db)
+  await buildEventInsert(events, options.routedAt).execute(db)
 }
 
-/** Inserts those events whose type is active and has an active webhook that subscribes to it. */
-export async function insertEventsWithSubscriber(db: Database, events: readonly EventRecord[]): Promise<void> {
-  const types = [...new Set(events.map((event) => event.event))]
+/** The event types of routes that are active and have an active webhook that subscribes to them. */
+export async function listSubscribedTypes(db: Database): Promise<string[]> {
   const { rows } = await sql<{ internal: string }>`
     select e.internal from event e
-    where e.internal = any(${types}) and e.is_actived and exists (
+    where e.source = 'route' and e.is_actived and exists (
       select from webhook_event s join webhook w on w.document_id = s.webhook
       where s.event = e.document_id and s.deleted_at is null and w.is_actived and w.deleted_at is null)`.execute(db)
-  const wanted = new Set(rows.map((row) => row.internal))
-  const kept = events.filter((event) => wanted.has(event.event))
-  if (kept.length > 0) await insertEvents(db, kept)
+  return rows.map((row) => row.internal)
 }
 
 /** Claims up to `limit` events that no router has seen, oldest first, and locks them until the transaction ends. */
@@ -113,7 +124,7 @@ interface EventColumns {
 function toEventRecord(row: EventColumns): EventRecord {
   return {
     id: row.document_id as EventId,
-    event: row.event,
+    type: row.event,
     account: row.account as AccountId | null,
     resource: row.resource,
     action: row.action,

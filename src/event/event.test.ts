@@ -4,15 +4,15 @@ import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import type { AccountId, WebhookId } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { claimUnroutedEvents, findEvent, findOldestUnroutedAt, markRouted } from './event.store.ts'
-import { type EventDraft, recordEvents, recordRoutedEvent, recordSubscribedEvents } from './event.ts'
+import { claimUnroutedEvents, findEvent, findOldestUnroutedAt, listSubscribedTypes, markRouted } from './event.store.ts'
+import { type EventDraft, recordEvents, recordRoutedEvent } from './event.ts'
 
 async function open() {
   const database = await createTestDatabase()
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   const draft = (change: Partial<EventDraft> = {}): EventDraft => ({
-    event: 'contract.create',
+    type: 'contract.create',
     accountScope: 'account',
     account: null,
     resource: 'contract',
@@ -49,7 +49,7 @@ describe('recording events', () => {
     expect(events.map((one) => one.resourceId)).toEqual(['r-1', 'r-2'])
     expect(await findEvent(t.db, events[0]!.id)).toMatchObject({
       id: events[0]!.id,
-      event: 'contract.create',
+      type: 'contract.create',
       account: ACCOUNT,
       resource: 'contract',
       action: 'create',
@@ -89,7 +89,6 @@ describe('recording events', () => {
     await t.ledger.addWebhook({ events: ['contract.create'] })
     const off = { ...t.ledger.deps, enableApiEventQueue: false }
     expect(await recordEvents(off, t.db, [t.draft()], t.ledger.now())).toEqual([])
-    await recordSubscribedEvents(off, t.db, [t.draft()], t.ledger.now())
     expect(await t.count()).toBe(0)
   })
 
@@ -104,43 +103,28 @@ describe('recording events', () => {
 
   it('leaves what its caller routes itself out of the queue of the router', async () => {
     await using t = await open()
-    const event = await recordRoutedEvent(t.ledger.deps, t.db, t.draft({ event: 'webhook.test' }), t.ledger.now())
+    const event = await recordRoutedEvent(t.ledger.deps, t.db, t.draft({ type: 'webhook.test' }), t.ledger.now())
     expect(await findEvent(t.db, event.id)).toMatchObject({ routedAt: t.ledger.now() })
     expect(await claimUnroutedEvents(t.db, 10)).toEqual([])
   })
 })
 
-describe('events of reads', () => {
-  it('are recorded only while an active webhook subscribes to their type', async () => {
+describe('the event types that have a subscriber', () => {
+  it('are active, with an active, living webhook that subscribes to them', async () => {
     await using t = await open()
-    for (const name of [
-      'contract.find-all',
-      'contract.find-one',
-      'account.find-all',
-      'account.find-one',
-      'role.find-all',
-    ])
-      await t.ledger.addEventType(name, 'none', name !== 'role.find-all')
+    for (const name of ['contract.find-all', 'contract.find-one', 'account.find-all', 'account.find-one'])
+      await t.ledger.addEventType(name, 'none')
+    await t.ledger.addEventType('role.find-all', 'none', false)
     const subscribed = await t.ledger.addWebhook({ events: ['contract.find-all', 'role.find-all'] })
     await t.ledger.addWebhook({ events: ['contract.find-one'], isActived: false })
     await t.ledger.addWebhook({ events: ['account.find-one'], isDeleted: true })
-    const read = (event: string) => t.draft({ event, accountScope: 'none' })
-    const drafts = [
-      'contract.find-all',
-      'contract.find-one',
-      'account.find-all',
-      'account.find-one',
-      'role.find-all',
-    ].map(read)
-    await recordSubscribedEvents(t.ledger.deps, t.db, drafts, t.ledger.now())
-    expect((await claimUnroutedEvents(t.db, 10)).map((one) => one.event)).toEqual(['contract.find-all'])
+    expect(await listSubscribedTypes(t.db)).toEqual(['contract.find-all'])
     await t.db
       .updateTable('webhook_event')
       .set({ deleted_at: t.ledger.now() })
       .where('webhook', '=', subscribed)
       .execute()
-    await recordSubscribedEvents(t.ledger.deps, t.db, drafts, t.ledger.now())
-    expect(await t.count()).toBe(1)
+    expect(await listSubscribedTypes(t.db)).toEqual([])
   })
 })
 

@@ -2,14 +2,14 @@ import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findEvent, insertEvents, insertEventsWithSubscriber } from './event.store.ts'
+import { findEvent, insertEvents } from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
   /** Where the id has to be known before; else one is made. */
   id?: EventId
-  /** The event type: `<resource>.<action>`. */
-  event: string
+  /** `<resource>.<action>`, a row of the catalogue. */
+  type: string
   /** Of the event type; what has the scope `none` never carries an account. */
   accountScope: AccountScope
   /** The owner, resolved now. A purge carries none (contract, routing rules). */
@@ -29,7 +29,7 @@ export interface EventDraft {
 /** An event as it is stored. */
 export interface EventRecord {
   id: EventId
-  event: string
+  type: string
   account: AccountId | null
   resource: string
   action: string
@@ -58,11 +58,16 @@ export interface EventDeps {
   enableApiEventQueue: boolean
 }
 
+/** The events of `drafts`, each with its id; none when the event queue is off. Pure but for the ids. */
+export function buildEvents(deps: EventDeps, drafts: readonly EventDraft[], now: Date): EventRecord[] {
+  return deps.enableApiEventQueue ? drafts.map((draft) => buildEvent(deps, draft, now)) : []
+}
+
 function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date): EventRecord {
   const isPurge = draft.action === 'purge'
   return {
     id: draft.id ?? deps.ids.next<'event'>(),
-    event: draft.event,
+    type: draft.type,
     account: draft.accountScope === 'none' || isPurge ? null : draft.account,
     resource: draft.resource,
     action: draft.action,
@@ -85,24 +90,9 @@ export async function recordEvents(
   drafts: readonly EventDraft[],
   now: Date,
 ): Promise<EventRecord[]> {
-  if (!deps.enableApiEventQueue || drafts.length === 0) return []
-  const events = drafts.map((draft) => buildEvent(deps, draft, now))
-  await insertEvents(db, events)
+  const events = buildEvents(deps, drafts, now)
+  if (events.length > 0) await insertEvents(db, events)
   return events
-}
-
-/** Records the event of a read, only while some active webhook subscribes to its type (D70). One statement, no lock. */
-export async function recordSubscribedEvents(
-  deps: EventDeps,
-  db: Database,
-  drafts: readonly EventDraft[],
-  now: Date,
-): Promise<void> {
-  if (!deps.enableApiEventQueue || drafts.length === 0) return
-  await insertEventsWithSubscriber(
-    db,
-    drafts.map((draft) => buildEvent(deps, draft, now)),
-  )
 }
 
 /** Records an event that its caller routes itself: the router does not see it (a test goes to one webhook only). */

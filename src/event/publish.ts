@@ -207,7 +207,7 @@ function buildDraft(publication: Publication, { eventTypes }: PublishContext, id
   const [resource = '', action = ''] = publication.event.split('.')
   return {
     id,
-    event: publication.event,
+    type: publication.event,
     accountScope: eventTypes.get(publication.event)?.accountScope ?? 'none',
     account: publication.account as AccountId | null,
     resource,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AccountId, UserId } from '../id.ts'
-import { type Caller, canReachAccount, findReach, matchesPattern } from './caller.ts'
+import { type Caller, findPermissionScope, includesAccount, matchesPattern } from './caller.ts'
 
 const mine = 'mine' as AccountId
 const theirs = 'theirs' as AccountId
@@ -49,32 +49,30 @@ describe('patterns (D11)', () => {
   })
 })
 
-describe('reach (D11, D14)', () => {
-  test('a permission that holds everywhere wins over one for the own accounts', () => {
+describe('the scope of a permission', () => {
+  test('is all for one that holds everywhere, even beside one for the own accounts', () => {
     const caller = buildCaller({ patterns: ['contract:find-one'], accountPatterns: ['contract:*'] })
-    expect(findReach(caller, 'contract:find-one')).toBe('everywhere')
-    expect(findReach(caller, 'contract:update')).toBe('own accounts')
-    expect(findReach(caller, 'webhook:update')).toBe('nowhere')
+    expect(findPermissionScope(caller, 'contract:find-one')).toBe('all')
+    expect(findPermissionScope(caller, 'contract:update')).toEqual([mine])
+    expect(findPermissionScope(caller, 'webhook:update')).toBeUndefined()
   })
 
-  test('an API key narrows its owner and never widens', () => {
+  test('is narrowed by an API key and never widened', () => {
     const narrowed = buildCaller({ patterns: ['webhook:*'], keyPatterns: ['webhook:find-all', 'user:*'] })
-    expect(findReach(narrowed, 'webhook:find-all')).toBe('everywhere')
-    expect(findReach(narrowed, 'webhook:create')).toBe('nowhere')
-    expect(findReach(narrowed, 'user:create')).toBe('nowhere')
-    expect(findReach(buildCaller({ patterns: ['*:*'], keyPatterns: [] }), 'webhook:create')).toBe('nowhere')
-    expect(findReach(buildCaller({ accountPatterns: ['contract:*'], keyPatterns: ['*:*'] }), 'contract:update')).toBe(
-      'own accounts',
-    )
+    expect(findPermissionScope(narrowed, 'webhook:find-all')).toBe('all')
+    expect(findPermissionScope(narrowed, 'webhook:create')).toBeUndefined()
+    expect(findPermissionScope(narrowed, 'user:create')).toBeUndefined()
+    const empty = buildCaller({ patterns: ['*:*'], keyPatterns: [] })
+    expect(findPermissionScope(empty, 'webhook:create')).toBeUndefined()
+    const own = buildCaller({ accountPatterns: ['contract:*'], keyPatterns: ['*:*'] })
+    expect(findPermissionScope(own, 'contract:update')).toEqual([mine])
   })
 
   test.each([
-    ['everywhere', { patterns: ['contract:*'] }, [true, true, true]],
-    ['own accounts', { accountPatterns: ['contract:*'] }, [true, false, false]],
-    ['nowhere', {}, [false, false, false]],
-  ] as const)('%s: the own account, another one, and what nobody owns', (_, changes, expected) => {
-    const caller = buildCaller(changes)
-    const reached = [mine, theirs, null].map((account) => canReachAccount(caller, 'contract:update', account))
-    expect(reached).toEqual(expected)
+    ['all', [true, true, true]],
+    [[mine], [true, false, false]],
+    [[], [false, false, false]],
+  ] as const)('%j reaches the own account, another one and what nobody owns: %j', (scope, expected) => {
+    expect([mine, theirs, null].map((account) => includesAccount(scope, account))).toEqual(expected)
   })
 })

@@ -1,6 +1,6 @@
 import type { AccountId, SessionId, UserId } from '../id.ts'
 
-/** Who a bearer token stands for (architecture, words). Read afresh for every request, so a change of a role works at once (D11). */
+/** The caller of a request: the user of a session, or the owner of an API key (docs/contract/identity.md#roles). */
 export interface Caller {
   userId: UserId
   /** The session of the token; null for an API key. */
@@ -10,41 +10,37 @@ export interface Caller {
   accountId: AccountId | null
   /** Patterns that hold everywhere: `resource:action`, `resource:*` or `*:*`. */
   patterns: readonly string[]
-  /** Patterns that hold for the caller's own accounts only (D11, `member`). */
+  /** Patterns that hold for the caller's own accounts only. */
   accountPatterns: readonly string[]
   /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
-  /** What an API key narrows its owner's permissions to (D14); null when nothing is narrowed. */
+  /** What an API key narrows its owner's permissions to; null when nothing is narrowed. */
   keyPatterns: readonly string[] | null
 }
 
-/** How far a permission of a caller goes. */
-export type Reach = 'everywhere' | 'own accounts' | 'nowhere'
+/** What a caller reaches with one permission: everything, or what these accounts own (an empty list: nothing). */
+export type PermissionScope = 'all' | readonly AccountId[]
 
-/** Whether `pattern` covers `permission` (`webhook:create`): itself, `webhook:*` or `*:*` (D11). */
+/** Whether `pattern` covers `permission` (`webhook:create`): itself, `webhook:*` or `*:*`. */
 export function matchesPattern(pattern: string, permission: string): boolean {
   if (pattern === '*:*' || pattern === permission) return true
-  const resource = permission.slice(0, permission.indexOf(':'))
-  return pattern === `${resource}:*`
+  if (!pattern.endsWith(':*')) return false
+  return permission.startsWith(pattern.slice(0, -1))
 }
 
-/** How far `caller` may use `permission`. An API key never reaches further than its owner. */
-export function findReach(caller: Caller, permission: string): Reach {
+/**
+ * What `caller` reaches with `permission`; undefined when the caller does not hold it at all. An API key never reaches
+ * further than its owner.
+ */
+export function findPermissionScope(caller: Caller, permission: string): PermissionScope | undefined {
   const covers = (pattern: string) => matchesPattern(pattern, permission)
-  if (caller.keyPatterns && !caller.keyPatterns.some(covers)) return 'nowhere'
-  if (caller.patterns.some(covers)) return 'everywhere'
-  if (caller.accountPatterns.some(covers)) return 'own accounts'
-  return 'nowhere'
+  if (caller.keyPatterns && !caller.keyPatterns.some(covers)) return undefined
+  if (caller.patterns.some(covers)) return 'all'
+  if (caller.accountPatterns.some(covers)) return caller.accounts
+  return undefined
 }
 
-/** Whose resources `caller` may list with `permission`: everybody's, or those of its own accounts (D11). */
-export function listReachableAccounts(caller: Caller, permission: string): readonly AccountId[] | 'all' {
-  return findReach(caller, permission) === 'everywhere' ? 'all' : caller.accounts
-}
-
-/** Whether `caller` may use `permission` on what `account` owns. What nobody owns needs a permission that holds everywhere. */
-export function canReachAccount(caller: Caller, permission: string, account: AccountId | null): boolean {
-  const reach = findReach(caller, permission)
-  if (reach === 'everywhere') return true
-  return reach === 'own accounts' && account !== null && caller.accounts.includes(account)
+/** Whether `scope` reaches what `account` owns. What nobody owns is reached by `all` only. */
+export function includesAccount(scope: PermissionScope, account: AccountId | null): boolean {
+  return scope === 'all' || (account !== null && scope.includes(account))
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildShellServer, SAMPLE_SECRET } from '../../test/harness/shell-server.ts'
+import { buildPipelineServer, SAMPLE_SECRET } from '../../test/harness/pipeline-server.ts'
 import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 
 const THING = '/api/v3/sample/thing'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.[Symbol.asyncDispose]())
 
-type Sample = Awaited<ReturnType<typeof buildShellServer>>
+type Sample = Awaited<ReturnType<typeof buildPipelineServer>>
 
 function send(sample: Sample, key: string | undefined, options: { name?: string; as?: string; url?: string } = {}) {
   const { name, as = 'admin', url = THING } = options
@@ -35,7 +35,7 @@ async function listKeys(key: string) {
 
 describe('the same key again (D7)', () => {
   test('returns the first answer, marked, with null for the secret, and creates and emits nothing', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const first = await send(sample, 'key-1', { name: 'once' })
     const again = await send(sample, 'key-1', { name: 'once' })
     expect(first.json().data.secret).toBe(SAMPLE_SECRET)
@@ -59,7 +59,7 @@ describe('the same key again (D7)', () => {
   })
 
   test('with another body, another query or another row is a 422 and does nothing', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const id = (await send(sample, 'key-2', { name: 'two' })).json().data.document_id
     const other = await send(sample, 'key-2', { name: 'two b' })
     expect(other.json()).toMatchObject({ status: 422, code: 'idempotency_key_reused' })
@@ -71,7 +71,7 @@ describe('the same key again (D7)', () => {
   })
 
   test('is another key for another caller and on another route', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const id = (await send(sample, 'key-4', { name: 'four' })).json().data.document_id
     expect((await send(sample, 'key-4', { name: 'four b', as: 'other' })).statusCode).toBe(201)
     const elsewhere = await send(sample, 'key-4', { url: `${THING}/${id}/test` })
@@ -81,7 +81,7 @@ describe('the same key again (D7)', () => {
 
   test('within 24 h is replayed, from then on it is new', async () => {
     const clock = buildManualClock()
-    const sample = await buildShellServer({ db: database.db, clock })
+    const sample = await buildPipelineServer({ db: database.db, clock })
     await send(sample, 'key-5', { name: 'five' })
     clock.advance(IDEMPOTENCY_KEPT_MS - 1)
     expect((await send(sample, 'key-5', { name: 'five' })).headers['idempotency-replayed']).toBe('true')
@@ -95,46 +95,50 @@ describe('the same key again (D7)', () => {
 
 describe('a key that is not kept (D7)', () => {
   test('a refused request frees its key, so the corrected one may use it', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, 'key-6', { name: '' })).statusCode).toBe(422)
     expect((await send(sample, 'key-6', { name: 'six' })).statusCode).toBe(201)
   })
 
   test('a request that fails on our side frees its key too', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, 'key-7', { url: `${THING}/break` })).statusCode).toBe(500)
     expect(await listKeys('key-7')).toEqual([])
   })
 
   test('an answer that is a credential is never kept, whatever the header says', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const options = { method: 'POST', url: `${THING}/sign-in`, payload: { password: 'x' } } as const
     const response = await sample.server.inject({ ...options, headers: { 'idempotency-key': 'key-8' } })
     expect(response.statusCode).toBe(200)
     expect(await listKeys('key-8')).toEqual([])
   })
 
-  test('other methods ignore the header', async () => {
-    const sample = await buildShellServer({ db: database.db })
+  test('every change takes a key, and a read ignores it', async () => {
+    const sample = await buildPipelineServer({ db: database.db })
     const id = (await send(sample, undefined, { name: 'nine' })).json().data.document_id
-    for (const name of ['nine a', 'nine b']) {
-      const response = await sample.server.inject({
-        method: 'PATCH',
+    const call = (method: 'PATCH' | 'GET', name?: string) =>
+      sample.server.inject({
+        method,
         url: `${THING}/${id}`,
         headers: { authorization: 'Bearer admin', 'idempotency-key': 'key-9' },
-        payload: { name },
+        ...(name !== undefined && { payload: { name } }),
       })
-      expect(response.json().data.name).toBe(name)
-    }
+    expect((await call('PATCH', 'nine a')).json().data.name).toBe('nine a')
+    const repeated = await call('PATCH', 'nine a')
+    expect(repeated.json().data.name).toBe('nine a')
+    expect(repeated.headers['idempotency-replayed']).toBe('true')
+    expect((await call('PATCH', 'nine b')).json().code).toBe('idempotency_key_reused')
+    expect((await call('GET')).headers['idempotency-replayed']).toBeUndefined()
   })
 
   test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('%j is a 400', async (key) => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, key, { name: 'bad key' })).json().code).toBe('malformed_request')
   })
 
   test.each(['x', '"quoted"', 'x'.repeat(255)])('%j is taken', async (key) => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, key, { name: `good key ${key.length}` })).statusCode).toBe(201)
   })
 })
@@ -144,7 +148,7 @@ describe('two requests with one key at once, on two connections (D7)', () => {
     const inside = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     let entered = 0
-    const sample = await buildShellServer({
+    const sample = await buildPipelineServer({
       db: database.db,
       gate: () => {
         entered += 1
@@ -189,7 +193,7 @@ describe('two requests with one key at once, on two connections (D7)', () => {
   })
 
   test('twenty at once create one thing', async () => {
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const all = await Promise.all(Array.from({ length: 20 }, () => send(sample, 'twenty', { name: 'twenty' })))
     expect(all.map((response) => response.statusCode)).toEqual(Array(20).fill(201))
     expect(all.filter((response) => response.headers['idempotency-replayed'])).toHaveLength(19)
@@ -204,7 +208,7 @@ describe('two requests with one key at once, on two connections (D7)', () => {
       `insert into idempotency_key (caller, route, key, body_hash, created_at)
        values ('user:admin', 'thingCreate', 'held', '', now())`,
     )
-    const sample = await buildShellServer({ db: database.db })
+    const sample = await buildPipelineServer({ db: database.db })
     const response = await send(sample, 'held', { name: 'held' })
     await holder.query('rollback')
     holder.release()
@@ -216,7 +220,7 @@ describe('two requests with one key at once, on two connections (D7)', () => {
 describe('maintenance', () => {
   test('removes what is older than a day, oldest first, no more than asked', async () => {
     const clock = buildManualClock(Date.UTC(2020, 0, 1))
-    const sample = await buildShellServer({ db: database.db, clock })
+    const sample = await buildPipelineServer({ db: database.db, clock })
     for (const key of ['old-1', 'old-2', 'old-3']) {
       await send(sample, key, { name: key })
       clock.advance(1)

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { type NotNull, sql } from 'kysely'
-import type { Database } from '../postgres/database.ts'
-import type { JsonValue } from '../postgres/tables.generated.ts'
-import { Problem } from './problem.ts'
-import { operationIdOf, type RouteDeclaration } from './route.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { AccountId } from '../id.ts'
+import { type Database, isUniqueViolation } from '../postgres/database.ts'
+import type { Answer } from './answer.ts'
+import { type Caller, includesAccount } from './caller.ts'
+import { notFound, Problem } from './problem.ts'
+import { operationIdOf, type RequestFacts, type RouteDeclaration } from './route.ts'
 
-/** How long a key is remembered (D7). */
+/** How long a key is remembered (docs/contract/api.md#idempotency). */
 export const IDEMPOTENCY_KEPT_MS = 24 * 3_600_000
-
-/** How long a request waits for the one that holds its key, before it is told to come back. */
-const WAIT_FOR_FIRST_MS = 5_000
 
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 
@@ -24,17 +23,18 @@ export interface IdempotencyKey {
 }
 
 /** The first answer as it is kept: never with a secret that is shown once. */
-export interface StoredAnswer {
+export interface KeptAnswer {
   status: number
-  body: unknown
+  payload: string
   location: string | undefined
+  /** The owner of what was changed. A caller who does not reach it any more does not get the answer again. */
+  account: AccountId | null
 }
 
 /**
- * Reads the `Idempotency-Key` of a request (D7); undefined when it has none, or when its answer is a credential:
- * sign-in, exchange, refresh and handshake (the strict routes of D8) are never kept, so they take no key.
- * The path's ids are part of the request: the same key on another row is "another request", not a separate one, because
- * whoever reuses a key by mistake wants to hear of it. Throws 400 `malformed_request`.
+ * Reads the `Idempotency-Key` of a change; undefined when it has none, or when its answer is a credential (the strict
+ * routes), which is never kept. The ids of the path are part of the request: the same key on another row is another
+ * request and is refused. Throws 400 `malformed_request`.
  */
 export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclaration): IdempotencyKey | undefined {
   const key = request.headers['idempotency-key']
@@ -44,92 +44,90 @@ export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclarat
   }
   const body = request.rawBody ?? JSON.stringify(request.body ?? null)
   const requestHash = createHash('sha256').update(`${request.method} ${request.url}\n`).update(body).digest()
-  return { caller: describeCaller(request), route: operationIdOf(route), key, requestHash }
+  const caller = request.caller ? describeCaller(request.caller) : `public:${request.ip}`
+  return { caller, route: operationIdOf(route), key, requestHash }
 }
 
-/** A person keeps their keys over sign-ins; an API key has its own, since each is another program. */
-function describeCaller({ caller, ip }: FastifyRequest): string {
-  if (!caller) return `public:${ip}`
+/** Whose keys these are: a person's over all sessions, an API key's its own, since each is another program. */
+export function describeCaller(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
 
 /**
- * Takes the key inside the transaction of the change, or finds the answer of the request that took it before. A second
- * request at the same time waits until the first one commits, then gets its answer; when the first one fails, its row
- * goes with it and the second one is the first. Undefined means: go on, the key is yours.
- * Throws 422 `idempotency_key_reused` for another request, 409 `idempotency_in_progress` when the first takes too long.
+ * The statement that takes the key and keeps the answer. It fails on a key that is taken (`isKeyTaken`); a key that
+ * another request is taking right now is waited for, since PostgreSQL waits for the end of that transaction.
  */
-export async function findIdempotentAnswer(
-  tx: Database,
+export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): RawBuilder<unknown> {
+  return sql`
+    insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
+    values (${key.caller}, ${key.route}, ${key.key}, ${key.requestHash}, ${answer.status}, ${answer.payload},
+      ${answer.location ?? null}, ${answer.account}, ${now})`
+}
+
+/** Whether `error` says that the key of the request was taken before. */
+export function isKeyTaken(error: unknown): boolean {
+  return isUniqueViolation(error, 'idempotency_key_pkey')
+}
+
+/** 409 for a request that waited too long for the first one with its key. */
+export function buildInProgress(): Problem {
+  const detail = 'The first request with this Idempotency-Key still runs. Send the same request again in a few seconds.'
+  return new Problem('idempotency_in_progress', detail, { headers: { 'retry-after': '5' } })
+}
+
+/**
+ * The answer that was kept under the key; undefined when there is none, or when its 24 hours are over.
+ * Throws 422 `idempotency_key_reused` for another request, 404 when the caller no longer reaches what was changed.
+ */
+export async function findAnswer(
+  db: Database,
   key: IdempotencyKey,
-  now: Date,
-): Promise<StoredAnswer | undefined> {
-  if (await takeKey(tx, key, now)) return undefined
-  const earlier = await tx
+  asked: { route: RouteDeclaration; facts: Pick<RequestFacts<unknown, unknown, unknown>, 'scope' | 'now'> },
+): Promise<KeptAnswer | undefined> {
+  const { route, facts } = asked
+  const earlier = await db
     .selectFrom('idempotency_key')
-    .select(['body_hash', 'status_code', 'response', 'location'])
+    .select(['body_hash', 'status_code', 'response', 'location', 'account'])
     .where('caller', '=', key.caller)
     .where('route', '=', key.route)
     .where('key', '=', key.key)
-    // Committed, hence answered; and locked since takeKey met it, hence not removed meanwhile.
-    .$narrowType<{ status_code: NotNull }>()
-    .executeTakeFirstOrThrow()
+    .where('created_at', '>', new Date(facts.now.getTime() - IDEMPOTENCY_KEPT_MS))
+    .executeTakeFirst()
+  if (!earlier) return undefined
   if (!earlier.body_hash.equals(key.requestHash)) {
     const detail =
       'This Idempotency-Key was used with another path or body within 24 hours. Make a new key for a new request.'
     throw new Problem('idempotency_key_reused', detail)
   }
-  return { status: earlier.status_code, body: earlier.response, location: earlier.location ?? undefined }
-}
-
-/** Inserts the row of the key, or takes over one whose day is over. Waits for a transaction that holds it. */
-async function takeKey(tx: Database, key: IdempotencyKey, now: Date): Promise<boolean> {
-  const expiredAt = new Date(now.getTime() - IDEMPOTENCY_KEPT_MS)
-  await sql`select set_config('lock_timeout', ${`${WAIT_FOR_FIRST_MS}`}, true)`.execute(tx)
-  try {
-    const taken = await tx
-      .insertInto('idempotency_key')
-      .values({ caller: key.caller, route: key.route, key: key.key, body_hash: key.requestHash, created_at: now })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['caller', 'route', 'key'])
-          .doUpdateSet({
-            body_hash: key.requestHash,
-            status_code: null,
-            response: null,
-            location: null,
-            created_at: now,
-          })
-          .where('idempotency_key.created_at', '<=', expiredAt),
-      )
-      .returning('key')
-      .executeTakeFirst()
-    // The limit was for this wait only; the operation's own waits follow the database's rule again.
-    await sql`select set_config('lock_timeout', '0', true)`.execute(tx)
-    return taken !== undefined
-  } catch (error) {
-    if ((error as { code?: unknown }).code === '55P03') throw buildInProgress()
-    throw error
+  const account = earlier.account as AccountId | null
+  if (route.ownAccounts && !includesAccount(facts.scope, account)) throw notFound(route.resource)
+  return {
+    status: earlier.status_code ?? 200,
+    payload: earlier.response ?? '',
+    location: earlier.location ?? undefined,
+    account,
   }
 }
 
-function buildInProgress(): Problem {
-  const detail = 'The first request with this Idempotency-Key still runs. Send the same request again in a few seconds.'
-  return new Problem('idempotency_in_progress', detail, { headers: { 'retry-after': '5' } })
+/** The first answer as it is sent again. */
+export function buildRepeatedAnswer(kept: KeptAnswer): Answer {
+  return {
+    status: kept.status,
+    contentType: 'application/json; charset=utf-8',
+    payload: kept.payload,
+    headers: { 'idempotency-replayed': 'true', ...(kept.location && { location: kept.location }) },
+    cookies: [],
+  }
 }
 
-/** Keeps the first answer beside its key, in the same transaction: the change and its answer stand or fall together. */
-export async function storeIdempotentAnswer(tx: Database, key: IdempotencyKey, answer: StoredAnswer): Promise<void> {
-  await tx
-    .updateTable('idempotency_key')
-    .set({
-      status_code: answer.status,
-      response: sql<JsonValue>`${JSON.stringify(answer.body)}::jsonb`,
-      location: answer.location ?? null,
-    })
+/** Frees a key whose 24 hours are over and that maintenance has not removed yet. */
+export async function deleteExpiredAnswer(db: Database, key: IdempotencyKey, now: Date): Promise<void> {
+  await db
+    .deleteFrom('idempotency_key')
     .where('caller', '=', key.caller)
     .where('route', '=', key.route)
     .where('key', '=', key.key)
+    .where('created_at', '<=', new Date(now.getTime() - IDEMPOTENCY_KEPT_MS))
     .execute()
 }
 

@@ -2,50 +2,59 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller } from './caller.ts'
+import type { IdempotencyKey, KeptAnswer } from './idempotency.ts'
+import type { Problem } from './problem.ts'
 import type { RequestTrace } from './request-trace.ts'
-import type { Changed, Outcome, Route, RouteDeclaration, RouteRequest } from './route.ts'
+import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from './route.ts'
 
-/** A success to record: by which route, with what outcome, for whom. */
-export interface Success {
+type Facts = RequestFacts<unknown, unknown, unknown>
+
+/** A change that is about to be committed. */
+export interface ChangeRecord {
   route: RouteDeclaration
   outcome: Outcome<unknown>
-  request: RouteRequest<unknown, unknown, unknown, unknown>
+  request: Facts
+  /** The idempotency key of the request with the answer to keep. */
+  kept: { key: IdempotencyKey; answer: KeptAnswer } | undefined
+}
+
+/** A read that succeeded. */
+export interface ReadRecord {
+  route: RouteDeclaration
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome>
+  request: Facts
 }
 
 /**
- * What the shell is given by the app. The shell knows no business word: who a token stands for, what an event is and
- * where an audit entry goes are functions here.
+ * What the pipeline is given by the app. The pipeline knows no business word: who the caller is, what an event is and
+ * where an audit entry is kept are functions here.
  */
-export interface Shell {
+export interface Pipeline {
+  /** The pool of requests. Workers have their own. */
   db: Database
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
-  /** Writes the events of a change that keeps its own transactions, in the one it names. */
-  recordEvents(change: {
-    route: RouteDeclaration
-    changed: Changed[]
-    db: Database
-    now: Date
-    trace: string | null
-  }): Promise<void>
-  /** Writes the events and the audit entry of a change, in its transaction (D72). */
-  recordChange(success: Success): Promise<void>
-  /** Records the event of a read, when somebody subscribes to it (D70). */
-  recordRead(success: Success): Promise<void>
-  /** Runs when a change was committed: wakes the router. Never throws. */
-  afterCommit(): void
-  /** Counts a request against its address (D8); throws `rate_limited`. */
-  limitAddress(route: Route<never>, request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** Counts a request against its caller (D8); throws `rate_limited`. */
-  limitCaller(caller: Caller, reply: FastifyReply): Promise<void>
+  /**
+   * Writes events, audit entry and kept answer in one statement, the last of the transaction `tx`: `commit` is sent with
+   * it. Returns what the transaction has changed that processes hold in memory, for `afterCommit`.
+   */
+  recordChange(tx: Database, change: ChangeRecord): Promise<string>
+  /** Records the event of a read, when some webhook subscribes to it (docs/contract/events.md#events-of-reads). */
+  recordRead(read: ReadRecord): Promise<void>
+  /** Writes the audit entry of a refused call (403). Never throws. */
+  recordRefusal(refusal: { route: RouteDeclaration; request: Facts; problem: Problem }): Promise<void>
+  /** Runs when a change was committed: drops what is held of it in memory, and notifies the workers. Never throws. */
+  afterCommit(notes: string): void
+  /** Counts a request against its address; throws `rate_limited`. */
+  limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  /** Counts a request against its caller; throws `rate_limited`. */
+  limitCaller(caller: Caller, reply: FastifyReply): void
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    caller?: Caller
     trace?: RequestTrace
-    rawBody?: Buffer
   }
   interface FastifyContextConfig {
     route?: RouteDeclaration

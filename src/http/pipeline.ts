@@ -1,13 +1,30 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Listing, parseListing } from '../listing/listing.ts'
-import { inTransaction } from '../postgres/database.ts'
-import type { Caller } from './caller.ts'
-import { findReach } from './caller.ts'
-import { findIdempotentAnswer, readIdempotencyKey, storeIdempotentAnswer } from './idempotency.ts'
-import type { Shell } from './pipeline-deps.ts'
+import { parseListing } from '../listing/listing.ts'
+import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
+import { type Answer, buildAnswer, buildRepeatPayload, sendAnswer } from './answer.ts'
+import { findPermissionScope } from './caller.ts'
+import {
+  buildInProgress,
+  buildRepeatedAnswer,
+  deleteExpiredAnswer,
+  findAnswer,
+  type IdempotencyKey,
+  isKeyTaken,
+  type KeptAnswer,
+  readIdempotencyKey,
+} from './idempotency.ts'
+import type { Pipeline } from './pipeline-deps.ts'
 import { Problem } from './problem.ts'
-import type { Outcome, Route, RouteRequest } from './route.ts'
-import { permissionOf } from './route.ts'
+import { buildRequestFacts } from './request-facts.ts'
+import {
+  isChange,
+  type Outcome,
+  permissionOf,
+  type Route,
+  type RouteDeclaration,
+  type RouteRequest,
+  type UnpreparedRequest,
+} from './route.ts'
 import { buildFastifySchema } from './schema.ts'
 import { checkNoBody, checkValidation } from './validation.ts'
 
@@ -16,178 +33,182 @@ function toFastifyPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-/** Mounts the routes of one feature. Everything a request goes through, in order, is `serveRequest` below. */
-export function mountRoutes<Deps>(server: FastifyInstance, shell: Shell, routes: readonly Route<Deps>[], deps: Deps) {
+/** A feature's route with the dependencies of its operations. */
+type Mounted<Deps> = { pipeline: Pipeline; route: Route<Deps>; deps: Deps }
+
+/** Mounts the routes of one feature. `serveRequest` below is everything that a request passes, in order. */
+export function mountRoutes<Deps>(
+  server: FastifyInstance,
+  pipeline: Pipeline,
+  routes: readonly Route<Deps>[],
+  deps: Deps,
+): void {
   for (const route of routes) {
+    const mounted = { pipeline, route, deps }
     server.route({
       method: route.method,
       url: toFastifyPath(route.path),
       schema: buildFastifySchema(route),
       attachValidation: true,
       config: { route },
-      // 401 and 403 come before the body is read (D4).
-      onRequest: async (request, reply) => {
-        await checkCaller(shell, route, request, reply)
-        checkMediaType(route, request)
-      },
-      handler: (request, reply) => serveRequest({ shell, route, deps }, request, reply),
+      // 401 and 403 come before the body is read (docs/contract/api.md#check-order).
+      onRequest: (request, reply) => checkCaller(pipeline, route, request, reply),
+      handler: (request, reply) => serveRequest(mounted, request, reply),
     })
   }
 }
 
-async function checkCaller(shell: Shell, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
-  await shell.limitAddress(route, request, reply)
+async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
+  await pipeline.limitAddress(route, request, reply)
+  checkMediaType(route, request)
   if (route.access === 'public') return
-  const caller = await shell.authenticate(request.headers.authorization)
+  const caller = await pipeline.authenticate(request.headers.authorization)
   if (!caller) {
     throw new Problem('unauthenticated', 'Send a valid, unexpired token: Authorization: Bearer <token>.', {
       headers: { 'www-authenticate': 'Bearer' },
     })
   }
   request.caller = caller
-  await shell.limitCaller(caller, reply)
-  if (route.access === 'caller') return
+  pipeline.limitCaller(caller, reply)
   const permission = permissionOf(route)
-  const reach = findReach(caller, permission)
-  if (reach === 'nowhere' || (reach === 'own accounts' && !route.ownAccounts))
-    throw new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
+  const scope = findPermissionScope(caller, permission)
+  request.scope = scope ?? []
+  if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
+  const refusal = new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
+  await pipeline.recordRefusal({ route, request: buildRequestFacts(pipeline.clock, request), problem: refusal })
+  throw refusal
 }
 
-/** A form is read only where a route asks for it: else a page of any site could post one (D4, 415). */
+/** A form is read only where a route asks for it: else a page of any site could post one (415). */
 function checkMediaType(route: Route<never>, request: FastifyRequest): void {
   const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm)
     throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
 }
 
-type Mounted<Deps> = { shell: Shell; route: Route<Deps>; deps: Deps }
-
-/** One request, from the checked caller to the answer: a read on the pool, a change in one transaction with its event. */
+/** One request, from the checked caller to the answer. */
 async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
-  const { shell, route } = mounted
-  const isChange = route.method !== 'GET' && route.transaction !== false
-  const answer = isChange
-    ? await inTransaction(shell.db, (tx) => performChange(mounted, request, tx))
-    : await performOnPool(mounted, request)
-  if (route.method !== 'GET') shell.afterCommit()
-  return sendAnswer(reply, answer)
-}
-
-/** What goes over the wire; also what an idempotency key keeps. */
-interface Answer {
-  status: number
-  body: unknown
-  location: string | undefined
-  headers: Record<string, string>
-  stream?: Outcome<unknown>['stream']
-}
-
-/** A read, or a change that keeps its own transactions and emits in them (`transaction: false`). */
-async function performOnPool<Deps>(mounted: Mounted<Deps>, request: FastifyRequest): Promise<Answer> {
-  const { shell, route, deps } = mounted
-  const routeRequest = buildRouteRequest(mounted, request, shell.db)
-  const outcome = await handleChecked(route, deps, request, routeRequest)
-  if (route.method === 'GET') await shell.recordRead({ route, outcome, request: routeRequest })
-  return { ...buildAnswer(route, outcome), stream: outcome.stream }
-}
-
-async function performChange<Deps>(
-  mounted: Mounted<Deps>,
-  request: FastifyRequest,
-  tx: RouteRequest<unknown, unknown, unknown, unknown>['db'],
-): Promise<Answer> {
-  const { shell, route, deps } = mounted
-  const routeRequest = buildRouteRequest(mounted, request, tx)
-  const key = route.method === 'POST' ? readIdempotencyKey(request, route) : undefined
-  if (key) {
-    const earlier = await findIdempotentAnswer(tx, key, routeRequest.now)
-    if (earlier) return { ...earlier, ...buildReplay(route, earlier.body) }
+  const { pipeline, route } = mounted
+  const facts = buildRequestFacts(pipeline.clock, request)
+  const unprepared = Object.assign(facts, { db: pipeline.db })
+  try {
+    await checkRequest(mounted, request, unprepared)
+    const answer = isChange(route)
+      ? await performChange(mounted, { request, reply, unprepared })
+      : await performRead(mounted, { reply, unprepared })
+    return sendAnswer(reply, answer)
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'permission_denied')
+      await pipeline.recordRefusal({ route, request: facts, problem: error })
+    throw error
   }
-  const outcome = await handleChecked(route, deps, request, routeRequest)
-  await shell.recordChange({ route, outcome, request: routeRequest })
-  const answer = buildAnswer(route, outcome)
-  if (key) await storeIdempotentAnswer(tx, key, { ...answer, body: hideShownOnce(route, answer.body) })
-  return answer
 }
 
-/** 404 before 422 before 409 (D4): load, then validate, then operate. */
-async function handleChecked<Deps>(
-  route: Route<Deps>,
-  deps: Deps,
+/** 404 before 422: a request that breaks a rule is asked first whether its path names anything. */
+async function checkRequest<Deps>(
+  { route, deps }: Mounted<Deps>,
   request: FastifyRequest,
-  routeRequest: RouteRequest<unknown, unknown, unknown, undefined>,
-): Promise<Outcome<unknown>> {
+  unprepared: UnpreparedRequest<unknown, unknown, unknown>,
+): Promise<void> {
   checkValidation(request, 'params')
-  const target = await route.load(deps, routeRequest)
-  checkValidation(request, 'rest')
-  if (!route.body) checkNoBody(request)
-  if (route.list) routeRequest.listing = parseListing(request.query as Record<string, unknown>, route.list)
-  // Assigned, not spread: `caller` and `listing` are getters that throw where there is none.
-  return route.handle(deps, Object.assign(routeRequest, { target }))
-}
-
-function buildRouteRequest<Deps>(
-  { shell, route }: Mounted<Deps>,
-  request: FastifyRequest,
-  db: RouteRequest<unknown, unknown, unknown, unknown>['db'],
-): RouteRequest<unknown, unknown, unknown, undefined> {
-  let listing: Listing | undefined
-  const now = new Date(shell.clock.now())
-  const trace = request.trace?.stored ?? null
-  return {
-    emit: (tx, changed) => shell.recordEvents({ route, changed, db: tx, now, trace }),
-    params: request.params,
-    query: request.query,
-    body: request.body,
-    target: undefined,
-    get caller(): Caller {
-      if (!request.caller) throw new Error('a public route asked for its caller')
-      return request.caller
-    },
-    db,
-    now,
-    get listing(): Listing {
-      if (!listing) throw new Error('the route declares no list')
-      return listing
-    },
-    set listing(read: Listing) {
-      listing = read
-    },
-    requestId: request.id,
-    trace,
-    address: request.ip,
-    headers: request.headers,
-    rawBody: request.rawBody ?? Buffer.alloc(0),
+  try {
+    checkValidation(request, 'rest')
+    if (!route.body) checkNoBody(request)
+    if (route.list) unprepared.listing = parseListing(request.query as Record<string, unknown>, route.list)
+  } catch (invalid) {
+    const locate = route.locate ?? route.load
+    await locate?.(deps, Object.assign(unprepared, { target: undefined, prepared: undefined }))
+    throw invalid
   }
 }
 
-function buildAnswer(route: Route<never>, outcome: Outcome<unknown>): Answer {
-  const { data, message, pagination, location, headers } = outcome
-  const body = route.bare ? data : { data, message, ...(pagination && { pagination }) }
-  return { status: outcome.status ?? route.status ?? 200, body, location, headers: headers ?? {} }
+/** What a request brings to the steps below. */
+interface Received {
+  request: FastifyRequest
+  reply: FastifyReply
+  unprepared: UnpreparedRequest<unknown, unknown, unknown>
 }
 
-type Enveloped = { data: Record<string, unknown>; message: string }
-
-function hideShownOnce(route: Route<never>, body: unknown): unknown {
-  if (!route.shownOnce) return body
-  const { data, ...rest } = body as Enveloped
-  return { ...rest, data: { ...data, [route.shownOnce]: null } }
+async function performRead<Deps>(mounted: Mounted<Deps>, received: Omit<Received, 'request'>): Promise<Answer> {
+  const { pipeline, route, deps } = mounted
+  const prepared = await route.prepare?.(deps, received.unprepared)
+  const outcome = await handle(mounted, { ...received, prepared, db: pipeline.db })
+  if (outcome.kind === 'refusal') throw outcome.problem
+  await pipeline.recordRead({ route, outcome, request: received.unprepared })
+  return buildAnswer(route, outcome, received.reply)
 }
 
-function buildReplay(route: Route<never>, body: unknown): { body: unknown; headers: Record<string, string> } {
-  const headers = { 'idempotency-replayed': 'true' }
-  if (!route.shownOnce) return { body, headers }
-  const message = `Already done under this Idempotency-Key. The ${route.shownOnce} was shown in the first answer only; rotate it if it is lost.`
-  return { body: { ...(body as Enveloped), message }, headers }
+/**
+ * A change: one transaction holds the change, its events, its audit entry and the answer of its idempotency key. The key
+ * is taken by the last statement, so a first request pays no round trip for it. Whatever stops a later request with the
+ * same key, the first answer is looked up before the refusal is sent.
+ */
+async function performChange<Deps>(mounted: Mounted<Deps>, received: Received): Promise<Answer> {
+  const { pipeline, route } = mounted
+  const key = readIdempotencyKey(received.request, route)
+  try {
+    return await prepareAndCommit(mounted, { ...received, key })
+  } catch (error) {
+    if (!key || !(error instanceof Problem || isKeyTaken(error))) throw error
+    const earlier = await findAnswer(pipeline.db, key, { route, facts: received.unprepared })
+    if (earlier) return buildRepeatedAnswer(earlier)
+    if (!isKeyTaken(error)) throw error
+    // The key was used over 24 hours ago and is not removed yet: it is free.
+    await deleteExpiredAnswer(pipeline.db, key, received.unprepared.now)
+    return prepareAndCommit(mounted, { ...received, key })
+  }
 }
 
-function sendAnswer(reply: FastifyReply, answer: Answer) {
-  // Answers are one caller's own, some of them secrets: no cache keeps them (RFC 9111) unless the route says otherwise.
-  reply.header('cache-control', 'no-store')
-  for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
-  if (answer.location) reply.header('location', answer.location)
-  // Fastify reads a stream as fast as the client takes it, and destroys it when the client goes.
-  if (answer.stream) return reply.code(answer.status).type(answer.stream.contentType).send(answer.stream.body)
-  return reply.code(answer.status).send(answer.body)
+type KeyedChange = Received & { key: IdempotencyKey | undefined }
+
+async function prepareAndCommit<Deps>(mounted: Mounted<Deps>, change: KeyedChange): Promise<Answer> {
+  const { pipeline, route, deps } = mounted
+  const prepared = await route.prepare?.(deps, change.unprepared)
+  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(mounted, change, { tx, prepared }))
+  pipeline.afterCommit(notes)
+  if (result instanceof Problem) throw result
+  return result
+}
+
+/** Everything inside the transaction. Its last statement records the change and carries the commit. */
+async function commitChange<Deps>(
+  mounted: Mounted<Deps>,
+  change: KeyedChange,
+  step: { tx: Database; prepared: unknown },
+): Promise<{ result: Answer | Problem; notes: string }> {
+  const { pipeline, route } = mounted
+  const { key, reply, unprepared } = change
+  const outcome = await handle(mounted, { unprepared, prepared: step.prepared, db: step.tx })
+  // An answer that cannot be serialized fails here, while nothing is kept yet.
+  const result = outcome.kind === 'refusal' ? outcome.problem : buildAnswer(route, outcome, reply)
+  const kept =
+    key && !(result instanceof Problem) ? { key, answer: buildKept(route, outcome, { result, reply }) } : undefined
+  const notes = await pipeline.recordChange(step.tx, { route, outcome, request: unprepared, kept }).catch((error) => {
+    throw key && isLockTimeout(error) ? buildInProgress() : error
+  })
+  return { result, notes }
+}
+
+function buildKept(
+  route: RouteDeclaration,
+  outcome: Outcome<unknown>,
+  answered: { result: Answer; reply: FastifyReply },
+): KeptAnswer {
+  const { status, headers } = answered.result
+  const account = outcome.kind === 'refusal' ? null : (outcome.changed?.[0]?.account ?? null)
+  return { status, payload: buildRepeatPayload(route, outcome, answered.reply), location: headers.location, account }
+}
+
+/** Loads what the path names, and calls the operation. */
+async function handle<Deps>(
+  { route, deps }: Mounted<Deps>,
+  step: { unprepared: UnpreparedRequest<unknown, unknown, unknown>; prepared: unknown; db: Database },
+): Promise<Outcome<unknown>> {
+  // Inherited, not copied: `caller` and `listing` are getters that throw where there is none.
+  const request: RouteRequest<unknown, unknown, unknown, undefined, unknown> = Object.assign(
+    Object.create(step.unprepared),
+    { db: step.db, prepared: step.prepared, target: undefined },
+  )
+  if (!route.load) return route.handle(deps, request)
+  return route.handle(deps, Object.assign(request, { target: await route.load(deps, request) }))
 }

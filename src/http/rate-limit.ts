@@ -1,19 +1,34 @@
-import { isIPv6 } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
-import { type Database, isDatabaseUnavailable } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
+import { groupAddress } from './address-group.ts'
 import type { Caller } from './caller.ts'
 import { Problem } from './problem.ts'
+import { addHit, addHits } from './rate-limit.store.ts'
 import type { RouteDeclaration } from './route.ts'
 
+/** The window of every limit. All begin at the full minute, so that one `Retry-After` ends the wait for all of them. */
 const WINDOW_MS = 60_000
-const SPENT_LIMIT = 10_000
 
-/** The two checks of D8, in the form the shell takes them. */
+/** How often a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
+const EXCHANGE_EVERY_MS = 1_000
+
+/** Buckets that one process counts at most; beyond, the oldest is forgotten and counted anew. */
+const BUCKETS_LIMIT = 100_000
+
+/** Rate limits as the pipeline checks them, and their exchange between processes. */
 export interface RateLimiter {
-  limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void>
-  limitCaller(caller: Caller, reply: FastifyReply): Promise<void>
+  /** Counts a request against its address. Throws `rate_limited`; for a strict route also when it cannot be counted. */
+  limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  /** Counts a request outside the route tree against its address. Throws `rate_limited`. */
+  limitVisit(request: FastifyRequest, reply: FastifyReply): void
+  /** Counts a request against its caller. Throws `rate_limited`. */
+  limitCaller(caller: Caller, reply: FastifyReply): void
+  /** Adds what this process has counted to the shared sums and reads them. */
+  exchange(): Promise<void>
+  /** Exchanges about once a second until stopped. */
+  run(): Promise<void>
+  stop(): void
 }
 
 /** One limit as the `RateLimit-Policy` header names it. */
@@ -22,62 +37,109 @@ interface Policy {
   perMinute: number
 }
 
-/** Where one bucket stands after a request was counted. */
-interface Standing {
-  hits: number
-  resetMs: number
+/** What one process knows of a bucket in the window that began at `startMs`. */
+interface Bucket {
+  startMs: number
+  /** Hits of all processes, as of the last exchange. */
+  shared: number
+  /** Hits of this process since then. */
+  own: number
 }
 
 /**
- * Builds the rate limits (D8), counted in the database so that all processes share them.
+ * Builds the rate limits. A generous limit is counted in memory, and the sums of all processes meet in the database about
+ * once a second: a request pays no round trip, and a fleet may pass a limit by one second's traffic. A strict limit is
+ * counted in the database before the request is handled; when that fails, the request fails: a guess at a password must
+ * not go uncounted.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
- * which a sliding estimate would not allow; in return one upsert counts, and "when may I go on" has an exact answer:
- * the windows of all limits begin at the full minute, so whoever waits out one limit is not stopped by another.
- * A bucket over its limit is remembered in this process until its window ends: a flood costs the database nothing.
- *
- * When the database is away, generous limits let the request pass: they guard load, not secrets, and what needs the
- * database answers 503 by itself. Strict limits refuse with it: guesses at passwords must not go uncounted.
+ * which a sliding estimate would not allow; in return `Retry-After` is exact (docs/decisions/0008-fixed-rate-windows.md).
  */
 export function buildRateLimiter(options: {
   db: Database
-  clock: Pick<Clock, 'now'>
+  clock: Clock
   perMinute: number
   strictPerMinute: number
+  onError?: (error: unknown) => void
 }): RateLimiter {
-  const { db, clock, perMinute, strictPerMinute } = options
-  const spent = new Map<string, number>()
+  const { db, clock, perMinute, strictPerMinute, onError } = options
+  const buckets = new Map<string, Bucket>()
+  const stopping = new AbortController()
+  const strict: Policy = { name: 'strict', perMinute: strictPerMinute }
+  const address: Policy = { name: 'address', perMinute }
+  const callers: Policy = { name: 'caller', perMinute }
 
-  async function countHit(bucket: string, policy: Policy): Promise<Standing | undefined> {
-    const nowMs = clock.now()
-    const startMs = nowMs - (nowMs % WINDOW_MS)
-    const resetMs = startMs + WINDOW_MS - nowMs
-    if ((spent.get(bucket) ?? 0) > nowMs) return { hits: policy.perMinute + 1, resetMs }
-    const hits = await addHit(db, bucket, new Date(startMs))
-    if (hits > policy.perMinute) rememberSpent(spent, bucket, startMs + WINDOW_MS)
-    return { hits, resetMs }
+  function takeBucket(name: string, startMs: number): Bucket {
+    const known = buckets.get(name)
+    if (known?.startMs === startMs) return known
+    const fresh = { startMs, shared: 0, own: 0 }
+    buckets.delete(name)
+    const oldest = buckets.size >= BUCKETS_LIMIT ? buckets.keys().next().value : undefined
+    if (oldest !== undefined) buckets.delete(oldest)
+    buckets.set(name, fresh)
+    return fresh
   }
 
-  async function limit(subject: string, policy: Policy, reply: FastifyReply): Promise<void> {
-    let standing: Standing | undefined
-    try {
-      standing = await countHit(`${policy.name}:${subject}`, policy)
-    } catch (error) {
-      if (policy.name !== 'strict' && isDatabaseUnavailable(error)) return
-      throw error
+  function countInMemory(subject: string, policy: Policy, reply: FastifyReply): void {
+    const window = findWindow(clock.now())
+    const bucket = takeBucket(`${policy.name}:${subject}`, window.startMs)
+    bucket.own += 1
+    checkStanding({ hits: bucket.shared + bucket.own, resetMs: window.resetMs }, policy, reply)
+  }
+
+  async function countInDatabase(subject: string, reply: FastifyReply): Promise<void> {
+    const window = findWindow(clock.now())
+    const name = `${strict.name}:${subject}`
+    const bucket = takeBucket(name, window.startMs)
+    // A bucket that is spent stays so until its window ends: a flood costs the database nothing.
+    if (bucket.shared <= strict.perMinute) bucket.shared = await addHit(db, name, new Date(window.startMs))
+    else bucket.shared += 1
+    checkStanding({ hits: bucket.shared, resetMs: window.resetMs }, strict, reply)
+  }
+
+  async function exchange(): Promise<void> {
+    const { startMs } = findWindow(clock.now())
+    const counted: { name: string; bucket: Bucket; hits: number }[] = []
+    for (const [name, bucket] of buckets) {
+      if (bucket.startMs !== startMs) buckets.delete(name)
+      else if (bucket.own > 0) counted.push({ name, bucket, hits: bucket.own })
     }
-    if (standing) checkStanding(standing, policy, reply)
+    if (counted.length === 0) return
+    const sums = await addHits(db, new Date(startMs), counted)
+    for (const { name, bucket, hits } of counted) {
+      bucket.own -= hits
+      bucket.shared = sums.get(name) ?? bucket.shared + hits
+    }
   }
 
   return {
     limitAddress: (route, request, reply) => {
-      const policy: Policy = route.strictRateLimit
-        ? { name: 'strict', perMinute: strictPerMinute }
-        : { name: 'address', perMinute }
-      return limit(groupAddress(request.ip), policy, reply)
+      const subject = groupAddress(request.ip)
+      return route.strictRateLimit ? countInDatabase(subject, reply) : countInMemory(subject, address, reply)
     },
-    limitCaller: (caller, reply) => limit(caller.apiKeyId ?? caller.userId, { name: 'caller', perMinute }, reply),
+    limitVisit: (request, reply) => countInMemory(groupAddress(request.ip), address, reply),
+    limitCaller: (caller, reply) => countInMemory(caller.apiKeyId ?? caller.userId, callers, reply),
+    exchange,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await clock.sleep(EXCHANGE_EVERY_MS, stopping.signal)
+        // What could not be exchanged stays counted here and goes with the next exchange.
+        if (!stopping.signal.aborted) await exchange().catch((error: unknown) => onError?.(error))
+      }
+    },
+    stop: () => stopping.abort(),
   }
+}
+
+function findWindow(nowMs: number): { startMs: number; resetMs: number } {
+  const startMs = nowMs - (nowMs % WINDOW_MS)
+  return { startMs, resetMs: startMs + WINDOW_MS - nowMs }
+}
+
+/** Where a bucket stands after a request was counted. */
+interface Standing {
+  hits: number
+  resetMs: number
 }
 
 /** Writes the headers of draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4) and refuses what is over the limit. */
@@ -94,59 +156,4 @@ function checkStanding({ hits, resetMs }: Standing, policy: Policy, reply: Fasti
 function appendItem(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name)
   reply.header(name, before ? `${before}, ${item}` : item)
-}
-
-async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
-  const { hits } = await db
-    .insertInto('rate_limit')
-    .values({ bucket, window_started_at: windowStartedAt, hits: 1 })
-    .onConflict((conflict) =>
-      conflict.columns(['bucket', 'window_started_at']).doUpdateSet({ hits: sql<number>`rate_limit.hits + 1` }),
-    )
-    .returning('hits')
-    .executeTakeFirstOrThrow()
-  return hits
-}
-
-/** Bounded: under a flood from many addresses the oldest entry makes room, and is simply counted again. */
-function rememberSpent(spent: Map<string, number>, bucket: string, untilMs: number): void {
-  spent.delete(bucket)
-  const oldest = spent.size >= SPENT_LIMIT ? spent.keys().next().value : undefined
-  if (oldest !== undefined) spent.delete(oldest)
-  spent.set(bucket, untilMs)
-}
-
-/**
- * What counts as one address: an IPv4 address, also in its mapped form; of IPv6 the /64, since one subscriber line
- * usually gets that many.
- */
-export function groupAddress(address: string): string {
-  const plain = address.replace(/%.*$/, '')
-  if (!isIPv6(plain)) return plain
-  // The URL parser writes every spelling in the one canonical form (RFC 5952), dotted tails as groups.
-  const canonical = new URL(`http://[${plain}]`).hostname.slice(1, -1)
-  const [head = '', tail] = canonical.split('::')
-  const front = head === '' ? [] : head.split(':')
-  const back = tail ? tail.split(':') : []
-  const zeros = tail === undefined ? 0 : 8 - front.length - back.length
-  const groups = [...front, ...Array<string>(zeros).fill('0'), ...back]
-  if (groups.slice(0, 5).every((group) => group === '0') && groups[5] === 'ffff') {
-    return groups
-      .slice(6)
-      .map((group) => group.padStart(4, '0'))
-      .join('')
-      .match(/../g)!
-      .map((byte) => Number.parseInt(byte, 16))
-      .join('.')
-  }
-  return `${groups.slice(0, 4).join(':')}::/64`
-}
-
-/** Removes the windows that began before `before`; answers how many. For maintenance. */
-export async function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('rate_limit')
-    .where('window_started_at', '<', before)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
 }

@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
-import type { AccountId } from '../id.ts'
+import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Caller } from './caller.ts'
-import type { ProblemCode } from './problem.ts'
+import type { Caller, PermissionScope } from './caller.ts'
+import type { Problem, ProblemCode } from './problem.ts'
 
 /** Whether the events of a route have an owning account, resolved when they are recorded (contract, Event). */
 export type AccountScope = 'account' | 'none'
 
-/** One resource that an operation changed. The shell writes one event for each (D70a). */
+/** One resource that an operation changed. The pipeline records one event for each (docs/contract/events.md#emission). */
 export interface Changed {
   /** The `document_id` of the resource; null when the operation has no single one (a list). */
   id: string | null
@@ -19,52 +19,116 @@ export interface Changed {
   url?: string | null
 }
 
-/** What an operation hands back to the shell. */
-export interface Outcome<Data> {
-  data: Data
-  message: string
+/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
+export interface AnswerCookie {
+  name: string
+  value: string
+  path: string
+  maxAgeSeconds?: number
+  httpOnly: boolean
+  secure: boolean
+  sameSite: 'strict' | 'lax' | 'none'
+}
+
+/** What every outcome may say besides its content. */
+interface OutcomeFacts {
   /** The resources that changed. A route that changes something and leaves this out emits nothing. */
   changed?: Changed[]
+  headers?: Record<string, string>
+  cookies?: readonly AnswerCookie[]
+  /** More for the audit entry. Never a secret. */
+  audit?: Record<string, unknown>
+  /** Who acted, where the request carries no token: a sign-in. For the audit entry. */
+  actor?: { userId: UserId | null; sessionId: SessionId | null; account: AccountId | null }
+}
+
+/** A success with data in the envelope `{ data, message }`, or bare where the declaration says so. */
+export interface DataOutcome<Data> extends OutcomeFacts {
+  kind?: 'data'
+  data: Data
+  message: string
   /** Set by list routes. */
   pagination?: { page_size: number; next_cursor: string | null; total?: number }
   /** The path of what was created; becomes the `Location` header of a 201. */
   location?: string
-  headers?: Record<string, string>
   /** The status of this success, where it is the one of the declaration's `also`. */
   status?: number
-  /** Sent as it comes in place of the envelope; `data` and `message` go nowhere. For a declaration with `media`, a GET. */
-  stream?: { contentType: string; body: Readable }
-  /** More for the audit entry. Never a secret. */
-  audit?: Record<string, unknown>
 }
 
-/** A request as an operation sees it: read, checked, and inside its transaction. */
-export interface RouteRequest<Params, Query, Body, Target> {
+/** A redirect of the browser. */
+export interface RedirectOutcome extends OutcomeFacts {
+  kind: 'redirect'
+  location: string
+  /** 302 unless said; 303 after a POST whose target is read by GET (RFC 9110 section 15.4.4). */
+  status?: 302 | 303
+}
+
+/** A page of HTML. */
+export interface PageOutcome extends OutcomeFacts {
+  kind: 'page'
+  html: string
+  /** 200 unless said. */
+  status?: number
+}
+
+/** A success that is sent as it is produced. For a declaration with `media`, a GET. */
+export interface StreamOutcome extends OutcomeFacts {
+  kind: 'stream'
+  contentType: string
+  body: Readable
+}
+
+/**
+ * A refusal that keeps what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
+ * audited as a failure and emits no event. A thrown `Problem` keeps nothing.
+ */
+export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
+  kind: 'refusal'
+  problem: Problem
+  /** The `document_id` of what the request was about, for the audit entry. */
+  target?: string | null
+}
+
+/** What an operation returns to the pipeline. */
+export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome
+
+/** What is known of a request before anything is read or written. */
+export interface RequestFacts<Params, Query, Body> {
   params: Params
   query: Query
   body: Body
-  /** What `load` found. */
-  target: Target
-  /** Who asks. Routes with `access: 'public'` have none; `caller` then throws. */
+  /** The caller. A route with `access: 'public'` has none; reading it then throws. */
   caller: Caller
-  /** The transaction of the change; for a GET, or with `transaction: false`, the pool. */
-  db: Database
-  /**
-   * Records the route's event for what changed, in `tx`. For routes with `transaction: false`, whose operations keep
-   * their own transactions; all others hand back `changed` instead.
-   */
-  emit: (tx: Database, changed: Changed[]) => Promise<void>
+  /** What the caller reaches with the permission of the route; nothing for a caller without it, and on a public route. */
+  scope: PermissionScope
   /** The instant of the request. The same for everything the request writes. */
   now: Date
-  /** Filters, sort and page of a list route (D5). */
+  /** Filters, sort and page of a list route. */
   listing: Listing
   requestId: string
   /** What the events of this request are stored with, so that their deliveries belong to its trace; null when it has none. */
   trace: string | null
+  /** The network address of the client. */
   address: string
   headers: Record<string, string | string[] | undefined>
   /** The body as it came, for signatures. */
   rawBody: Buffer
+}
+
+/** A request outside any transaction, as `prepare` and `locate` get it. `db` takes a connection for each statement. */
+export interface UnpreparedRequest<Params, Query, Body> extends RequestFacts<Params, Query, Body> {
+  db: Database
+}
+
+/** A request as an operation gets it: read, validated, and inside its transaction. */
+export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
+  extends RequestFacts<Params, Query, Body> {
+  /** What `load` found. */
+  target: Target
+  /** What `prepare` made ready. */
+  prepared: Prepared
+  /** The transaction of the change; for a read, the pool. */
+  db: Database
 }
 
 /** What a route says about itself, once (D9). Permission, event type, OpenAPI operation and audit entry all come from it. */
@@ -87,12 +151,12 @@ export interface RouteDeclaration {
    */
   ownAccounts?: boolean
   /**
-   * `shell` (the default): the shell records the event of each changed resource. `operation`: the operation records it
-   * (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
+   * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
+   * it (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
    */
-  event?: 'shell' | 'operation' | 'none'
-  /** `false` when the operation keeps what it wrote although it refuses (a failed sign-in). It calls `emit` itself. */
-  transaction?: boolean
+  event?: 'pipeline' | 'operation' | 'none'
+  /** Whether a request writes. Unless said, every method but GET does. */
+  writes?: boolean
   /** The status of a success. 200 unless said. */
   status?: 200 | 201 | 202
   /** A second kind of success, told apart by its status: what would happen, where the first says what does. */
@@ -103,7 +167,7 @@ export interface RouteDeclaration {
   bare?: boolean
   /** Whether the body may come as `application/x-www-form-urlencoded` too (D53). */
   takesForm?: boolean
-  /** The strict limit of D8: sign-in, exchange, refresh, handshake. */
+  /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials, so they take no `Idempotency-Key`. */
   strictRateLimit?: boolean
   summary: string
   description?: string
@@ -122,11 +186,18 @@ export interface RouteDeclaration {
 
 type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
 
-type RequestOf<Declaration extends RouteDeclaration, Target> = RouteRequest<
+type UnpreparedOf<Declaration extends RouteDeclaration> = UnpreparedRequest<
+  StaticOf<Declaration['params']>,
+  StaticOf<Declaration['query']>,
+  StaticOf<Declaration['body']>
+>
+
+type RequestOf<Declaration extends RouteDeclaration, Target, Prepared> = RouteRequest<
   StaticOf<Declaration['params']>,
   StaticOf<Declaration['query']>,
   StaticOf<Declaration['body']>,
-  Target
+  Target,
+  Prepared
 >
 
 type DataOf<Declaration extends RouteDeclaration> = Declaration extends { list: ListFields }
@@ -137,29 +208,55 @@ type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: 
   ? Static<Data>
   : never
 
-/** A declaration with what it does. `Deps` is what its operations use, given by the app. */
-export interface Route<Deps> extends RouteDeclaration {
-  /** Finds what the path names, before the body is judged (404 comes before 422, D4). */
-  load: (deps: Deps, request: RouteRequest<unknown, unknown, unknown, undefined>) => Promise<unknown>
-  handle: (deps: Deps, request: RouteRequest<unknown, unknown, unknown, unknown>) => Promise<Outcome<unknown>>
+/** What a route does, in the order in which its steps run. */
+export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Prepared, Data> {
+  /**
+   * What may be slow (a name service, a password hash, another server) runs here: after validation, outside the
+   * transaction, while no connection is held. Throws like `handle`.
+   */
+  prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
+  /** Finds what the path names, inside the transaction. Throws not-found. */
+  load?: (deps: Deps, request: Loading) => Promise<Target>
+  /**
+   * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Asked only
+   * when validation failed, since 404 comes before 422 (docs/contract/api.md#check-order).
+   */
+  locate?: (deps: Deps, request: Unprepared) => Promise<unknown>
+  /** Makes one call of an operation, inside the transaction. */
+  handle: (deps: Deps, request: Handling) => Promise<Outcome<Data>>
 }
+
+type AnyUnprepared = UnpreparedRequest<unknown, unknown, unknown>
+type AnyLoading = RouteRequest<unknown, unknown, unknown, undefined, unknown>
+type AnyRequest = RouteRequest<unknown, unknown, unknown, unknown, unknown>
+
+/** A declaration with what it does. `Deps` is what its operations use, given by the app. */
+export interface Route<Deps>
+  extends RouteDeclaration,
+    RouteBehaviour<Deps, AnyUnprepared, AnyLoading, AnyRequest, unknown, unknown, unknown> {}
 
 /** The routes of one feature. */
 export type Routes<Deps> = readonly Route<Deps>[]
 
-/**
- * Declares one v3 route. `load` finds what the path names and throws not-found; `handle` makes one call of an operation.
- * The types of params, query, body and data follow from the schemas.
- */
-export function defineRoute<Deps, const Declaration extends RouteDeclaration, Target = undefined>(
+/** Declares one v3 route. The types of params, query, body and data follow from the schemas. */
+export function defineRoute<Deps, const Declaration extends RouteDeclaration, Target = undefined, Prepared = undefined>(
   declaration: Declaration,
-  behaviour: {
-    load?: (deps: Deps, request: RequestOf<Declaration, undefined>) => Promise<Target>
-    handle: (deps: Deps, request: RequestOf<Declaration, Target>) => Promise<Outcome<DataOf<Declaration>>>
-  },
+  behaviour: RouteBehaviour<
+    Deps,
+    UnpreparedOf<Declaration>,
+    RequestOf<Declaration, undefined, Prepared>,
+    RequestOf<Declaration, Target, Prepared>,
+    Target,
+    Prepared,
+    DataOf<Declaration>
+  >,
 ): Route<Deps> {
-  const route = { ...declaration, ...behaviour, load: behaviour.load ?? (async () => undefined) }
-  return route as unknown as Route<Deps>
+  return { ...declaration, ...behaviour } as unknown as Route<Deps>
+}
+
+/** Whether a request to the route writes, and so runs in a transaction with its event and its audit entry. */
+export function isChange(route: Pick<RouteDeclaration, 'method' | 'writes'>): boolean {
+  return route.writes ?? route.method !== 'GET'
 }
 
 /** `webhook:create`: what the route says itself, or its resource and action. */

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
 import { PROBLEMS, type ProblemCode } from './problem.ts'
-import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
+import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
 /**
  * Names a schema: `name` becomes its key under `components.schemas` of the OpenAPI document, and the name of its type in a
@@ -142,7 +142,7 @@ const RESPONSE_DESCRIPTION = 'x-response-description'
 
 /** Whether repeating the route can be made safe with an `Idempotency-Key`. */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
-  return route.method === 'POST' && route.transaction !== false && !route.strictRateLimit
+  return isChange(route) && !route.strictRateLimit
 }
 
 function needsPermission(route: RouteDeclaration): boolean {
@@ -163,6 +163,8 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   if (route.method !== 'GET') codes.push('body_too_large', 'unsupported_media_type', 'validation_failed')
   if (route.list || route.query) codes.push('validation_failed')
   if (takesIdempotencyKey(route)) codes.push('idempotency_in_progress', 'idempotency_key_reused')
+  // A repeated request whose caller no longer reaches what the first one made.
+  if (takesIdempotencyKey(route) && route.ownAccounts) codes.push('not_found')
   codes.push(...(route.problems ?? []))
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }

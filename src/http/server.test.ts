@@ -2,7 +2,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { buildShellServer } from '../../test/harness/shell-server.ts'
+import { buildPipelineServer } from '../../test/harness/pipeline-server.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { toProblem } from './server.ts'
 
@@ -11,12 +11,12 @@ const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`
 
 let database: TestDatabase
 let logged: string[]
-let sample: Awaited<ReturnType<typeof buildShellServer>>
+let sample: Awaited<ReturnType<typeof buildPipelineServer>>
 
 beforeAll(async () => {
   database = await createTestDatabase()
   logged = []
-  sample = await buildShellServer({ db: database.db, logStream: { write: (line) => logged.push(line) } })
+  sample = await buildPipelineServer({ db: database.db, logStream: { write: (line) => logged.push(line) } })
   await sample.server.listen({ port: 0, host: '127.0.0.1' })
 })
 afterAll(async () => {
@@ -338,7 +338,7 @@ describe('while the database is away (D4)', () => {
       applicationName: 'test',
       onError: () => {},
     })
-    const away = await buildShellServer({ db: closed.db })
+    const away = await buildPipelineServer({ db: closed.db })
     for (const [method, url] of [
       ['GET', THING],
       ['POST', THING],

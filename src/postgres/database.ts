@@ -1,7 +1,8 @@
 import { Socket } from 'node:net'
-import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
+import { Kysely, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
+import { buildDialect, isStalePlan } from './dialect.ts'
 import type { DB } from './tables.generated.ts'
 
 /** The database, or a transaction of it: stores take either. */
@@ -21,6 +22,9 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 /** How long the database may take to show that it is there. */
 const READY_LIMIT_MS = 2_000
 
+/** How long a statement of a request waits for a lock; its client is told to try again. */
+export const REQUEST_LOCK_LIMIT_MS = 5_000
+
 /** How long a statement may run. */
 const STATEMENT_LIMIT_MS = 30_000
 
@@ -38,6 +42,8 @@ export function openDatabase(options: {
   connectionString: string
   size: number
   applicationName: string
+  /** How long a statement waits for a lock before it fails; unlimited unless given. */
+  lockTimeoutMs?: number
   onError: (error: Error) => void
 }): DatabasePool {
   const pool = new pg.Pool({
@@ -49,6 +55,9 @@ export function openDatabase(options: {
     statement_timeout: STATEMENT_LIMIT_MS,
     stream: openSocket,
     idle_in_transaction_session_timeout: 60_000,
+    ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
+    // Statements that do not wait for each other's answers share a round trip (dialect.ts).
+    pipeline: true,
     options: '-c timezone=UTC',
   })
   // A connection that breaks while it is in use fails the statement in flight, or the next one: that is how it is told. Between two statements
@@ -61,7 +70,7 @@ export function openDatabase(options: {
     delete (error as { client?: unknown }).client
     options.onError(error)
   })
-  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<DB>({ dialect: buildDialect(pool) })
   return { db, pool, close: () => db.destroy() }
 }
 
@@ -110,10 +119,18 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
-/** Whether the database gave a transaction up for another one (deadlock, serialization), so that nothing of it was kept. */
+/**
+ * Whether the database gave a transaction up so that it may be tried again, nothing of it kept: for another one
+ * (deadlock, serialization, a lock that was not free in time), or because a migration changed a prepared statement.
+ */
 export function isGivenUp(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
-  return code === '40P01' || code === '40001'
+  return code === '40P01' || code === '40001' || isLockTimeout(error) || isStalePlan(error)
+}
+
+/** Whether a statement gave up waiting for a lock (`lockTimeoutMs`). */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === '55P03'
 }
 
 /** Whether `error` says that the unique constraint or index `name` was broken. */

@@ -1,95 +1,175 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Clock } from '../clock.ts'
+import type { Random } from '../random.ts'
+import { buildListener, closeClient, openClient } from './listener.ts'
 
-/** The channel on which processes tell each other that there is work. */
-const CHANNEL = 'signalbox_work'
+/** The channel on which processes notify each other of work. */
+const WORK_CHANNEL = 'signalbox_work'
 
-/** Announcements within this time become one. A NOTIFY takes a lock of the whole database at its commit, so it is kept out of the transactions of changes and is sent seldom. */
+/** The channel on which triggers notify of changes that processes hold in memory (`note_change` in the migrations). */
+const CHANGE_CHANNEL = 'signalbox_change'
+
+/**
+ * Notifications of work within this time become one. NOTIFY takes a lock of the whole database at its commit, so it is
+ * kept out of the transactions of changes and is sent seldom.
+ */
 const COALESCE_MS = 20
 
-/** How long to wait before listening again after the connection broke. */
-const RECONNECT_MS = 1_000
+/** How often the listening connection is proven. */
+const PROOF_EVERY_MS = 250
 
-/** How long a connection may take to come about. */
-const CONNECT_LIMIT_MS = 5_000
+/** For how long a proof holds, from the moment it was sent. */
+export const PROOF_HOLDS_MS = 1_000
 
-/** A silent connection is asked for a sign of life after this long. */
-const KEEP_ALIVE_MS = 10_000
-
-/** How long a goodbye to the database may take at the stop: one that hangs must not hold up the rest. */
-const GOODBYE_MS = 500
-
-/** Tells every process of the database that there is work, and is told. Only a hint: whoever works also polls. */
+/** Best-effort notifications between the processes of one database; workers also poll. */
 export interface Notifier {
-  /** Wakes the workers of this process now and those of others within milliseconds. Never throws. */
+  /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
   notify(): void
+  /**
+   * Whether a notification that was sent within the last second has arrived here. Notifications arrive in the order of
+   * their commits, so every change committed before that was reported to `onChange`.
+   */
+  isProven(): boolean
   /** Listens until stopped; reconnects by itself. */
   run(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Builds a `Notifier`. `onWork` runs when this or another process announced work, and after each reconnect. */
-export function buildNotifier(options: {
+/** What a notifier is built from. */
+export interface NotifierOptions {
+  /** For LISTEN and NOTIFY: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
-  pool: pg.Pool
   clock: Clock
-  /** Whether this process works on events, and so wants to hear of them. */
-  isListening: boolean
-  onWork: () => void
+  random: Random
+  /** Milliseconds of a clock that never jumps. Real time also in tests: it bounds what the network may withhold. */
+  monotonicMs?: () => number
+  /** Runs when this or another process notifies of work, and after each reconnect. Without it work is not listened for. */
+  onWork?: () => void
+  /** Runs for each change that a trigger notes; with `*` when notifications may have been missed. */
+  onChange?: (note: string) => void
   onError: (error: unknown) => void
-}): Notifier {
-  const { pool, clock, onWork, onError } = options
-  const stopping = new AbortController()
-  let announcing: Promise<void> | undefined
-  let client: pg.Client | undefined
+}
 
-  async function send(): Promise<void> {
+/** Builds a `Notifier`. Without `onWork` and `onChange` it opens no listening connection. */
+export function buildNotifier(options: NotifierOptions): Notifier {
+  const { clock, onWork, onChange, onError } = options
+  const proof = buildProof(options)
+  const sender = buildSender(options)
+  const stopping = new AbortController()
+  let sending: Promise<void> | undefined
+
+  const listener = buildListener({
+    connectionString: options.connectionString,
+    applicationName: 'signalbox listen',
+    clock,
+    channels: [...(onWork ? [WORK_CHANNEL] : []), ...(onChange ? [CHANGE_CHANNEL, proof.channel] : [])],
+    onNotification: (channel, payload) => {
+      if (channel === WORK_CHANNEL) onWork?.()
+      else if (channel === CHANGE_CHANNEL) onChange?.(payload)
+      else proof.receive(payload)
+    },
+    onListening: () => {
+      onWork?.()
+      onChange?.('*')
+    },
+    onLost: () => proof.withdraw(),
+    onError,
+  })
+
+  async function sendWork(): Promise<void> {
     await clock.sleep(COALESCE_MS, stopping.signal)
-    announcing = undefined
-    if (stopping.signal.aborted) return
-    await pool.query(`notify ${CHANNEL}`).catch(onError)
+    sending = undefined
+    if (!stopping.signal.aborted) await sender.send(WORK_CHANNEL, '').catch(onError)
   }
 
-  async function listen(): Promise<void> {
-    const broken = Promise.withResolvers<void>()
-    client = new pg.Client({
-      connectionString: options.connectionString,
-      application_name: 'signalbox notify',
-      connectionTimeoutMillis: CONNECT_LIMIT_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    })
-    client.on('notification', onWork)
-    client.on('error', () => broken.resolve())
-    client.on('end', () => broken.resolve())
-    try {
-      await client.connect()
-      await client.query(`listen ${CHANNEL}`)
-      onWork()
-      await broken.promise
-    } finally {
-      // Also after a refused LISTEN: the next round opens a connection of its own.
-      void client.end().catch(() => {})
+  async function prove(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // A proof that cannot be sent is missed by itself: the last one runs out.
+      await sender.send(proof.channel, proof.next()).catch(() => {})
+      await clock.sleep(PROOF_EVERY_MS, stopping.signal)
     }
   }
 
   return {
     notify: () => {
-      onWork()
-      announcing ??= send()
+      onWork?.()
+      sending ??= sendWork()
     },
+    isProven: () => proof.holds(),
     run: async () => {
-      while (options.isListening && !stopping.signal.aborted) {
-        await listen().catch((error: unknown) => {
-          if (!stopping.signal.aborted) onError(error)
-        })
-        if (!stopping.signal.aborted) await clock.sleep(RECONNECT_MS, stopping.signal)
-      }
+      if (!onWork && !onChange) return
+      await Promise.all([listener.run(), onChange && prove()])
     },
     stop: async () => {
       stopping.abort()
-      const goodbye = client?.end().catch(() => {})
-      await Promise.race([Promise.all([goodbye, announcing]), clock.sleep(GOODBYE_MS)])
+      await Promise.all([listener.stop(), sender.stop()])
+    },
+  }
+}
+
+/** Proofs that this process receives what others notify: each is a notification to itself on a channel of its own. */
+function buildProof({ random, monotonicMs = () => performance.now() }: NotifierOptions) {
+  const channel = `signalbox_proof_${random.bytes(8).toString('hex')}`
+  let provenAtMs = Number.NEGATIVE_INFINITY
+  let sent = { id: '', atMs: 0 }
+  let count = 0
+  return {
+    channel,
+    next: (): string => {
+      count += 1
+      sent = { id: String(count), atMs: monotonicMs() }
+      return sent.id
+    },
+    receive: (id: string): void => {
+      if (id === sent.id) provenAtMs = sent.atMs
+    },
+    withdraw: (): void => {
+      provenAtMs = Number.NEGATIVE_INFINITY
+      sent = { id: '', atMs: 0 }
+    },
+    holds: (): boolean => monotonicMs() - provenAtMs < PROOF_HOLDS_MS,
+  }
+}
+
+/** Sends notifications over a connection of its own, opened at the first use and again after it broke. */
+function buildSender({ connectionString, clock }: NotifierOptions) {
+  let connecting: Promise<pg.Client> | undefined
+  let isStopped = false
+
+  function connect(): Promise<pg.Client> {
+    const client = openClient(connectionString, 'signalbox notify')
+    const forget = () => {
+      connecting = undefined
+    }
+    client.on('error', forget)
+    client.on('end', forget)
+    return client.connect().then(
+      () => client,
+      (error: unknown) => {
+        forget()
+        throw error
+      },
+    )
+  }
+
+  return {
+    send: async (channel: string, payload: string): Promise<void> => {
+      if (isStopped) return
+      connecting ??= connect()
+      const client = await connecting
+      try {
+        // Nothing is lost with a notification, so its commit need not wait for the disk.
+        await client.query(`begin; set local synchronous_commit = off; notify "${channel}", '${payload}'; commit`)
+      } catch (error) {
+        connecting = undefined
+        void client.end().catch(() => {})
+        throw error
+      }
+    },
+    stop: async (): Promise<void> => {
+      isStopped = true
+      const client = await connecting?.catch(() => undefined)
+      if (client) await closeClient(client, clock)
     },
   }
 }

@@ -111,12 +111,13 @@ export interface EventOccurrence {
 }
 
 export interface IdempotencyKey {
+  account: string | null;
   body_hash: Buffer;
   caller: string;
   created_at: Timestamp;
   key: string;
   location: string | null;
-  response: Json | null;
+  response: string | null;
   route: string;
   status_code: number | null;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { buildShellServer, sampleRoutes } from '../../test/harness/shell-server.ts'
+import { buildPipelineServer, sampleRoutes } from '../../test/harness/pipeline-server.ts'
 import { PROBLEMS } from '../http/problem.ts'
 import { operationIdOf } from '../http/route.ts'
 import { registerDocs } from './docs.ts'
@@ -13,11 +13,11 @@ import { registerOpenApi } from './openapi.ts'
 const { introduction, texts } = parseErrorTexts(readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8'))
 
 let database: TestDatabase
-let server: Awaited<ReturnType<typeof buildShellServer>>['server']
+let server: Awaited<ReturnType<typeof buildPipelineServer>>['server']
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  const sample = await buildShellServer({
+  const sample = await buildPipelineServer({
     db: database.db,
     before: async (fresh) => {
       const eventTypes = [

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { buildShellServer, sampleRoutes } from '../../test/harness/shell-server.ts'
+import { buildPipelineServer, sampleRoutes } from '../../test/harness/pipeline-server.ts'
 import { operationIdOf } from '../http/route.ts'
 import { buildOpenApiDocument, registerOpenApi } from './openapi.ts'
 import { type OpenApiDocument, resolveComponent } from './openapi-document.ts'
@@ -17,7 +17,7 @@ let document: OpenApiDocument
 let served: { statusCode: number; body: string; headers: Record<string, unknown> }
 
 async function buildDescribed(routes = sampleRoutes) {
-  const { server } = await buildShellServer({
+  const { server } = await buildPipelineServer({
     db: database.db,
     routes,
     before: (fresh) => registerOpenApi(fresh, { version: '1.2.3', eventTypes, envelope }),

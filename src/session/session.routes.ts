@@ -1,3 +1,4 @@
+import { Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import {
   RefreshBody,
@@ -29,7 +30,6 @@ export const sessionRoutes: Routes<SessionDeps> = [
       action: 'refresh',
       accountScope: 'none',
       access: 'public',
-      transaction: false,
       strictRateLimit: true,
       summary: 'Exchange a refresh token for a new session JWT',
       description:
@@ -39,18 +39,30 @@ export const sessionRoutes: Routes<SessionDeps> = [
       problems: ['refresh_failed'],
     },
     {
-      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now, emit }) => {
-        const refreshed = await refreshSession(deps, db, {
-          refreshToken: body.refresh_token,
-          origin: { address, userAgent: readHeader(headers, 'user-agent') },
-          requestId,
-          now,
-          emit,
-        })
+      handle: async (deps: SessionDeps, { db, body, now }) => {
+        const result = await refreshSession(deps, db, { refreshToken: body.refresh_token, now })
+        const { session } = result
+        const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
+        if (result.kind === 'refused')
+          return {
+            kind: 'refusal',
+            problem: new Problem(
+              'refresh_failed',
+              'The refresh token is unknown, used, expired or revoked. Sign in again.',
+              {
+                reason: result.reason,
+                headers: { 'www-authenticate': 'Bearer' },
+              },
+            ),
+            target: session?.id ?? null,
+            actor,
+          }
         return {
-          data: toRefreshedTokens(refreshed),
+          data: toRefreshedTokens(result),
           message: 'Session refreshed.',
           headers: NO_STORE,
+          changed: [{ id: result.session.id, account: null }],
+          actor,
         }
       },
     },

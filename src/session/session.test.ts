@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
 import { buildAuthenticate, readBearerToken } from '../access/authenticate.ts'
+import { buildCallerCache } from '../access/caller-cache.ts'
 import { openAccountFor } from '../account/account.ts'
 import type { SessionId } from '../id.ts'
 import { systemRandom } from '../random.ts'
@@ -280,6 +281,7 @@ describe('authentication', () => {
       clock: app.clock,
       sessionSecrets: app.keys.secrets,
       issuer: app.keys.issuer,
+      cache: buildCallerCache(() => false),
     })
     expect(await authenticate(`Bearer ${one.token}`)).toMatchObject({ userId: one.user.id, apiKeyId: null })
     await app.db
@@ -315,6 +317,7 @@ describe('authentication', () => {
       clock: app.clock,
       sessionSecrets: app.keys.secrets,
       issuer: app.keys.issuer,
+      cache: buildCallerCache(() => false),
     })
     expect((await authenticate(`Bearer ${someone.token}`))?.accounts).toEqual([account.id])
     await app.db.updateTable('account').set(deletedAt).where('document_id', '=', account.id).execute()

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { recordAudit } from '../audit/audit.ts'
 import type { Caller } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import {
   type AccountName,
@@ -46,9 +45,6 @@ export interface IssuedSession {
   /** Null for a session that cannot be refreshed: one opened by a handshake. */
   refreshToken: string | null
 }
-
-/** Records the event of a session that was opened or refreshed, in the transaction that did so. */
-export type EmitSession = (tx: Database, changed: { id: SessionId; account: null }[]) => Promise<void>
 
 /** Where a session comes from. */
 export interface SessionOrigin {
@@ -126,51 +122,26 @@ export type RotatedTokens = Omit<IssuedSession, 'account' | 'refreshToken'> & { 
 
 /** A session that was refreshed, and what its client holds from now on. */
 export type Refreshed = { kind: 'refreshed'; session: SessionRecord; issued: RotatedTokens }
-type RefreshRefusal = { kind: 'refused'; reason: string; session: SessionRecord | undefined }
+
+/** Why a refresh was refused, for the log and the audit trail only, and the session that the token belongs to. */
+export interface RefreshRefusal {
+  kind: 'refused'
+  reason: 'unknown' | 'reused' | 'expired' | 'session_ended'
+  session: SessionRecord | undefined
+}
 
 /**
- * Rotates a refresh token (D21). Whoever presents a spent one, the thief or the robbed, ends the whole session and those
- * opened from it; there is no grace period, also for two refreshes at once, of which exactly one is answered with tokens.
- * A refusal is committed with what it revoked, so this runs its own transaction. Throws 401 `refresh_failed`.
+ * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction. A spent token that is
+ * presented again, by the attacker or by the legitimate client, ends its whole session and those opened from it. Of two
+ * refreshes at once exactly one succeeds. What a refusal revoked must be committed with it.
  */
 export async function refreshSession(
   deps: SessionDeps,
-  db: Database,
-  input: { refreshToken: string; origin: SessionOrigin; requestId: string; now: Date; emit: EmitSession },
-): Promise<Refreshed> {
-  const outcome = await inTransaction(db, async (tx) => {
-    const found = await rotateRefreshToken(deps, tx, input.refreshToken, input.now)
-    await recordAudit(
-      tx,
-      { ids: deps.ids, now: input.now },
-      {
-        action: 'session.refresh',
-        outcome: found.kind === 'refreshed' ? 'success' : 'failure',
-        userId: found.session?.userId ?? null,
-        sessionId: found.session?.id ?? null,
-        target: found.session?.id ?? null,
-        address: input.origin.address,
-        requestId: input.requestId,
-        detail: found.kind === 'refused' ? { reason: found.reason } : {},
-      },
-    )
-    if (found.kind === 'refreshed') await input.emit(tx, [{ id: found.session.id, account: null }])
-    return found
-  })
-  if (outcome.kind === 'refreshed') return outcome
-  throw new Problem('refresh_failed', 'The refresh token is unknown, used, expired or revoked. Sign in again.', {
-    reason: outcome.reason,
-    headers: { 'www-authenticate': 'Bearer' },
-  })
-}
-
-async function rotateRefreshToken(
-  deps: SessionDeps,
   tx: Database,
-  token: string,
-  now: Date,
+  input: { refreshToken: string; now: Date },
 ): Promise<Refreshed | RefreshRefusal> {
-  const tokenHash = hashToken(token)
+  const { now } = input
+  const tokenHash = hashToken(input.refreshToken)
   const spent = await spendRefreshToken(tx, tokenHash, now)
   if (!spent) return revokeReused(tx, tokenHash, now)
   const session = await findLivingSession(tx, spent.sessionId, now)

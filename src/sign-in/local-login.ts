@@ -1,9 +1,8 @@
-import { recordAudit } from '../audit/audit.ts'
+import { groupAddress } from '../http/address-group.ts'
 import { Problem } from '../http/problem.ts'
-import { groupAddress } from '../http/rate-limit.ts'
 import type { UserId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { EmitSession, SessionDeps } from '../session/session.ts'
+import type { SessionDeps } from '../session/session.ts'
 import { type Credentials, findCredentials, lockPasswordHash, updateUser } from '../user/user.store.ts'
 import { deleteThrottle, insertMissingThrottles, lockThrottles, updateThrottle } from './login-throttle.store.ts'
 import { ADDRESS_RULE, countFailure, EMAIL_RULE, findWait, hashSubject, takeBackFailure } from './login-throttle.ts'
@@ -16,35 +15,62 @@ export interface LocalLogin {
   password: string
   address: string
   userAgent: string | null
-  requestId: string
   now: Date
-  emit: EmitSession
 }
 
-/** Why a sign-in was refused. For the log and the audit trail only: the caller learns one sentence for all of them. */
+/** Why a sign-in was refused. For the log and the audit trail only: the caller reads one sentence for all of them. */
 type LoginRefusal = 'unknown_email' | 'no_password' | 'wrong_password' | 'disabled'
 
+/** What the password of a sign-in came to, before a session is opened. */
+export type CheckedLogin =
+  | { kind: 'throttled'; until: Date }
+  | { kind: 'refused'; reason: LoginRefusal; userId: UserId | null }
+  | { kind: 'correct'; credentials: Credentials; freshHash: string | undefined }
+
+/** A refused sign-in: what the caller reads, and whom it named. */
+export interface RefusedLogin {
+  problem: Problem
+  userId: UserId | null
+}
+
 /**
- * Signs a person in with e-mail and password (D29). An unknown address, a wrong password and a disabled user look the same
- * and cost the same: one Argon2id. Failures are counted per e-mail and per network address; a subject over its rule has to
- * wait, known or not, and its password is not even looked at.
- *
- * Its steps are transactions of their own, since a refusal keeps what it wrote: `db` must not be a transaction.
- * Throws 401 `login_failed`, or 429 `rate_limited` with `Retry-After`.
+ * Checks the password of a sign-in (docs/contract/sessions.md#local-sign-in). An unknown address, a wrong password and a
+ * disabled user look the same and cost the same: one Argon2id. The attempt is counted as failed before the password is
+ * looked at; a subject over its rule has to wait, known or not. Runs outside any transaction: hashing takes some 40 ms.
  */
-export async function logInLocally(deps: SessionDeps, db: Database, login: LocalLogin): Promise<SignIn> {
-  const waitUntil = await chargeAttempt(db, login)
-  if (waitUntil) {
-    await auditRefusal(deps, db, login, { reason: 'throttled', userId: null })
-    throw buildThrottled(waitUntil, login.now)
-  }
+export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
+  const until = await chargeAttempt(db, login)
+  if (until) return { kind: 'throttled', until }
   const credentials = await findCredentials(db, login.email)
   const isCorrect = await isPasswordCorrect(login.password, credentials?.passwordHash ?? null)
-  const signedIn = isCorrect && credentials && (await openSession(deps, db, { login, credentials }))
-  if (signedIn) return signedIn
-  const reason = findReason(credentials, isCorrect)
-  await auditRefusal(deps, db, login, { reason, userId: credentials?.user.id ?? null })
-  throw new Problem('login_failed', 'The e-mail address or the password is wrong.', {
+  if (!isCorrect || !credentials?.passwordHash || !credentials.user.isActived)
+    return { kind: 'refused', reason: findReason(credentials, isCorrect), userId: credentials?.user.id ?? null }
+  const isStale = isHashStale(credentials.passwordHash)
+  const freshHash = isStale ? await hashPassword(login.password, deps.random) : undefined
+  return { kind: 'correct', credentials, freshHash }
+}
+
+/** Opens the session of a checked sign-in, in the caller's transaction, or says why not. */
+export async function logInLocally(
+  deps: SessionDeps,
+  tx: Database,
+  input: { login: LocalLogin; checked: CheckedLogin },
+): Promise<SignIn | RefusedLogin> {
+  const { login, checked } = input
+  switch (checked.kind) {
+    case 'throttled':
+      return { problem: buildThrottled(checked.until, login.now), userId: null }
+    case 'refused':
+      return { problem: buildFailed(checked.reason), userId: checked.userId }
+    case 'correct': {
+      const userId = checked.credentials.user.id
+      return (await openSession(deps, tx, { login, ...checked })) ?? { problem: buildFailed('disabled'), userId }
+    }
+  }
+}
+
+function buildFailed(reason: LoginRefusal): Problem {
+  return new Problem('login_failed', 'The e-mail address or the password is wrong.', {
     reason,
     headers: { 'www-authenticate': 'Bearer' },
   })
@@ -95,61 +121,30 @@ async function forgiveAttempt(tx: Database, login: LocalLogin): Promise<void> {
 }
 
 /**
- * Opens the session of a right password. Undefined when the user is disabled, or when the password has changed since it was
+ * Opens the session of a right password. Undefined when the user was disabled, or the password was changed, since it was
  * looked at: a session must not survive either.
  */
 async function openSession(
   deps: SessionDeps,
-  db: Database,
-  input: { login: LocalLogin; credentials: Credentials },
+  tx: Database,
+  input: { login: LocalLogin; credentials: Credentials; freshHash: string | undefined },
 ): Promise<SignIn | undefined> {
-  const { login, credentials } = input
-  const { address, userAgent, requestId, now } = login
+  const { login, credentials, freshHash } = input
+  const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
-  if (passwordHash === null || !user.isActived) return undefined
-  const freshHash = isHashStale(passwordHash) ? await hashPassword(login.password, deps.random) : undefined
-  return inTransaction(db, async (tx) => {
-    if (!(await lockPasswordHash(tx, user.id, passwordHash))) return undefined
-    const origin = { address, userAgent }
-    const signedIn = await signIn(deps, tx, { user, origin, isNewUser: false, redirectUrl: null, now })
-    if (!signedIn) return undefined
-    if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
-    await forgiveAttempt(tx, login)
-    const { sessionId, account } = signedIn.issued
-    const subject = { userId: user.id, sessionId, account: account?.id ?? null, target: sessionId }
-    const entry = { action: 'login.local', outcome: 'success' as const, ...subject, address, requestId }
-    await recordAudit(tx, { ids: deps.ids, now }, entry)
-    await login.emit(tx, [{ id: sessionId, account: null }])
-    return signedIn
-  })
-}
-
-/** The address that was typed is left out: people type passwords into that field too. */
-function auditRefusal(
-  deps: SessionDeps,
-  db: Database,
-  login: LocalLogin,
-  refusal: { reason: LoginRefusal | 'throttled'; userId: UserId | null },
-): Promise<void> {
-  return recordAudit(
-    db,
-    { ids: deps.ids, now: login.now },
-    {
-      action: 'login.local',
-      outcome: 'failure',
-      userId: refusal.userId,
-      target: refusal.userId,
-      address: login.address,
-      requestId: login.requestId,
-      detail: { reason: refusal.reason },
-    },
-  )
+  if (passwordHash === null || !(await lockPasswordHash(tx, user.id, passwordHash))) return undefined
+  const origin = { address, userAgent }
+  const signedIn = await signIn(deps, tx, { user, origin, isNewUser: false, redirectUrl: null, now })
+  if (!signedIn) return undefined
+  if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
+  await forgiveAttempt(tx, login)
+  return signedIn
 }
 
 function buildThrottled(until: Date, now: Date): Problem {
   const seconds = Math.ceil((until.getTime() - now.getTime()) / 1000)
   return new Problem('rate_limited', `Too many failed sign-ins. Try again in ${seconds} s.`, {
     headers: { 'retry-after': String(seconds) },
-    reason: 'login_throttled',
+    reason: 'throttled',
   })
 }

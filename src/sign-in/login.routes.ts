@@ -3,7 +3,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import type { SessionDeps } from '../session/session.ts'
-import { logInLocally } from './local-login.ts'
+import { checkLocalLogin, logInLocally } from './local-login.ts'
 import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
 
 const LocalLoginBody = named(
@@ -28,7 +28,6 @@ export const loginRoutes: Routes<SessionDeps> = [
       action: 'local',
       accountScope: 'none',
       access: 'public',
-      transaction: false,
       strictRateLimit: true,
       summary: 'Sign in with e-mail and password',
       description:
@@ -38,13 +37,23 @@ export const loginRoutes: Routes<SessionDeps> = [
       problems: ['login_failed'],
     },
     {
-      handle: async (deps: SessionDeps, { db, body, address, headers, requestId, now, emit }) => {
-        const userAgent = readHeader(headers, 'user-agent')
-        const signedIn = await logInLocally(deps, db, { ...body, address, userAgent, requestId, now, emit })
+      prepare: async (deps: SessionDeps, { db, body, address, headers, now }) => {
+        const login = { ...body, address, userAgent: readHeader(headers, 'user-agent'), now }
+        return { login, checked: await checkLocalLogin(deps, db, login) }
+      },
+      handle: async (deps, { db, prepared }) => {
+        const result = await logInLocally(deps, db, prepared)
+        if ('problem' in result) {
+          const { problem, userId } = result
+          return { kind: 'refusal', problem, target: userId, actor: { userId, sessionId: null, account: null } }
+        }
+        const { user, issued } = result
         return {
-          data: toLoginPayload(signedIn),
+          data: toLoginPayload(result),
           message: 'Signed in.',
           headers: NO_STORE,
+          changed: [{ id: issued.sessionId, account: null }],
+          actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
         }
       },
     },

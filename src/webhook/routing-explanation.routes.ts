@@ -107,7 +107,7 @@ export const routingExplanationRoutes: Routes<object> = [
         return {
           data: {
             event_id: target.id,
-            event: target.event,
+            event: target.type,
             account: target.account,
             routed_at: target.routedAt?.toISOString() ?? null,
             judged_at: now.toISOString(),

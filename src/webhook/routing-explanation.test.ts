@@ -16,7 +16,7 @@ const ACCOUNT = 'account' as AccountId
 
 const event: StoredEvent = {
   id: 'event' as EventId,
-  event: 'contract.create',
+  type: 'contract.create',
   account: ACCOUNT,
   resource: 'contract',
   action: 'create',
@@ -92,7 +92,7 @@ describe('an event at a webhook without a ledger row', () => {
       'excluded',
       'about this very webhook',
     ],
-    ['a test of another webhook', { event: { event: 'webhook.test' } }, 'excluded', '/webhook/webhook/webhook/test'],
+    ['a test of another webhook', { event: { type: 'webhook.test' } }, 'excluded', '/webhook/webhook/webhook/test'],
     ['deleted before the routing', { webhook: { deletedAt: at(9) } }, 'deleted', 'was deleted at'],
     [
       'deleted after the routing, for all that is known',

@@ -51,11 +51,11 @@ export async function explainRouting(
   event: StoredEvent,
   input: { webhook: WebhookId | null; now: Date },
 ): Promise<RoutingExplanation> {
-  const eventType = await findExplainedType(db, event.event)
+  const eventType = await findExplainedType(db, event.type)
   const limit = EXPLAINED_WEBHOOKS_LIMIT + 1
   const found = await listExplainedWebhooks(db, {
     eventId: event.id,
-    event: event.event,
+    event: event.type,
     webhook: input.webhook,
     limit,
   })
@@ -106,7 +106,7 @@ function verdictOfRow(status: NonNullable<ExplainedWebhook['dispatch']>['status'
 
 function decideWithoutRow({ event, eventType, webhook, now }: Explained): RowlessVerdict {
   // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
-  if (event.event === 'webhook.test') return 'excluded'
+  if (event.type === 'webhook.test') return 'excluded'
   const asOf = event.routedAt ?? now
   const verdict = decideRouting(
     { ...event, accountScope: eventType?.accountScope ?? 'none' },
@@ -149,7 +149,7 @@ const REASONS: Record<RowlessVerdict, (explained: Explained) => string> = {
     `It would get such an event now, and did not when this one was routed at ${event.routedAt?.toISOString()}: it was activated, ` +
     'or its scope or the event type changed, afterwards. Past events are not sent again; the next one will be.',
   excluded: ({ event, webhook }) =>
-    event.event === 'webhook.test'
+    event.type === 'webhook.test'
       ? `A test goes only to the webhook it was asked for. POST /api/v3/webhook/webhook/${webhook.id}/test sends one to this.`
       : 'The event is about this very webhook, so that a failing webhook is not told of itself. Subscribe with another one.',
   deleted: ({ webhook }) =>
@@ -161,14 +161,14 @@ const REASONS: Record<RowlessVerdict, (explained: Explained) => string> = {
     `The webhook is inactive${webhook.disabledReason ? ` (${webhook.disabledReason})` : ''}, and events of that time are not kept for it. ` +
     `Activate it with PATCH /api/v3/webhook/webhook/${webhook.id}/active to receive the next ones.`,
   no_owner: ({ event }) =>
-    `${event.event} has no owner, so a webhook of one account never receives it. Use a global webhook (is_global true).`,
+    `${event.type} has no owner, so a webhook of one account never receives it. Use a global webhook (is_global true).`,
   purge: () => 'Purge events reach global webhooks only. Use a global webhook (is_global true).',
   other_account: ({ event, webhook }) =>
     `The webhook belongs to account ${webhook.account}, the event to ${event.account ?? 'none'}. ` +
     'Change the account of the webhook, or use a global one.',
 }
 
-function describeNotSubscribed({ eventType, event: { event }, webhook }: Explained): string {
+function describeNotSubscribed({ eventType, event: { type: event }, webhook }: Explained): string {
   if (!eventType) return `${event} is no longer in the catalogue, so nobody subscribes to it. Sync the catalogue.`
   if (!eventType.isActived)
     return `The event type ${event} is inactive, so it reaches nobody. PATCH /api/v3/webhook/event/{id}/active switches it on.`

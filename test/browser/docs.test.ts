@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { registerDocs } from '../../src/reference/docs.ts'
 import { registerOpenApi } from '../../src/reference/openapi.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { buildShellServer } from '../harness/shell-server.ts'
+import { buildPipelineServer } from '../harness/pipeline-server.ts'
 import { launchChromium } from './chromium.ts'
 
 let database: TestDatabase
-let server: Awaited<ReturnType<typeof buildShellServer>>['server']
+let server: Awaited<ReturnType<typeof buildPipelineServer>>['server']
 let browser: Browser
 let origin: string
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const eventTypes = ['thing.create', 'thing.update'].map((name) => {
     return { name, accountScope: 'account' as const, description: 'A thing changed.' }
   })
-  const sample = await buildShellServer({
+  const sample = await buildPipelineServer({
     db: database.db,
     before: async (fresh) => {
       await registerOpenApi(fresh, { version: '1.2.3', eventTypes, envelope })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
+import { type DatabasePool, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
 import { TEMPLATE_DATABASE, withDatabaseName } from './database-url.ts'
 
 /** A database of one test's own. Closed and dropped when it goes out of scope (`await using`). */
@@ -19,6 +19,7 @@ export async function createTestDatabase(options: { empty?: boolean; poolSize?: 
     connectionString,
     size: options.poolSize ?? 10,
     applicationName: 'signalbox test',
+    lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
     onError: () => {},
   })
   return {

@@ -68,7 +68,7 @@ export async function openDelivery(options: TestAppOptions & { targets?: Receive
     emit: async (count = 1, event = EVENT) => {
       const [resource = '', action = ''] = event.split('.')
       const rest = { resource, action, resourceId: null, url: null }
-      const draft = { event, accountScope: 'account', account: null, ...rest } as const
+      const draft = { type: event, accountScope: 'account', account: null, ...rest } as const
       const drafts = Array.from({ length: count }, () => draft)
       await recordEvents({ ids: t.app.ids, enableApiEventQueue: true }, db, drafts, new Date(t.clock.now()))
     },

@@ -2,16 +2,17 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { apiKeyRoutes } from '../../src/access/api-key.routes.ts'
 import { buildAuthenticate } from '../../src/access/authenticate.ts'
+import { buildCallerCache } from '../../src/access/caller-cache.ts'
 import { syncPermissions } from '../../src/access/permission.store.ts'
 import { roleRoutes } from '../../src/access/role.routes.ts'
 import { findRoleByName } from '../../src/access/role.store.ts'
 import { ensureSystemRoles } from '../../src/access/system-roles.ts'
 import { accountRoutes } from '../../src/account/account.routes.ts'
 import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
-import { buildRecorders } from '../../src/app/record-success.ts'
+import { buildRecorders } from '../../src/app/record-change.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
-import type { Shell } from '../../src/http/pipeline-deps.ts'
+import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { permissionOf } from '../../src/http/route.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
@@ -98,17 +99,24 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     trustProxy: false,
     baseUrl: () => BASE_URL,
   })
-  const shell: Shell = {
+  const recording = { ids, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
+  const pipeline: Pipeline = {
     db,
     clock,
-    authenticate: buildAuthenticate({ db, clock, sessionSecrets: keys.secrets, issuer: keys.issuer }),
-    ...buildRecorders({ ids, enableApiEventQueue: true }, ROUTES as never),
+    authenticate: buildAuthenticate({
+      db,
+      clock,
+      sessionSecrets: keys.secrets,
+      issuer: keys.issuer,
+      cache: buildCallerCache(() => false),
+    }),
+    ...buildRecorders(recording, db, ROUTES as never),
     afterCommit: () => {},
-    limitAddress: async () => {},
-    limitCaller: async () => {},
+    limitAddress: () => {},
+    limitCaller: () => {},
   }
   const deps = { ids, random: systemRandom, keys, listPermissions: () => known }
-  mountRoutes(server, shell, ROUTES as never, deps)
+  mountRoutes(server, pipeline, ROUTES as never, deps)
 
   const call: IdentityApp['call'] = async (method, path, { token, body, address } = {}) => {
     const request: InjectOptions = {

@@ -98,7 +98,7 @@ export function buildLedger(db: Database, clock: ManualClock) {
   ) {
     const [resource = '', action = ''] = event.split('.')
     const draft = {
-      event,
+      type: event,
       accountScope: options.scope ?? 'account',
       account: options.account ?? null,
       resource,

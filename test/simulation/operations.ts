@@ -80,7 +80,7 @@ export async function emitEvents(world: World, count: number): Promise<EventId[]
     const event = dice.pick(CAUSED)
     const [resource = '', action = ''] = event.split('.')
     const account = dice.chance(0.9) ? dice.pick(world.accounts) : (null as AccountId | null)
-    return { event, accountScope: EVENT_TYPES[event], account, resource, action, resourceId: null, url: null }
+    return { type: event, accountScope: EVENT_TYPES[event], account, resource, action, resourceId: null, url: null }
   })
   const deps = { ids: world.ids, enableApiEventQueue: true }
   const isRolledBack = dice.chance(0.15)

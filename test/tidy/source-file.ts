@@ -72,7 +72,8 @@ export function lineAt(text: string, index: number): number {
 
 /** Blanks comments and the contents of strings, template literals and regular expressions, keeping every position and line. */
 export function maskText(text: string): string {
-  const out = [...text]
+  // By UTF-16 unit, as positions are counted: a spread would take a surrogate pair as one.
+  const out = text.split('')
   const blank = (from: number, to: number) => {
     for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' '
   }

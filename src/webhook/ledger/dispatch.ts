@@ -49,7 +49,7 @@ export async function enqueueTest(
     deps,
     db,
     {
-      event: 'webhook.test',
+      type: 'webhook.test',
       accountScope: 'account',
       account: webhook.account,
       resource: 'webhook',
@@ -66,7 +66,7 @@ export async function enqueueTest(
         id,
         webhook: webhook.id,
         eventId: event.id,
-        event: event.event,
+        event: event.type,
         account: event.account,
         isTest: true,
         trigger: 'test',

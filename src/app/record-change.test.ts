@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { followCall } from '../../test/harness/trail.ts'
 import type { Changed, RouteDeclaration } from '../http/route.ts'
-import { buildReadPathFinder, draftEvents } from './record-success.ts'
+import { buildReadPathFinder, draftEvents } from './record-change.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
 const ID = '01990000-0000-7000-8000-000000000001'
@@ -69,7 +69,7 @@ describe('the events of a success', () => {
       trace: 'the-trace',
     })
     const common = {
-      event: 'lease.update',
+      type: 'lease.update',
       accountScope: 'account',
       resource: 'lease',
       action: 'update',

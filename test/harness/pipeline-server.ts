@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { Type } from 'typebox'
+import { commitWith } from '../../src/app/record-change.store.ts'
 import type { Caller } from '../../src/http/caller.ts'
+import { buildKeyInsert } from '../../src/http/idempotency.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
-import type { Shell } from '../../src/http/pipeline-deps.ts'
+import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { notFound, Problem } from '../../src/http/problem.ts'
 import { defineRoute, type Routes } from '../../src/http/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
@@ -47,7 +49,7 @@ async function loadThing(db: Database, id: string) {
   return { document_id: row.document_id, name: row.name, created_at: row.created_at.toISOString() }
 }
 
-/** A resource of no feature, kept in the table of roles, so that the shell is tested with its own small routes. */
+/** A resource of no feature, kept in the table of roles, so that the pipeline is tested with its own small routes. */
 export const sampleRoutes: Routes<SampleDeps> = [
   defineRoute(
     {
@@ -177,7 +179,6 @@ export const sampleRoutes: Routes<SampleDeps> = [
       path: '/api/v3/sample/thing/sign-in',
       action: 'sign-in',
       access: 'public',
-      transaction: false,
       strictRateLimit: true,
       bare: true,
       summary: 'Sign in',
@@ -222,11 +223,11 @@ export function buildCaller(token: string): Caller | undefined {
 }
 
 /** A server with the sample routes on `db`. Limits count nothing unless given. */
-export async function buildShellServer(options: {
+export async function buildPipelineServer(options: {
   db: Database
   clock?: ManualClock
   gate?: () => Promise<void>
-  shell?: Partial<Shell>
+  pipeline?: Partial<Pipeline>
   logStream?: { write(line: string): void }
   routes?: Routes<SampleDeps>
   /** Runs before the routes are mounted. */
@@ -242,21 +243,24 @@ export async function buildShellServer(options: {
     baseUrl: () => 'http://service.test',
   })
   const recorded: string[] = []
-  const shell: Shell = {
+  const pipeline: Pipeline = {
     db: options.db,
     clock,
     authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),
-    recordChange: async ({ route, outcome }) => {
-      for (const { id } of outcome.changed ?? []) recorded.push(`${route.resource}.${route.action} ${id}`)
+    recordChange: async (tx, { route, outcome, request, kept }) => {
+      const changed = outcome.kind === 'refusal' ? [] : (outcome.changed ?? [])
+      for (const { id } of changed) recorded.push(`${route.resource}.${route.action} ${id}`)
+      const answer = kept && buildKeyInsert(kept.key, kept.answer, request.now)
+      return commitWith(tx, { event: undefined, audit: undefined, answer })
     },
     recordRead: async () => {},
-    recordEvents: async () => {},
+    recordRefusal: async () => {},
     afterCommit: () => {},
-    limitAddress: async () => {},
-    limitCaller: async () => {},
-    ...options.shell,
+    limitAddress: () => {},
+    limitCaller: () => {},
+    ...options.pipeline,
   }
   await options.before?.(server)
-  mountRoutes(server, shell, options.routes ?? sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
-  return { server, shell, clock, recorded }
+  mountRoutes(server, pipeline, options.routes ?? sampleRoutes, { ids, gate: options.gate ?? (async () => {}) })
+  return { server, pipeline, clock, recorded }
 }

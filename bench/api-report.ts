@@ -1,0 +1,97 @@
+import type { LoadResult } from './load-generator.ts'
+
+/** What one measurement of one side showed. Members of the machine are undefined where it does not tell them. */
+export interface Measurement extends LoadResult {
+  processMs: number | undefined
+  postgresMs: number | undefined
+  statements: number | undefined
+}
+
+/** All rounds of one case. */
+export interface CaseResult {
+  name: string
+  goal: number
+  /** What the bare route does. */
+  bareWork: string
+  /** One measurement a round, in the order of the rounds, for each side. */
+  service: readonly Measurement[]
+  bare: readonly Measurement[]
+}
+
+/** The middle value; of an even number of values the mean of the two in the middle. Pure. */
+export function findMedian(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0
+  return (lower + upper) / 2
+}
+
+/** Requests a second of the service over those of the bare route, a value for each round. Pure. */
+export function listRatios({ service, bare }: Pick<CaseResult, 'service' | 'bare'>): number[] {
+  return service.map((one, round) => {
+    const other = bare[round]
+    return other ? rateOf(one) / rateOf(other) : 0
+  })
+}
+
+const rateOf = ({ requests, seconds }: Measurement) => requests / seconds
+
+/** The table of ratios: one line a case. Pure. */
+export function formatRatios(results: readonly CaseResult[]): string {
+  const lines = results.map((result) => {
+    const ratios = listRatios(result)
+    const median = findMedian(ratios)
+    return [
+      result.name,
+      findMedian(result.service.map(rateOf)).toFixed(0),
+      findMedian(result.bare.map(rateOf)).toFixed(0),
+      median.toFixed(2),
+      `${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}`,
+      result.goal.toFixed(2),
+      median >= result.goal ? 'at goal' : 'below',
+    ]
+  })
+  return formatTable(['case', 'ours/s', 'bare/s', 'ratio', 'min..max', 'goal', ''], lines)
+}
+
+/** The table of what a request costs, medians over the rounds: two lines a case. Pure. */
+export function formatCosts(results: readonly CaseResult[]): string {
+  const lines = results.flatMap(({ name, service, bare, bareWork }) => [
+    [name, 'ours', ...formatCost(service), ''],
+    ['', 'bare', ...formatCost(bare), bareWork],
+  ])
+  const head = ['case', 'side', 'p50 ms', 'p99 ms', 'CPU ms', 'PostgreSQL ms', 'statements', 'bytes', 'the bare route']
+  return formatTable(head, lines)
+}
+
+function formatCost(rounds: readonly Measurement[]): string[] {
+  const perRequest = (read: (one: Measurement) => number | undefined, digits: number) => {
+    const values = rounds.flatMap((one) => {
+      const value = read(one)
+      return value === undefined || one.requests === 0 ? [] : [value / one.requests]
+    })
+    return values.length === 0 ? '-' : findMedian(values).toFixed(digits)
+  }
+  return [
+    findMedian(rounds.map((one) => one.p50Ms)).toFixed(2),
+    findMedian(rounds.map((one) => one.p99Ms)).toFixed(2),
+    perRequest((one) => one.processMs, 3),
+    perRequest((one) => one.postgresMs, 3),
+    perRequest((one) => one.statements, 1),
+    findMedian(rounds.map((one) => one.bytes)).toFixed(0),
+  ]
+}
+
+/** Numbers to the right, words to the left. */
+function formatTable(head: readonly string[], lines: readonly string[][]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)))
+  const isNumeric = head.map((_title, column) => lines.every((line) => /^[\d.-]*$/.test(line[column] ?? '')))
+  return [head, ...lines]
+    .map((line) =>
+      line
+        .map((cell, column) => (isNumeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

@@ -1,0 +1,58 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { API_CASES } from './api-case.ts'
+
+/** The measurements by name, each beside a baseline in the same run: `npm run bench -- --help`. */
+
+function readCount(text: string): number {
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return count
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text)
+  if (!(seconds > 0)) throw new InvalidArgumentError('It must be a number above 0.')
+  return seconds
+}
+
+const program = new Command('bench').description('Measures the service, each time beside a baseline in the same run.')
+
+program
+  .command('deliveries', { isDefault: true })
+  .description('deliveries a second through the whole path, beside a bare undici loop (the default)')
+  .argument('[count]', 'deliveries a round', readCount, 10_000)
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .action(async (count: number, rounds: number) => {
+    const { measureDeliveries } = await import('./deliveries.ts')
+    await measureDeliveries({ count, rounds })
+  })
+
+program
+  .command('api')
+  .description('requests a second of the API, beside bare Fastify routes with the same answers')
+  .argument('[seconds]', 'seconds a measurement', readSeconds, 5)
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .addOption(new Option('--only <case...>', 'these cases only').choices(Object.keys(API_CASES)))
+  .addOption(
+    new Option('--profile <case>', 'load the service alone and write its CPU profile').choices(Object.keys(API_CASES)),
+  )
+  .option('--profile-dir <directory>', 'where the profile is written (default: a new temporary directory)')
+  .action(
+    async (seconds: number, rounds: number, options: { only?: string[]; profile?: string; profileDir?: string }) => {
+      const { compareApi, profileApi } = await import('./api.ts')
+      const { only, profile, profileDir } = options
+      if (profile === undefined) return compareApi(only ?? Object.keys(API_CASES), { seconds, rounds })
+      const directory = profileDir ?? (await mkdtemp(join(tmpdir(), 'signalbox-profile-')))
+      return profileApi(profile, directory, { seconds, rounds })
+    },
+  )
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  console.error(`bench: ${(error as Error).message}`)
+  process.exit(1)
+}

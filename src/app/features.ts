@@ -1,0 +1,101 @@
+import type { FastifyInstance } from 'fastify'
+import { apiKeyRoutes } from '../access/api-key.routes.ts'
+import { roleRoutes } from '../access/role.routes.ts'
+import { accountRoutes } from '../account/account.routes.ts'
+import { checkAccountExists, findExistingAccounts } from '../account/account.ts'
+import { accountMemberRoutes } from '../account/account-member.routes.ts'
+import { auditRoutes } from '../audit/audit.routes.ts'
+import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
+import type { CatalogueEntry } from '../catalogue/catalogue.ts'
+import { contractRoutes } from '../contract/contract.routes.ts'
+import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
+import { eventRoutes } from '../event/event.routes.ts'
+import { healthRoutes } from '../health/health.routes.ts'
+import { mountRoutes } from '../http/pipeline.ts'
+import type { Pipeline } from '../http/pipeline-deps.ts'
+import type { RouteDeclaration, Routes } from '../http/route.ts'
+import type { IdMaker } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import type { CallbackRules } from '../outbound/callback-url.ts'
+import type { Lookup } from '../outbound/dns.ts'
+import type { Random } from '../random.ts'
+import { sessionRoutes } from '../session/session.routes.ts'
+import type { SessionKeys } from '../session/session-token.ts'
+import { loginRoutes } from '../sign-in/login.routes.ts'
+import { userRoutes } from '../user/user.routes.ts'
+import { exportRoutes } from '../webhook/export.routes.ts'
+import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
+import { cancelWaitingDispatches } from '../webhook/ledger/dispatch.store.ts'
+import { deleteLedger } from '../webhook/ledger/dispatch.ts'
+import { replayJobRoutes } from '../webhook/replay/replay-job.routes.ts'
+import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.ts'
+import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
+import { webhookRoutes } from '../webhook/webhook.routes.ts'
+
+/** What features are built from: made once by the app. */
+export interface FeatureParts {
+  ids: IdMaker
+  random: Random
+  keyring: Keyring
+  catalogue: readonly CatalogueEntry[]
+  callbackRules: CallbackRules
+  lookup: Lookup
+  workerId: string
+  enableApiEventQueue: boolean
+  /** What session JWTs are made and checked with. */
+  keys: SessionKeys
+  /** Every permission that some route needs. */
+  listPermissions: () => readonly string[]
+}
+
+/** A feature: its routes, and how they are mounted with the dependencies of their own. */
+export interface Feature {
+  routes: readonly RouteDeclaration[]
+  mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
+}
+
+/** Declares a feature: `build` picks from the parts what its operations use. */
+function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+  return {
+    routes,
+    mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
+  }
+}
+
+const nothing = () => ({})
+const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, keys })
+const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
+  ...parts,
+  checkAccountExists,
+  deleteLedger,
+  cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookCancel>) => {
+    await cancelWaitingDispatches(db, { webhook, workerId, now })
+  },
+})
+type WebhookCancel = import('../webhook/webhook.ts').WebhookDeps['cancelWaitingDispatches']
+
+/**
+ * Every feature with routes. What is listed here is catalogued, permitted, described in OpenAPI and audited; what is not
+ * listed does not exist. The sink stands apart: only some environments have it.
+ */
+export const FEATURES: readonly Feature[] = [
+  feature(loginRoutes, sessionDeps),
+  feature(sessionRoutes, sessionDeps),
+  feature(userRoutes, ({ ids, random }) => ({ ids, random })),
+  feature(accountRoutes, ({ ids }) => ({ ids })),
+  feature(accountMemberRoutes, ({ ids }) => ({ ids })),
+  feature(roleRoutes, ({ ids, listPermissions }) => ({ ids, listPermissions })),
+  feature(apiKeyRoutes, ({ ids, random, listPermissions }) => ({ ids, random, listPermissions })),
+  feature(auditRoutes, nothing),
+  feature(contractRoutes, ({ ids }) => ({ ids })),
+  feature(exportRoutes, nothing),
+  feature(webhookRoutes, webhookDeps),
+  feature(subscriptionRoutes, webhookDeps),
+  feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
+  feature(eventRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue, findExistingAccounts })),
+  feature(routingExplanationRoutes, nothing),
+  feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
+  feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
+  feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
+  feature(healthRoutes, nothing),
+]

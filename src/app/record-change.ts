@@ -1,0 +1,123 @@
+import type { Logger } from 'pino'
+import { buildAuditInsert, insertAuditEntries } from '../audit/audit.store.ts'
+import { type AuditEntry, buildAuditRecords } from '../audit/audit.ts'
+import { buildEventInsert, insertEvents } from '../event/event.store.ts'
+import { buildEvents, type EventDeps, type EventDraft } from '../event/event.ts'
+import { buildKeyInsert } from '../http/idempotency.ts'
+import type { ChangeRecord, Pipeline } from '../http/pipeline-deps.ts'
+import { type Changed, eventNameOf, type Outcome, type RequestFacts, type RouteDeclaration } from '../http/route.ts'
+import type { Database } from '../postgres/database.ts'
+import { commitWith } from './record-change.store.ts'
+
+/** Actions after which the resource can no longer be read. */
+const ENDING_ACTIONS = ['delete', 'purge']
+
+/** Finds the path that reads a resource, from the `find-one` routes of the tree (`data.url` of the envelope). */
+export type ReadPathFinder = (route: RouteDeclaration, changed: Changed) => string | null
+
+/** Builds the finder from the route tree, so that no path is written a second time. */
+export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPathFinder {
+  const templates = new Map(
+    routes.filter((route) => route.action === 'find-one').map((route) => [route.resource, route.path]),
+  )
+  return (route, changed) => {
+    if (changed.url !== undefined) return changed.url
+    if (changed.id === null || ENDING_ACTIONS.includes(route.action)) return null
+    return templates.get(route.resource)?.replace('{id}', changed.id) ?? null
+  }
+}
+
+/** Turns the success of a route into the events it causes: one for each changed resource. */
+export function draftEvents(
+  findReadPath: ReadPathFinder,
+  source: { route: RouteDeclaration; changed: readonly Changed[] | undefined; trace: string | null },
+): EventDraft[] {
+  const { route, changed = [], trace } = source
+  if (route.event === 'none' || route.event === 'operation') return []
+  return changed.map((one) => ({
+    type: eventNameOf(route),
+    accountScope: route.accountScope,
+    account: one.account,
+    resource: route.resource,
+    action: route.action,
+    resourceId: one.id,
+    url: findReadPath(route, one),
+    trace,
+  }))
+}
+
+/** The audit entries of a change: one for each changed resource, one for a refusal or a change without any. Pure. */
+export function draftAudit(
+  route: RouteDeclaration,
+  outcome: Outcome<unknown>,
+  request: RequestFacts<unknown, unknown, unknown>,
+): AuditEntry[] {
+  const caller = route.access === 'public' ? undefined : request.caller
+  const isRefusal = outcome.kind === 'refusal'
+  const nothing: Changed = { id: isRefusal ? (outcome.target ?? null) : null, account: null }
+  const changed = (!isRefusal && outcome.changed) || [nothing]
+  const detail = isRefusal
+    ? { ...outcome.audit, reason: outcome.problem.reason ?? outcome.problem.code }
+    : outcome.audit
+  return changed.map((one) => ({
+    action: eventNameOf(route),
+    outcome: isRefusal ? 'failure' : 'success',
+    userId: caller?.userId ?? outcome.actor?.userId ?? null,
+    sessionId: caller?.sessionId ?? outcome.actor?.sessionId ?? null,
+    apiKeyId: caller?.apiKeyId ?? null,
+    account: one.account ?? outcome.actor?.account ?? null,
+    target: one.id,
+    address: request.address,
+    requestId: request.requestId,
+    ...(detail && { detail }),
+  }))
+}
+
+/** What recording uses. */
+export interface RecordDeps extends EventDeps {
+  logger: Pick<Logger, 'warn'>
+  /** Whether some active webhook subscribes to the event type of a read. */
+  isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
+}
+
+/** Builds what the pipeline records of changes, reads and refused calls. */
+export function buildRecorders(
+  deps: RecordDeps,
+  db: Database,
+  routes: readonly RouteDeclaration[],
+): Pick<Pipeline, 'recordChange' | 'recordRead' | 'recordRefusal'> {
+  const findReadPath = buildReadPathFinder(routes)
+
+  function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
+    const { now, trace } = request
+    const changed = outcome.kind === 'refusal' ? [] : outcome.changed
+    const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
+    const entries = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
+    return commitWith(tx, {
+      event: events.length > 0 ? buildEventInsert(events) : undefined,
+      audit: entries.length > 0 ? buildAuditInsert(entries) : undefined,
+      answer: kept && buildKeyInsert(kept.key, kept.answer, now),
+    })
+  }
+
+  return {
+    recordChange,
+    recordRead: async ({ route, outcome, request }) => {
+      if (!deps.enableApiEventQueue || route.event === 'none') return
+      const subscribed = deps.isReadSubscribed(eventNameOf(route))
+      // Not awaited without need: most reads have no subscriber, and the answer is held in memory.
+      if (subscribed === false || !(await subscribed)) return
+      // A list reads no single resource, and yet it is one operation: one event without an id.
+      const changed = outcome.changed ?? [{ id: null, account: null }]
+      const drafts = draftEvents(findReadPath, { route, changed, trace: request.trace })
+      await insertEvents(db, buildEvents(deps, drafts, request.now))
+    },
+    recordRefusal: async ({ route, request, problem }) => {
+      const [entry] = draftAudit(route, { kind: 'refusal', problem, audit: { detail: problem.detail } }, request)
+      const records = entry ? buildAuditRecords(deps.ids, [entry], request.now) : []
+      await insertAuditEntries(db, records).catch((error: unknown) => {
+        deps.logger.warn({ err: error, request_id: request.requestId }, 'audit entry of a refused call not written')
+      })
+    },
+  }
+}

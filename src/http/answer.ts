@@ -1,0 +1,91 @@
+import type { Readable } from 'node:stream'
+import { stringifySetCookie } from 'cookie'
+import type { FastifyReply } from 'fastify'
+import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** What is sent. Everything that can fail has happened when it exists. */
+export interface Answer {
+  status: number
+  contentType: string | undefined
+  payload: string | Readable
+  headers: Record<string, string>
+  cookies: readonly AnswerCookie[]
+}
+
+/** Turns an outcome into what is sent. Throws when the data cannot be serialized. */
+export function buildAnswer(
+  route: RouteDeclaration,
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome>,
+  reply: FastifyReply,
+): Answer {
+  const { headers = {}, cookies = [] } = outcome
+  switch (outcome.kind) {
+    case 'redirect': {
+      const location = { ...headers, location: outcome.location }
+      return { status: outcome.status ?? 302, contentType: undefined, payload: '', headers: location, cookies }
+    }
+    case 'page':
+      return {
+        status: outcome.status ?? 200,
+        contentType: 'text/html; charset=utf-8',
+        payload: outcome.html,
+        headers,
+        cookies,
+      }
+    case 'stream':
+      return { status: 200, contentType: outcome.contentType, payload: outcome.body, headers, cookies }
+    default: {
+      const status = outcome.status ?? route.status ?? 200
+      const located = outcome.location === undefined ? headers : { ...headers, location: outcome.location }
+      return {
+        status,
+        contentType: JSON_TYPE,
+        payload: serialize(reply, status, buildBody(route, outcome)),
+        headers: located,
+        cookies,
+      }
+    }
+  }
+}
+
+/** The body of a success: the envelope, or the bare data where the declaration says so. */
+function buildBody(route: RouteDeclaration, { data, message, pagination }: DataOutcome<unknown>): unknown {
+  if (route.bare) return data
+  return pagination ? { data, message, pagination } : { data, message }
+}
+
+function serialize(reply: FastifyReply, status: number, body: unknown): string {
+  const serializer = reply.getSerializationFunction(String(status))
+  return serializer ? (serializer(body as Record<string, unknown>) as string) : JSON.stringify(body)
+}
+
+/**
+ * What a repeat of the request is answered with: the same, but without the member that is shown once
+ * (docs/contract/api.md#secrets-in-repeated-answers).
+ */
+export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unknown>, reply: FastifyReply): string {
+  if (outcome.kind !== undefined && outcome.kind !== 'data') return ''
+  if (!route.shownOnce) return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, outcome))
+  const message = `Already done under this Idempotency-Key. The ${route.shownOnce} was shown in the first answer only; rotate it if it is lost.`
+  const data = { ...(outcome.data as Record<string, unknown>), [route.shownOnce]: null }
+  return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, { ...outcome, data, message }))
+}
+
+/** Sends an answer. Answers are one caller's own: no cache keeps them (RFC 9111) unless the route says otherwise. */
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.header('cache-control', 'no-store')
+  for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
+  for (const cookie of answer.cookies) {
+    const { maxAgeSeconds, ...rest } = cookie
+    reply.header(
+      'set-cookie',
+      stringifySetCookie({ ...rest, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
+    )
+  }
+  reply.code(answer.status)
+  if (answer.contentType) reply.type(answer.contentType)
+  // A stream is read as fast as the client takes it, and destroyed when the client disconnects.
+  return reply.send(answer.payload)
+}

@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import type { Database } from '../postgres/database.ts'
+
+/** Rows of one statement; more buckets go in several. */
+const CHUNK = 5_000
+
+/** Counts one hit, and returns the sum of all processes in this window. */
+export async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
+  const { hits } = await db
+    .insertInto('rate_limit')
+    .values({ bucket, window_started_at: windowStartedAt, hits: 1 })
+    .onConflict((conflict) =>
+      conflict.columns(['bucket', 'window_started_at']).doUpdateSet({ hits: sql<number>`rate_limit.hits + 1` }),
+    )
+    .returning('hits')
+    .executeTakeFirstOrThrow()
+  return hits
+}
+
+/**
+ * Adds the hits of many buckets, and returns the sum of all processes for each. In one order, so that two processes never
+ * wait for each other.
+ */
+export async function addHits(
+  db: Database,
+  windowStartedAt: Date,
+  counted: readonly { name: string; hits: number }[],
+): Promise<Map<string, number>> {
+  const sums = new Map<string, number>()
+  for (let start = 0; start < counted.length; start += CHUNK) {
+    const chunk = counted.slice(start, start + CHUNK)
+    const { rows } = await sql<{ bucket: string; hits: number }>`
+      insert into rate_limit (bucket, window_started_at, hits)
+      select x.bucket, ${windowStartedAt}, x.hits
+      from unnest(${chunk.map((one) => one.name)}::text[], ${chunk.map((one) => one.hits)}::int[]) as x (bucket, hits)
+      order by x.bucket collate "C"
+      on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + excluded.hits
+      returning bucket, hits`.execute(db)
+    for (const row of rows) sums.set(row.bucket, row.hits)
+  }
+  return sums
+}
+
+/** Removes the windows that began before `before`; returns how many. For maintenance. */
+export async function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('rate_limit')
+    .where('window_started_at', '<', before)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

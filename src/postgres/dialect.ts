@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+} from 'kysely'
+import type pg from 'pg'
+
+/**
+ * After this many different statements a connection is replaced at its release, so that the plans it keeps on the
+ * server stay bounded whatever filters callers combine. An ordinary process uses about 150.
+ */
+export const PREPARED_PER_CONNECTION = 500
+
+/** Names of statements are kept for this many texts; a text beyond is named again at its next use. */
+const NAMES_LIMIT = 2_000
+
+/** The name that a statement is prepared under: the same text has the same name on every connection. */
+export function buildStatementNames(limit = NAMES_LIMIT): (text: string) => string {
+  const names = new Map<string, string>()
+  return (text) => {
+    const known = names.get(text)
+    if (known !== undefined) return known
+    const name = createHash('sha256').update(text).digest('base64url')
+    if (names.size >= limit) names.clear()
+    names.set(text, name)
+    return name
+  }
+}
+
+/** Statements that end their transaction: `commit` is sent right behind them. */
+const lastStatements = new WeakSet<CompiledQuery>()
+
+/**
+ * Marks a compiled statement as the last of its transaction, so that it and `commit` share one round trip. Should it
+ * fail, PostgreSQL turns that `commit` into a rollback: nothing is kept.
+ */
+export function markLast<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
+  lastStatements.add(query)
+  return query
+}
+
+/**
+ * The Kysely dialect of the service. Beside the one of Kysely it
+ * - prepares every statement under a name made from its text, so that PostgreSQL parses and plans it once a connection;
+ * - sends `begin` together with the first statement of a transaction, and `commit` together with the last one where that
+ *   is marked. The pool's connections must have the driver's option `pipeline`.
+ */
+export function buildDialect(pool: pg.Pool): Dialect {
+  const nameOf = buildStatementNames()
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => buildDriver(pool, nameOf),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  }
+}
+
+function buildDriver(pool: pg.Pool, nameOf: (text: string) => string): Driver {
+  const prepared = new WeakMap<pg.PoolClient, Set<string>>()
+  const connectionOf = (connection: DatabaseConnection) => connection as PreparingConnection
+  return {
+    init: async () => {},
+    acquireConnection: async () => {
+      const client = await pool.connect()
+      const names = prepared.get(client) ?? new Set()
+      prepared.set(client, names)
+      return new PreparingConnection(client, { nameOf, names })
+    },
+    beginTransaction: async (connection, settings) => {
+      const level = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : ''
+      const mode = settings.accessMode ? ` ${settings.accessMode}` : ''
+      connectionOf(connection).begin(`begin${level}${mode}`)
+    },
+    commitTransaction: (connection) => connectionOf(connection).commit(),
+    rollbackTransaction: (connection) => connectionOf(connection).rollback(),
+    releaseConnection: async (connection) => connectionOf(connection).release(),
+    destroy: () => pool.end(),
+  }
+}
+
+/** One use of a pooled connection, from its acquisition to its release. */
+class PreparingConnection implements DatabaseConnection {
+  readonly #client: pg.PoolClient
+  readonly #nameOf: (text: string) => string
+  readonly #names: Set<string>
+  /** The `begin` that waits for the first statement. */
+  #begin: string | undefined
+  /** Set when `commit` was sent behind the last statement. */
+  #commit: Promise<pg.QueryResult> | undefined
+  #isBroken = false
+
+  constructor(client: pg.PoolClient, options: { nameOf: (text: string) => string; names: Set<string> }) {
+    this.#client = client
+    this.#nameOf = options.nameOf
+    this.#names = options.names
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    this.#sendBegin()
+    const name = this.#nameOf(query.sql)
+    this.#names.add(name)
+    const answered = this.#client.query({ name, text: query.sql, values: query.parameters as unknown[] })
+    if (lastStatements.has(query)) this.#sendCommit()
+    try {
+      const { command, rowCount, rows } = await answered
+      const isWrite = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE'
+      return { rows: (rows ?? []) as Row[], ...(isWrite && { numAffectedRows: BigInt(rowCount ?? 0) }) }
+    } catch (error) {
+      // A migration changed what a prepared statement returns: its connection would fail until it is replaced.
+      if (isStalePlan(error)) this.#isBroken = true
+      throw error
+    }
+  }
+
+  // biome-ignore lint/correctness/useYield: nothing here reads through a cursor
+  async *streamQuery(): AsyncGenerator<never> {
+    throw new Error('statements are read whole: page through a long list')
+  }
+
+  begin(text: string): void {
+    this.#begin = text
+  }
+
+  #sendBegin(): void {
+    if (this.#begin === undefined) return
+    // A begin that fails fails the statement behind it too, which reports it.
+    this.#client.query(this.#begin).catch(() => {})
+    this.#begin = undefined
+  }
+
+  #sendCommit(): void {
+    this.#commit = this.#client.query('commit')
+    this.#commit.catch(() => {})
+  }
+
+  async commit(): Promise<void> {
+    // Nothing was sent, so there is nothing to commit.
+    if (this.#begin !== undefined) return this.#forgetBegin()
+    const { command } = await (this.#commit ?? this.#client.query('commit'))
+    this.#commit = undefined
+    if (command === 'ROLLBACK') throw new Error('the transaction was aborted by an earlier statement')
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#begin !== undefined) return this.#forgetBegin()
+    try {
+      // Behind a last statement the transaction has ended already, one way or the other.
+      await (this.#commit ?? this.#client.query('rollback'))
+    } catch (error) {
+      this.#isBroken = true
+      throw error
+    } finally {
+      this.#commit = undefined
+    }
+  }
+
+  #forgetBegin(): void {
+    this.#begin = undefined
+  }
+
+  release(): void {
+    this.#client.release(this.#isBroken || this.#names.size > PREPARED_PER_CONNECTION)
+  }
+}
+
+/** Whether `error` says that a prepared statement returns other columns than when it was prepared. */
+export function isStalePlan(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
+  return code === '0A000' && String(message).includes('cached plan')
+}

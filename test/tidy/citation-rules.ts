@@ -1,0 +1,41 @@
+import { listHeadings, slugOf } from './markdown.ts'
+import { type Finding, lineAt, type SourceFile } from './source-file.ts'
+
+/**
+ * Where citations are written. Not in migrations: a migration that ran may not be edited. The tidy tests hold samples of
+ * broken citations.
+ */
+const CITING = /^(?:src|test(?!\/tidy)|packages|tools|bench|docs)\/|^[^/]+\.md$/
+
+const CITATION = /docs\/(contract|decisions)\/(\w[\w-]*)(?:\.md(?:#([\w-]+))?)?/g
+
+/** Citations of docs/contract and docs/decisions whose file, or whose heading, does not exist. */
+export function findBrokenCitations(files: readonly SourceFile[]): Finding[] {
+  const documents = new Map(files.map(({ path, text }) => [path, text]))
+  return files
+    .filter(({ path }) => CITING.test(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(CITATION)].flatMap(({ 0: citation, 1: folder, 2: name, 3: anchor, index }) => {
+        const cited = documents.get(`docs/${folder}/${name}.md`)
+        if (cited !== undefined && (anchor === undefined || listAnchors(cited).includes(anchor))) return []
+        const missing = cited === undefined ? 'file' : 'heading'
+        return [{ key: path, message: `line ${lineAt(text, index)}: ${citation}: the ${missing} does not exist` }]
+      }),
+    )
+}
+
+function listAnchors(text: string): string[] {
+  return listHeadings(text).map(({ title }) => slugOf(title))
+}
+
+/** Headings of docs/contract that share their anchor with an earlier one of the file: GitHub numbers them instead. */
+export function findRepeatedAnchors(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(({ path }) => path.startsWith('docs/contract/'))
+    .flatMap(({ path, text }) => {
+      const anchors = listAnchors(text)
+      return anchors
+        .filter((anchor, at) => anchors.indexOf(anchor) < at)
+        .map((anchor) => ({ key: path, message: `the anchor #${anchor} exists twice` }))
+    })
+}
