@@ -20,6 +20,12 @@ import { compileValidator } from './validation.ts'
 /** 1 MiB (D4). */
 export const BODY_LIMIT_BYTES = 1_048_576
 
+/** The methods that some route takes. */
+const API_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Method, target and version (RFC 9112 section 3). */
+const REQUEST_LINE_PATTERN = /^[A-Za-z-]{1,32} [^ \r\n]{1,3000} HTTP\/1\.[01]\r\n/
+
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
 
 export interface ServerOptions {
@@ -72,6 +78,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     reply.header('x-request-id', request.id)
     if (/%00/.test(request.url))
       throw new Problem('malformed_request', 'The address holds %00, which no text here can.')
+    // Before a body is read: what it holds does not matter where no route takes it.
+    if (request.is404) throw findRouteProblem(known, request)
   })
   server.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, clock.now() - (startedAt.get(request) ?? clock.now()))
@@ -83,9 +91,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     })
   })
   server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
-  server.setNotFoundHandler((request, reply) =>
-    sendProblem(findRouteProblem(known, request), request, reply, baseUrl()),
-  )
   return server
 }
 
@@ -199,8 +204,15 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
 
 /** Answers bytes that are no HTTP request: there is no request to log or to give an id. */
 function answerUnreadable(error: Error, socket: Socket): void {
-  if ((error as { code?: string }).code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+  const { code, rawPacket } = error as { code?: string; rawPacket?: Buffer }
+  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  // A method that Node's parser does not know never becomes a request, so which methods its path takes is not looked up.
+  const isUnknownMethod =
+    code === 'HPE_INVALID_METHOD' && REQUEST_LINE_PATTERN.test(rawPacket?.toString('latin1', 0, 4096) ?? '')
+  const head = isUnknownMethod
+    ? `HTTP/1.1 405 Method Not Allowed\r\nallow: ${API_METHODS.join(', ')}`
+    : 'HTTP/1.1 400 Bad Request'
+  socket.end(`${head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
 }
 
 /** The path as it was declared, without what a caller filled in; null where there is no such route. */
