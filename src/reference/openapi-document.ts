@@ -44,6 +44,8 @@ export interface Response {
   description?: string
   headers?: Record<string, Header>
   content?: Record<string, { schema: JsonSchema }>
+  /** What may follow, by operation id. */
+  links?: Record<string, object>
   $ref?: string
 }
 

@@ -66,7 +66,8 @@ describe('the OpenAPI document (D9)', () => {
   })
 
   test('has operation ids that are all different, webhooks included', () => {
-    const ids = [document.paths, document.webhooks].flatMap(listNodes).flatMap((node) => node.operationId ?? [])
+    const items = [...Object.values(document.paths), ...Object.values(document.webhooks)]
+    const ids = items.flatMap((item) => Object.values(item).map(({ operationId }) => operationId))
     expect(ids).toHaveLength(sampleRoutes.length + eventTypes.length)
     expect(new Set(ids).size).toBe(ids.length)
   })
@@ -134,6 +135,15 @@ describe('the OpenAPI document (D9)', () => {
     expect(document.components.schemas?.ThingBody).toMatchObject({
       additionalProperties: false,
       properties: { note: { additionalProperties: false } },
+    })
+  })
+
+  test('links what is created to the operations on it', () => {
+    const created = document.paths['/api/v3/sample/thing']?.post?.responses['201']
+    expect(Object.keys(created?.links ?? {})).toEqual(['thingFindOne', 'thingUpdate', 'thingTest'])
+    expect(created?.links?.thingUpdate).toEqual({
+      operationId: 'thingUpdate',
+      parameters: { id: '$response.body#/data/document_id' },
     })
   })
 

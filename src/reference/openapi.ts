@@ -6,6 +6,7 @@ import { listProblemStatuses, ProblemSchema, takesIdempotencyKey } from '../http
 import { CONVENTIONS } from './docs-conventions.ts'
 import { buildCollectedComponents, collectOperation, liftSchemas } from './openapi-components.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
+import { addLinks } from './openapi-links.ts'
 import { buildWebhook, DELIVERY_HEADERS, DELIVERY_RESPONSES, type EventTypeDescription } from './openapi-webhooks.ts'
 
 /** The parts of the v3 tree (the third segment of a path), in words. A module that a platform adds needs none. */
@@ -102,7 +103,7 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   return {
     ...found,
     tags: [...[...used].sort().map((name) => ({ name, ...(TAGS[name] && { description: TAGS[name] }) })), events],
-    paths: Object.fromEntries(paths),
+    paths: addLinks(Object.fromEntries(paths)),
     webhooks: sortMembers(found.webhooks),
     components: {
       ...found.components,
