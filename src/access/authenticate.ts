@@ -49,12 +49,12 @@ async function authenticateSession(
   token: string,
   now: Date,
 ): Promise<Caller | undefined> {
+  // Held under the whole token, signature included: what was verified once is not verified again while it is held.
+  const held = cache.find(token, now)
+  if (held) return held
   const result = verifySessionToken({ secrets: keys.sessionSecrets, issuer: keys.issuer }, token, now)
   if (!result.ok) return undefined
-  const { sessionId, userId } = result.claims
-  const key = `s:${sessionId}`
-  const held = cache.find(key, now)
-  if (held) return held.userId === userId ? held : undefined
+  const { sessionId, userId, expiresAt } = result.claims
   const mark = cache.mark()
   const found = await findSessionCaller(db, { sessionId, userId, now })
   if (!found) return undefined
@@ -70,7 +70,8 @@ async function authenticateSession(
     accounts,
     keyPatterns: null,
   }
-  cache.hold(key, { caller, userId, note: key, expiresAt: found.expiresAt }, mark)
+  const endsAt = found.expiresAt < expiresAt ? found.expiresAt : expiresAt
+  cache.hold(token, { caller, userId, note: `s:${sessionId}`, expiresAt: endsAt }, mark)
   return caller
 }
 

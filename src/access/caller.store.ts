@@ -1,8 +1,8 @@
-import { sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
 
-/** What the database says of whoever holds a token, read in one statement. */
+/** What the database holds of a caller, read in one statement. */
 export interface CallerRecord {
   userId: UserId
   patterns: string[]
@@ -11,7 +11,7 @@ export interface CallerRecord {
 }
 
 /** What each statement below reads of the user `u`: what its roles hold, and the living accounts it belongs to. */
-const CALLER_COLUMNS = sql`
+const CALLER_COLUMNS = `
   u.document_id as user_id,
   array(select distinct p.pattern from user_role ur
     join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
@@ -38,16 +38,17 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
   }
 }
 
-/** The holder of a session that serves: unrevoked, unexpired, of this user, who is active. */
+const selectSessionCaller = statement<CallerColumns & { account: string | null; expires_at: Date }>(`
+  select ${CALLER_COLUMNS}, s.account, s.expires_at from session s join "user" u on u.document_id = s."user"
+  where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
+    and u.is_actived and u.deleted_at is null`)
+
+/** The caller of a session that serves: unrevoked, unexpired, of this user, who is active. */
 export async function findSessionCaller(
   db: Database,
-  input: { sessionId: SessionId; userId: UserId; now: Date },
+  { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
 ): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date }) | undefined> {
-  const { rows } = await sql<CallerColumns & { account: string | null; expires_at: Date }>`
-    select ${CALLER_COLUMNS}, s.account, s.expires_at from session s join "user" u on u.document_id = s."user"
-    where s.document_id = ${input.sessionId} and s."user" = ${input.userId}
-      and s.revoked_at is null and s.expires_at > ${input.now} and u.is_actived and u.deleted_at is null`.execute(db)
-  const [row] = rows
+  const [row] = await selectSessionCaller(db, [sessionId, userId, now])
   return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null, expiresAt: row.expires_at }
 }
 
@@ -66,14 +67,15 @@ interface KeyColumns {
   expires_at: Date | null
 }
 
+const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
+  select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at, k.expires_at
+  from api_key k join "user" u on u.document_id = k."user"
+  where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+    and u.is_actived and u.deleted_at is null`)
+
 /** The owner of an API key that serves: unrevoked, unexpired, of an active user. */
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
-  const { rows } = await sql<CallerColumns & KeyColumns>`
-    select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at, k.expires_at
-    from api_key k join "user" u on u.document_id = k."user"
-    where k.token_hash = ${tokenHash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
-      and u.is_actived and u.deleted_at is null`.execute(db)
-  const [row] = rows
+  const [row] = await selectKeyCaller(db, [tokenHash, now])
   return (
     row && {
       ...toCallerRecord(row),

@@ -83,7 +83,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { tracer, startTrace } = tracing
   const { trustProxy } = config
   const server = await buildServer({ logger, clock, ids, trustProxy, baseUrl: () => baseUrl(), startTrace })
-  const baseUrl = () => config.baseUrl ?? `http://localhost:${readPort(server) ?? config.port}`
+  let ownUrl = config.baseUrl
+  const baseUrl = () => {
+    if (ownUrl !== undefined) return ownUrl
+    const port = readPort(server)
+    // Known once the port is taken; asked before, it is what the settings say.
+    if (port !== undefined) ownUrl = `http://localhost:${port}`
+    return ownUrl ?? `http://localhost:${config.port}`
+  }
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
   const sender = buildHttpSender({

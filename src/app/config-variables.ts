@@ -125,7 +125,17 @@ export const VARIABLES = {
     'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
     'Any PostgreSQL 15 or newer.',
   ),
-  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Connections that one process opens at most.'),
+  DATABASE_LISTEN_URL: secretVariable(
+    postgresUrl,
+    'DATABASE_URL',
+    'Where the process LISTENs and migrates: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
+  ),
+  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Connections that one process opens for requests at most.'),
+  DATABASE_WORKER_POOL_SIZE: variable(
+    integer(2, 200),
+    '5',
+    'Connections that one process opens at most for what runs in its background: router, dispatcher, maintenance.',
+  ),
   SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'Where the embedded database and generated secrets live.'),
   SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'What this process does. Several processes share one database.'),
   SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator.'),

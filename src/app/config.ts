@@ -28,7 +28,10 @@ export interface Config {
   /** Set only when BASE_URL is; else it follows from the port that was really taken. */
   baseUrl: string | undefined
   databaseUrl: string | undefined
+  /** Leads to PostgreSQL itself; where `databaseUrl` does unless given. */
+  databaseListenUrl: string | undefined
   databasePoolSize: number
+  databaseWorkerPoolSize: number
   dataDir: string
   roles: readonly Role[]
   adminEmail: string
@@ -132,7 +135,9 @@ function buildConfig(values: Values, directory: string): Config {
     port: values.PORT ?? 3000,
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
+    databaseListenUrl: values.DATABASE_LISTEN_URL,
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
     roles: values.SIGNALBOX_ROLES ?? ROLES,
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',

@@ -16,12 +16,16 @@ import { loadServiceSecrets } from './service-secrets.ts'
 /** What a command stands on: the database, ready to be used, and the service's secrets. */
 export interface Resources {
   config: Config
+  /** Leads to PostgreSQL itself, for migrations and LISTEN. */
   connectionString: string
+  /** The pool of requests and commands. */
   database: DatabasePool
+  /** The pool of the workers: a backlog never takes the connections of requests, nor the other way round. */
+  workerDatabase: DatabasePool
   secrets: ServiceSecrets
   /** The embedded server, when DATABASE_URL is not set. */
   postgres: EmbeddedPostgres | undefined
-  /** Closes the pool, and stops the embedded server. */
+  /** Closes the pools, and stops the embedded server. */
   close(): Promise<void>
 }
 
@@ -41,22 +45,30 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     : await startEmbeddedPostgres({ dataDir: config.dataDir, random, log: (line) => logger.info(line) })
   const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
   let isClosing = false
+  const onError = (error: Error) => {
+    // Closing a pool does not wait for its connections, and our own server may end them first.
+    if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
+  }
   const database = openDatabase({
     connectionString,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
-    onError: (error) => {
-      // The pool says goodbye without waiting, so our own server may be faster in ending the connection.
-      if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
-    },
+    onError,
+  })
+  const workerDatabase = openDatabase({
+    connectionString,
+    size: config.databaseWorkerPoolSize,
+    applicationName: 'signalbox worker',
+    onError,
   })
   const close = async () => {
     isClosing = true
-    await database.close()
+    await Promise.all([database.close(), workerDatabase.close()])
     await postgres?.stop()
   }
-  return { config, connectionString, database, secrets, postgres, close }
+  const direct = config.databaseListenUrl ?? connectionString
+  return { config, connectionString: direct, database, workerDatabase, secrets, postgres, close }
 }
 
 /**
@@ -64,7 +76,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
  * in one transaction (contract, Events 7). Safe at every start and in several processes at once.
  */
 export async function prepareDatabase(
-  resources: Resources,
+  resources: Pick<Resources, 'connectionString' | 'database'>,
   options: ResourcesOptions,
 ): Promise<{ migrations: string[] }> {
   const { clock, random } = options

@@ -87,6 +87,7 @@ async function startInSteps(start: {
     ...world,
     secrets: resources.secrets,
     database: resources.database,
+    workerDatabase: resources.workerDatabase,
     connectionString: resources.connectionString,
     lookup: buildSystemLookup(),
     ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),

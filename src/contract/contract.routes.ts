@@ -33,9 +33,9 @@ export const contractRoutes: Routes<ContractDeps> = [
       data: ContractRow,
     },
     {
-      handle: async (deps: ContractDeps, { db, body, caller, scope, now }) => {
+      handle: async (deps: ContractDeps, { db, body, caller, scope, permission, now }) => {
         const status = body.status ?? 'draft'
-        const contract = await createContract(deps, db, { ...body, status, scope, caller, now })
+        const contract = await createContract(deps, db, { ...body, status, scope, permission, caller, now })
         return {
           data: toContractRow(contract),
           message: 'Contract created.',

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
 
 export type ContractId = Id<'contract'>
 export type ContractStatus = 'draft' | 'active' | 'ended'
@@ -64,13 +65,17 @@ export function selectContracts(db: Database, scope: PermissionScope) {
   return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 
+const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 and deleted_at is null`
+const selectOne = statement<ContractColumns>(FIND)
+const selectOneOf = statement<ContractColumns>(`${FIND} and account = any($2)`)
+
 /** The living contract with this id, when `scope` reaches it. */
 export async function findContract(
   db: Database,
   id: string,
   scope: PermissionScope,
 ): Promise<ContractRecord | undefined> {
-  const row = await selectContracts(db, scope).select(COLUMNS).where('document_id', '=', id).executeTakeFirst()
+  const [row] = scope === 'all' ? await selectOne(db, [id]) : await selectOneOf(db, [id, scope])
   return row && toContractRecord(row)
 }
 

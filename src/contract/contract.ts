@@ -39,13 +39,15 @@ export async function createContract(
     name: string
     status: ContractStatus
     scope: PermissionScope
+    /** Of the route, for a refusal to name. */
+    permission: string
     caller: Caller
     now: Date
   },
 ): Promise<ContractRecord> {
-  const { account, name, status, scope, caller, now } = input
+  const { account, name, status, scope, permission, caller, now } = input
   if (!includesAccount(scope, account as AccountId))
-    throw new Problem('permission_denied', 'You do not hold the permission to create contracts for this account.')
+    throw new Problem('permission_denied', `This needs the permission ${permission} for this account.`)
   const contract = await insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
   if (!contract)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')

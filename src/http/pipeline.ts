@@ -15,16 +15,8 @@ import {
 } from './idempotency.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 import { Problem } from './problem.ts'
-import { buildRequestFacts } from './request-facts.ts'
-import {
-  isChange,
-  type Outcome,
-  permissionOf,
-  type Route,
-  type RouteDeclaration,
-  type RouteRequest,
-  type UnpreparedRequest,
-} from './route.ts'
+import { RequestContext } from './request-context.ts'
+import { isChange, type Outcome, permissionOf, type Route, type RouteDeclaration } from './route.ts'
 import { buildFastifySchema } from './schema.ts'
 import { checkNoBody, checkValidation } from './validation.ts'
 
@@ -75,8 +67,12 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   request.scope = scope ?? []
   if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
   const refusal = new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
-  await pipeline.recordRefusal({ route, request: buildRequestFacts(pipeline.clock, request), problem: refusal })
+  await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
+}
+
+function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
+  return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db })
 }
 
 /** A form is read only where a route asks for it: else a page of any site could post one (415). */
@@ -86,56 +82,49 @@ function checkMediaType(route: Route<never>, request: FastifyRequest): void {
     throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
 }
 
+/** A request with what it is served by. */
+interface Served<Deps> extends Mounted<Deps> {
+  request: FastifyRequest
+  reply: FastifyReply
+  context: RequestContext
+}
+
 /** One request, from the checked caller to the answer. */
 async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
   const { pipeline, route } = mounted
-  const facts = buildRequestFacts(pipeline.clock, request)
-  const unprepared = Object.assign(facts, { db: pipeline.db })
+  const context = buildContext(pipeline, route, request)
+  const served = { ...mounted, request, reply, context }
   try {
-    await checkRequest(mounted, request, unprepared)
-    const answer = isChange(route)
-      ? await performChange(mounted, { request, reply, unprepared })
-      : await performRead(mounted, { reply, unprepared })
+    await checkRequest(served)
+    const answer = isChange(route) ? await performChange(served) : await performRead(served)
     return sendAnswer(reply, answer)
   } catch (error) {
     if (error instanceof Problem && error.code === 'permission_denied')
-      await pipeline.recordRefusal({ route, request: facts, problem: error })
+      await pipeline.recordRefusal({ route, request: context, problem: error })
     throw error
   }
 }
 
 /** 404 before 422: a request that breaks a rule is asked first whether its path names anything. */
-async function checkRequest<Deps>(
-  { route, deps }: Mounted<Deps>,
-  request: FastifyRequest,
-  unprepared: UnpreparedRequest<unknown, unknown, unknown>,
-): Promise<void> {
+async function checkRequest<Deps>({ route, deps, request, context }: Served<Deps>): Promise<void> {
   checkValidation(request, 'params')
   try {
     checkValidation(request, 'rest')
     if (!route.body) checkNoBody(request)
-    if (route.list) unprepared.listing = parseListing(request.query as Record<string, unknown>, route.list)
+    if (route.list) context.listing = parseListing(request.query as Record<string, unknown>, route.list)
   } catch (invalid) {
-    const locate = route.locate ?? route.load
-    await locate?.(deps, Object.assign(unprepared, { target: undefined, prepared: undefined }))
+    await (route.locate ?? route.load)?.(deps, context as never)
     throw invalid
   }
 }
 
-/** What a request brings to the steps below. */
-interface Received {
-  request: FastifyRequest
-  reply: FastifyReply
-  unprepared: UnpreparedRequest<unknown, unknown, unknown>
-}
-
-async function performRead<Deps>(mounted: Mounted<Deps>, received: Omit<Received, 'request'>): Promise<Answer> {
-  const { pipeline, route, deps } = mounted
-  const prepared = await route.prepare?.(deps, received.unprepared)
-  const outcome = await handle(mounted, { ...received, prepared, db: pipeline.db })
+async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
+  const { pipeline, route, deps, context, reply } = served
+  if (route.prepare) context.prepared = await route.prepare(deps, context)
+  const outcome = await handle(served)
   if (outcome.kind === 'refusal') throw outcome.problem
-  await pipeline.recordRead({ route, outcome, request: received.unprepared })
-  return buildAnswer(route, outcome, received.reply)
+  await pipeline.recordRead({ route, outcome, request: context })
+  return buildAnswer(route, outcome, reply)
 }
 
 /**
@@ -143,28 +132,27 @@ async function performRead<Deps>(mounted: Mounted<Deps>, received: Omit<Received
  * is taken by the last statement, so a first request pays no round trip for it. Whatever stops a later request with the
  * same key, the first answer is looked up before the refusal is sent.
  */
-async function performChange<Deps>(mounted: Mounted<Deps>, received: Received): Promise<Answer> {
-  const { pipeline, route } = mounted
-  const key = readIdempotencyKey(received.request, route)
+async function performChange<Deps>(served: Served<Deps>): Promise<Answer> {
+  const { pipeline, route, context } = served
+  const key = readIdempotencyKey(served.request, route)
   try {
-    return await prepareAndCommit(mounted, { ...received, key })
+    return await prepareAndCommit(served, key)
   } catch (error) {
     if (!key || !(error instanceof Problem || isKeyTaken(error))) throw error
-    const earlier = await findAnswer(pipeline.db, key, { route, facts: received.unprepared })
+    const earlier = await findAnswer(pipeline.db, key, { route, facts: context })
     if (earlier) return buildRepeatedAnswer(earlier)
     if (!isKeyTaken(error)) throw error
     // The key was used over 24 hours ago and is not removed yet: it is free.
-    await deleteExpiredAnswer(pipeline.db, key, received.unprepared.now)
-    return prepareAndCommit(mounted, { ...received, key })
+    await deleteExpiredAnswer(pipeline.db, key, context.now)
+    return prepareAndCommit(served, key)
   }
 }
 
-type KeyedChange = Received & { key: IdempotencyKey | undefined }
-
-async function prepareAndCommit<Deps>(mounted: Mounted<Deps>, change: KeyedChange): Promise<Answer> {
-  const { pipeline, route, deps } = mounted
-  const prepared = await route.prepare?.(deps, change.unprepared)
-  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(mounted, change, { tx, prepared }))
+async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
+  const { pipeline, route, deps, context } = served
+  context.db = pipeline.db
+  if (route.prepare) context.prepared = await route.prepare(deps, context)
+  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
   pipeline.afterCommit(notes)
   if (result instanceof Problem) throw result
   return result
@@ -172,43 +160,30 @@ async function prepareAndCommit<Deps>(mounted: Mounted<Deps>, change: KeyedChang
 
 /** Everything inside the transaction. Its last statement records the change and carries the commit. */
 async function commitChange<Deps>(
-  mounted: Mounted<Deps>,
-  change: KeyedChange,
-  step: { tx: Database; prepared: unknown },
+  served: Served<Deps>,
+  tx: Database,
+  key: IdempotencyKey | undefined,
 ): Promise<{ result: Answer | Problem; notes: string }> {
-  const { pipeline, route } = mounted
-  const { key, reply, unprepared } = change
-  const outcome = await handle(mounted, { unprepared, prepared: step.prepared, db: step.tx })
+  const { pipeline, route, context, reply } = served
+  context.db = tx
+  const outcome = await handle(served)
   // An answer that cannot be serialized fails here, while nothing is kept yet.
   const result = outcome.kind === 'refusal' ? outcome.problem : buildAnswer(route, outcome, reply)
-  const kept =
-    key && !(result instanceof Problem) ? { key, answer: buildKept(route, outcome, { result, reply }) } : undefined
-  const notes = await pipeline.recordChange(step.tx, { route, outcome, request: unprepared, kept }).catch((error) => {
+  const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
+  const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
     throw key && isLockTimeout(error) ? buildInProgress() : error
   })
   return { result, notes }
 }
 
-function buildKept(
-  route: RouteDeclaration,
-  outcome: Outcome<unknown>,
-  answered: { result: Answer; reply: FastifyReply },
-): KeptAnswer {
-  const { status, headers } = answered.result
+function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknown>, answer: Answer): KeptAnswer {
   const account = outcome.kind === 'refusal' ? null : (outcome.changed?.[0]?.account ?? null)
-  return { status, payload: buildRepeatPayload(route, outcome, answered.reply), location: headers.location, account }
+  const payload = buildRepeatPayload(route, outcome, reply)
+  return { status: answer.status, payload, location: answer.headers.location, account }
 }
 
 /** Loads what the path names, and calls the operation. */
-async function handle<Deps>(
-  { route, deps }: Mounted<Deps>,
-  step: { unprepared: UnpreparedRequest<unknown, unknown, unknown>; prepared: unknown; db: Database },
-): Promise<Outcome<unknown>> {
-  // Inherited, not copied: `caller` and `listing` are getters that throw where there is none.
-  const request: RouteRequest<unknown, unknown, unknown, undefined, unknown> = Object.assign(
-    Object.create(step.unprepared),
-    { db: step.db, prepared: step.prepared, target: undefined },
-  )
-  if (!route.load) return route.handle(deps, request)
-  return route.handle(deps, Object.assign(request, { target: await route.load(deps, request) }))
+async function handle<Deps>({ route, deps, context }: Served<Deps>): Promise<Outcome<unknown>> {
+  if (route.load) context.target = await route.load(deps, context as never)
+  return route.handle(deps, context)
 }

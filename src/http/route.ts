@@ -99,6 +99,8 @@ export interface RequestFacts<Params, Query, Body> {
   body: Body
   /** The caller. A route with `access: 'public'` has none; reading it then throws. */
   caller: Caller
+  /** The permission of the route: `resource:action`. */
+  permission: string
   /** What the caller reaches with the permission of the route; nothing for a caller without it, and on a public route. */
   scope: PermissionScope
   /** The instant of the request. The same for everything the request writes. */

@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import formbody from '@fastify/formbody'
-import helmet from '@fastify/helmet'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -9,6 +9,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
@@ -39,6 +40,34 @@ export interface ServerOptions {
   startTrace?: RequestTraceStart
 }
 
+/**
+ * Headers of every answer, by helmet. What only a page needs (content policy, opener and embedder policies) is set where
+ * pages are served; an answer of the API carries what protects JSON in a browser.
+ */
+const ANSWER_HEADERS = collectHeaders({
+  contentSecurityPolicy: false,
+  crossOriginResourcePolicy: false,
+  crossOriginOpenerPolicy: false,
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+})
+
+/** What helmet sets with these options. The same for every answer, so it runs once. */
+function collectHeaders(options: HelmetOptions): Record<string, string> {
+  const headers: Record<string, string> = {}
+  const response = {
+    setHeader: (name: string, value: string) => {
+      headers[name.toLowerCase()] = value
+    },
+    removeHeader: () => {},
+  }
+  helmet(options)({} as IncomingMessage, response as unknown as ServerResponse, () => {})
+  return headers
+}
+
 /** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { logger, clock, ids, trustProxy, baseUrl, startTrace } = options
@@ -67,28 +96,28 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   })
   server.setValidatorCompiler(compileValidator as never)
   const known = collectPaths(server)
-  await server.register(helmet, { contentSecurityPolicy: false, crossOriginResourcePolicy: false })
   await server.register(formbody)
   keepRawBody(server)
-  const startedAt = new WeakMap<FastifyRequest, number>()
-  server.addHook('onRequest', async (request, reply) => {
-    startedAt.set(request, clock.now())
+  server.addHook('onRequest', (request, reply, done) => {
+    request.startedAtMs = clock.now()
     if (startTrace)
       request.trace = startTrace({ method: request.method, requestId: request.id, headers: request.headers })
+    reply.headers(ANSWER_HEADERS)
     reply.header('x-request-id', request.id)
-    if (/%00/.test(request.url))
-      throw new Problem('malformed_request', 'The address holds %00, which no text here can.')
+    if (request.url.includes('%00'))
+      return done(new Problem('malformed_request', 'The address holds %00, which no text here can.'))
     // Before a body is read: what it holds does not matter where no route takes it.
-    if (request.is404) throw findRouteProblem(known, request)
+    done(request.is404 ? findRouteProblem(known, request) : undefined)
   })
-  server.addHook('onResponse', async (request, reply) => {
-    logRequest(request, reply, clock.now() - (startedAt.get(request) ?? clock.now()))
+  server.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply, clock.now() - (request.startedAtMs ?? clock.now()))
     request.trace?.end({
       route: routePathOf(request),
       status: reply.statusCode,
       code: request.problem?.code,
       durationMs: reply.elapsedTime,
     })
+    done()
   })
   server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
   return server
@@ -222,6 +251,8 @@ function routePathOf(request: FastifyRequest): string | null {
 
 /** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
+  const isFault = reply.statusCode >= 500
+  if (!isFault && !(request.log as Logger).isLevelEnabled('info')) return
   const line = {
     ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
     method: request.method,
@@ -232,12 +263,13 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: nu
     address: request.ip,
     ...(request.problem && { code: request.problem.code, reason: request.problem.reason }),
   }
-  if (reply.statusCode >= 500) request.log.error(line, 'request')
+  if (isFault) request.log.error(line, 'request')
   else request.log.info(line, 'request')
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     problem?: Problem
+    startedAtMs?: number
   }
 }

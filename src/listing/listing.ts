@@ -236,7 +236,7 @@ export function buildPage<Found, Row>(
   const last = found.length > listing.pageSize ? shown.at(-1) : undefined
   const sort = `${listing.sort.descending ? '-' : ''}${listing.sort.field}`
   return {
-    rows: shown.map(({ listing_sort: _sort, listing_id: _id, ...row }) => toRow(row as Found)),
+    rows: shown.map(toRow),
     pagination: {
       page_size: listing.pageSize,
       next_cursor: last ? encodeCursor(sort, { value: last.listing_sort, id: last.listing_id }) : null,

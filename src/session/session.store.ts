@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
 import type { Session } from '../postgres/tables.generated.ts'
 
 /** A row of the `session` table. */
@@ -194,15 +195,36 @@ export interface SessionUser {
   avatarUrl: string | null
 }
 
-/** The user with this id, as a session shows it. */
-export async function findSessionUser(db: Database, userId: UserId): Promise<SessionUser | undefined> {
-  const row = await db
-    .selectFrom('user')
-    .select(['document_id', 'email', 'name', 'avatar_url'])
-    .where('document_id', '=', userId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return row && { id: row.document_id as UserId, email: row.email, name: row.name, avatarUrl: row.avatar_url }
+interface DescriptionColumns {
+  user_id: string
+  email: string
+  name: string | null
+  avatar_url: string | null
+  accounts: { id: string; name: string }[]
+}
+
+const selectDescription = statement<DescriptionColumns>(`
+  select u.document_id as user_id, u.email, u.name, u.avatar_url, s.*,
+    array(select json_build_object('id', a.document_id, 'name', a.name)
+      from account_member m join account a on a.document_id = m.account
+      where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts
+  from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
+  where u.document_id = $1 and u.deleted_at is null`)
+
+/** A user with one of its sessions and its living accounts, the longest membership first. */
+export async function findSessionDescription(
+  db: Database,
+  userId: UserId,
+  sessionId: SessionId | null,
+): Promise<{ user: SessionUser; session: SessionRecord | undefined; accounts: AccountName[] } | undefined> {
+  const [row] = await selectDescription(db, [userId, sessionId])
+  if (!row) return undefined
+  const session = row as unknown as Selectable<Session>
+  return {
+    user: { id: row.user_id as UserId, email: row.email, name: row.name, avatarUrl: row.avatar_url },
+    session: session.document_id ? toSessionRecord(session) : undefined,
+    accounts: row.accounts as AccountName[],
+  }
 }
 
 /** Deletes up to `limit` sessions that ended before `before` and have no successor left. Returns how many went. */

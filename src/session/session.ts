@@ -9,7 +9,7 @@ import {
   findLivingSession,
   findRefreshToken,
   findSession,
-  findSessionUser,
+  findSessionDescription,
   insertRefreshToken,
   insertSession,
   listAccountsOfUser,
@@ -202,8 +202,7 @@ export interface SessionDescription {
 
 /** Describes whom the caller's token stands for. */
 export async function describeSession(db: Database, caller: Caller): Promise<SessionDescription> {
-  const session = caller.sessionId === null ? undefined : await findSession(db, caller.sessionId)
-  const user = await findSessionUser(db, caller.userId)
-  if (!user) throw notFound('user')
-  return { session, user, accounts: await listAccountsOfUser(db, caller.userId) }
+  const found = await findSessionDescription(db, caller.userId, caller.sessionId)
+  if (!found) throw notFound('user')
+  return found
 }

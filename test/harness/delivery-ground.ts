@@ -129,7 +129,7 @@ async function prepareGround(database: TestDatabase): Promise<{ token: string; a
   const config = readConfig(buildServiceEnvironment(database.connectionString), '/nowhere')
   const world = { config, clock: systemClock, random: systemRandom, logger }
   const ground = { ...world, connectionString: database.connectionString, database, secrets: TEST_SECRETS }
-  await prepareDatabase({ ...ground, postgres: undefined, close: async () => {} }, world)
+  await prepareDatabase(ground, world)
   const ids = buildIdMaker(systemClock, systemRandom)
   const now = new Date(systemClock.now())
   const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }

@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify'
+import type { Listing } from '../listing/listing.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Caller, PermissionScope } from './caller.ts'
+import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
+
+const NO_BODY = Buffer.alloc(0)
+
+/**
+ * One request as it passes the pipeline. Each step adds what it found: `listing` after validation, `prepared` before the
+ * transaction, `db` and `target` inside it.
+ */
+export class RequestContext implements RouteRequest<unknown, unknown, unknown, unknown, unknown> {
+  readonly params: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly permission: string
+  readonly scope: PermissionScope
+  readonly now: Date
+  readonly requestId: string
+  readonly trace: string | null
+  readonly address: string
+  readonly headers: FastifyRequest['headers']
+  readonly rawBody: Buffer
+  db: Database
+  prepared: unknown = undefined
+  target: unknown = undefined
+  readonly #caller: Caller | undefined
+  #listing: Listing | undefined
+
+  constructor(request: FastifyRequest, facts: { route: RouteDeclaration; now: Date; db: Database }) {
+    this.params = request.params
+    this.query = request.query
+    this.body = request.body
+    this.permission = permissionOf(facts.route)
+    this.scope = request.scope ?? []
+    this.now = facts.now
+    this.requestId = request.id
+    this.trace = request.trace?.stored ?? null
+    this.address = request.ip
+    this.headers = request.headers
+    this.rawBody = request.rawBody ?? NO_BODY
+    this.db = facts.db
+    this.#caller = request.caller
+  }
+
+  /** Throws on a public route, which has no caller. */
+  get caller(): Caller {
+    if (!this.#caller) throw new Error('a public route asked for its caller')
+    return this.#caller
+  }
+
+  /** Throws on a route that declares no list. */
+  get listing(): Listing {
+    if (!this.#listing) throw new Error('the route declares no list')
+    return this.#listing
+  }
+
+  set listing(listing: Listing) {
+    this.#listing = listing
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller?: Caller
+    scope?: PermissionScope
+    rawBody?: Buffer
+  }
+}

@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { countTraffic } from '../../test/harness/round-trips.ts'
+import { inTransaction, isGivenUp } from './database.ts'
+import { buildStatementNames, markLast, PREPARED_PER_CONNECTION } from './dialect.ts'
+import { statement } from './statement.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase({ poolSize: 1 })
+  await sql`create table kept (id int primary key)`.execute(database.db)
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const insert = (id: number) => sql`insert into kept values (${id}) returning id`
+const listKept = async () =>
+  (await database.pool.query<{ id: number }>('select id from kept order by id')).rows.map(({ id }) => id)
+const listPrepared = async () =>
+  (await database.pool.query<{ statement: string }>('select statement from pg_prepared_statements')).rows.map(
+    (row) => row.statement,
+  )
+
+describe('a statement', () => {
+  it('is prepared once a connection, under a name made from its text', async () => {
+    const read = statement<{ one: number }>('select $1::int as one')
+    for (const value of [1, 2, 3]) expect(await read(database.db, [value])).toEqual([{ one: value }])
+    expect((await listPrepared()).filter((text) => text === 'select $1::int as one')).toHaveLength(1)
+  })
+
+  it('has one name for one text and another for another, also when names are forgotten', () => {
+    const nameOf = buildStatementNames(2)
+    const first = nameOf('select 1')
+    expect(nameOf('select 2')).not.toBe(first)
+    for (const text of ['a', 'b', 'c']) nameOf(text)
+    expect(nameOf('select 1')).toBe(first)
+    // PostgreSQL cuts names at 63 bytes, and two names must not become one.
+    expect(first.length).toBeLessThanOrEqual(63)
+  })
+
+  it('that a migration changed fails once as what may be tried again, and its connection is replaced', async () => {
+    await sql`create table changing (a int)`.execute(database.db)
+    const read = statement('select * from changing')
+    await read(database.db, [])
+    await database.pool.query('alter table changing add column b int')
+    const failed = await read(database.db, []).catch((error: unknown) => error)
+    expect(isGivenUp(failed)).toBe(true)
+    expect(await read(database.db, [])).toEqual([])
+  })
+
+  it('of too many kinds costs a connection, so that the plans on the server stay bounded', async () => {
+    const backend = async () => (await database.pool.query('select pg_backend_pid() as pid')).rows[0].pid
+    const before = await backend()
+    for (let at = 0; at <= PREPARED_PER_CONNECTION; at += 1) await statement(`select ${at} as n`)(database.db, [])
+    expect(await backend()).not.toBe(before)
+    expect((await listPrepared()).length).toBeLessThan(10)
+  })
+})
+
+describe('a transaction', () => {
+  it('sends begin with its first statement and commit with its last: two statements take two round trips', async () => {
+    const traffic = countTraffic(database.pool)
+    await inTransaction(database.db, async (tx) => {
+      await insert(1).execute(tx)
+      await tx.executeQuery(markLast(insert(2).compile(tx)))
+    })
+    expect(traffic.stop()).toEqual({ statements: 4, roundTrips: 2 })
+    expect(await listKept()).toEqual([1, 2])
+  })
+
+  it('without a statement sends nothing, whether it returns or throws', async () => {
+    const traffic = countTraffic(database.pool)
+    await inTransaction(database.db, async () => {})
+    await expect(inTransaction(database.db, () => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
+    expect(traffic.stop()).toEqual({ statements: 0, roundTrips: 0 })
+  })
+
+  it('whose last statement fails keeps nothing, although commit was sent behind it', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      await insert(3).execute(tx)
+      await tx.executeQuery(markLast(insert(1).compile(tx)))
+    })
+    await expect(work).rejects.toMatchObject({ code: '23505' })
+    expect(await listKept()).toEqual([1, 2])
+  })
+
+  it('that was aborted by a statement whose error was swallowed is not reported as kept', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      await insert(4).execute(tx)
+      await insert(1)
+        .execute(tx)
+        .catch(() => {})
+    })
+    await expect(work).rejects.toThrow('aborted')
+    expect(await listKept()).toEqual([1, 2])
+  })
+
+  it('leaves a connection that serves the next one, after success, failure and a failed last statement', async () => {
+    for (const id of [5, 1, 6]) {
+      await inTransaction(database.db, (tx) => tx.executeQuery(markLast(insert(id).compile(tx)))).catch(() => {})
+      await inTransaction(database.db, (tx) => insert(id + 100).execute(tx))
+    }
+    expect(await listKept()).toEqual([1, 2, 5, 6, 101, 105, 106])
+  })
+})

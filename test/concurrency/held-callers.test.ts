@@ -1,0 +1,93 @@
+import { expect, test, vi } from 'vitest'
+import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { startDatabaseProxy } from '../harness/proxy.ts'
+import type { ServiceProcess } from '../harness/service-process.ts'
+import { waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
+
+/** How long a change may take to hold in every process (docs/contract/identity.md#time-until-a-change-takes-effect). */
+const LIMIT_MS = 1_000
+
+/** What a look and an answer may take on top on a busy machine; the limit itself is the notifier's. */
+const SLACK_MS = 1_000
+
+interface Member {
+  id: string
+  /** The status of a call with the member's API key, in this process. */
+  statusIn(service: ServiceProcess): Promise<number>
+}
+
+/** A person with an API key of `account:find-one`, in the account of the ground. */
+async function createMember(ground: DeliveryGround, service: ServiceProcess): Promise<Member> {
+  const made = await service.call('POST', '/api/v3/identity/user', {
+    email: 'held@example.com',
+    password: 'correct horse battery',
+  })
+  const id = made.body.data.document_id as string
+  await service.call('POST', `/api/v3/identity/account/${ground.account}/member`, { user: id })
+  const login = await fetch(`${service.url}/api/v3/auth/login/local`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'held@example.com', password: 'correct horse battery' }),
+  })
+  const { jwt } = ((await login.json()) as { data: { jwt: string } }).data
+  const statusIn = async ({ url }: ServiceProcess) => {
+    const headers = { authorization: `Bearer ${jwt}` }
+    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  return { id, statusIn }
+}
+
+/** Until the process holds the caller: statements of the pool stop while it is asked again and again. */
+async function waitUntilHeld(ground: DeliveryGround, member: Member, service: ServiceProcess): Promise<void> {
+  const reads = async () => {
+    const { rows } = await ground.database.pool.query<{ reads: number }>(
+      `select coalesce(sum(seq_scan + idx_scan), 0)::int as reads from pg_stat_user_tables where relname = 'user_role'`,
+    )
+    return rows[0]!.reads
+  }
+  await waitFor('the caller to be held', async () => {
+    const before = await reads()
+    for (let at = 0; at < 5; at += 1) expect(await member.statusIn(service)).toBe(200)
+    await ground.database.pool.query('select pg_stat_force_next_flush()').catch(() => {})
+    return (await reads()) === before
+  })
+}
+
+/** Disables the member through one process and measures until the other one refuses it. */
+async function measureRefusal(member: Member, through: ServiceProcess, other: ServiceProcess): Promise<number> {
+  const disabled = await through.call('POST', `/api/v3/identity/user/${member.id}/disable`)
+  expect(disabled.status).toBe(200)
+  const startedAt = performance.now()
+  // The process that made the change refuses with its very next answer.
+  expect(await member.statusIn(through)).toBe(401)
+  await waitFor('the refusal in the other process', async () => (await member.statusIn(other)) === 401)
+  return performance.now() - startedAt
+}
+
+test('a disabled user is refused by the process that disabled them at once, by another one within a second', async () => {
+  await using ground = await openDeliveryGround()
+  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
+  const member = await createMember(ground, one)
+  await waitUntilHeld(ground, member, one)
+  await waitUntilHeld(ground, member, other)
+  expect(await measureRefusal(member, one, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
+})
+
+test.each(['paused', 'refusing'] as const)(
+  'a process whose listening connection is cut (%s) trusts nothing it holds after a second, and asks the database',
+  async (state) => {
+    await using ground = await openDeliveryGround()
+    await using proxy = await startDatabaseProxy(ground.database.connectionString)
+    const one = await ground.start({ roles: 'api' })
+    const cut = await ground.start({ roles: 'api', env: { DATABASE_LISTEN_URL: proxy.connectionString } })
+    const member = await createMember(ground, one)
+    await waitUntilHeld(ground, member, cut)
+    proxy.set(state)
+    expect(await measureRefusal(member, one, cut)).toBeLessThan(LIMIT_MS + SLACK_MS)
+  },
+)

@@ -1,0 +1,56 @@
+import type pg from 'pg'
+
+/** What went to the database since counting began. */
+export interface Traffic {
+  statements: number
+  /** Statements that were sent while nothing was under way on their connection; others shared its round trip. */
+  roundTrips: number
+}
+
+type Query = (...args: unknown[]) => Promise<unknown> | undefined
+
+/** Clients whose `query` is watched, and who watches now. */
+const watched = new WeakSet<pg.PoolClient>()
+const watchers = new WeakMap<pg.Pool, Set<Traffic>>()
+
+/** Counts the statements and round trips of a pool until `stop`, which returns them. */
+export function countTraffic(pool: pg.Pool): { stop(): Traffic } {
+  const traffic: Traffic = { statements: 0, roundTrips: 0 }
+  let counting = watchers.get(pool)
+  if (!counting) {
+    counting = new Set()
+    watchers.set(pool, counting)
+    const all = counting
+    pool.on('acquire', (client) => watch(client, all))
+  }
+  counting.add(traffic)
+  return {
+    stop: () => {
+      counting.delete(traffic)
+      return traffic
+    },
+  }
+}
+
+function watch(client: pg.PoolClient, counting: ReadonlySet<Traffic>): void {
+  if (watched.has(client)) return
+  watched.add(client)
+  const query = client.query.bind(client) as Query
+  let inFlight = 0
+  const counted: Query = (...args) => {
+    for (const traffic of counting) {
+      traffic.statements += 1
+      if (inFlight === 0) traffic.roundTrips += 1
+    }
+    const answered = query(...args)
+    // `pool.query` passes a callback, and the client then returns nothing: no statement of the service does.
+    if (!answered) return undefined
+    inFlight += 1
+    const done = () => {
+      inFlight -= 1
+    }
+    answered.then(done, done)
+    return answered
+  }
+  Object.assign(client, { query: counted })
+}
