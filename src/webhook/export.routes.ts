@@ -42,13 +42,10 @@ export const exportRoutes: Routes<object> = [
         const listing = parseListing({ filters, sort }, WEBHOOK_FIELDS)
         const name = `webhooks-${now.toISOString().slice(0, 10)}.${format}`
         return {
-          data: null,
-          message: 'Webhooks.',
+          kind: 'stream' as const,
+          contentType: EXPORT_MEDIA[format],
+          body: streamWebhooks(db, { listing, fields: WEBHOOK_FIELDS, format }),
           headers: { 'content-disposition': `attachment; filename="${name}"` },
-          stream: {
-            contentType: EXPORT_MEDIA[format],
-            body: streamWebhooks(db, { listing, fields: WEBHOOK_FIELDS, format }),
-          },
         }
       },
     },
