@@ -19,6 +19,9 @@ export type SeededIds = Readonly<
 /** How often a generated request names a row that exists. Else it names any id, which finds nothing. */
 const PROBABILITY = 0.8
 
+/** Sequences of linked calls: a creation, then what follows on its id. */
+const STATEFUL_EXAMPLES = 100
+
 /** Which rows the id of a path names, by the part of the path before it. */
 const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/contract/contract': 'contract',
@@ -38,7 +41,7 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
 const BODIES: Readonly<Record<string, keyof SeededIds>> = {
   'body.account': 'account',
   'body.event': 'eventType',
-  'body.events.*': 'eventType',
+  'body.events[*]': 'eventType',
   'body.user': 'user',
   'body.webhook': 'webhook',
 }
@@ -70,7 +73,10 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
   })
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
   const checks = '[checks]\npositive_data_acceptance = { enabled = false }'
-  return [checks, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...shadowing, ''].join('\n\n')
+  const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
+  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...shadowing, ''].join(
+    '\n\n',
+  )
 }
 
 /** A basic string of TOML; its escapes are those of JSON. */
