@@ -147,11 +147,13 @@ create table "identity" (
 CREATE INDEX identity_user_idx ON public.identity USING btree ("user");
 
 create table "login_throttle" (
-  subject_hash bytea not null,
+  email_hash bytea not null,
+  address_hash bytea not null,
   failures integer not null,
   last_failure_at timestamp(3) with time zone not null,
-  locked_until timestamp(3) with time zone,
-  constraint login_throttle_pkey PRIMARY KEY (subject_hash)
+  wait_until timestamp(3) with time zone,
+  turn_at timestamp(3) with time zone,
+  constraint login_throttle_pkey PRIMARY KEY (email_hash, address_hash)
 );
 
 create table "permission" (
@@ -248,6 +250,7 @@ create table "session" (
   constraint session_pkey PRIMARY KEY (document_id),
   constraint session_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX session_account_idx ON public.session USING btree (account) WHERE (account IS NOT NULL);
 CREATE INDEX session_expires_idx ON public.session USING btree (expires_at);
 CREATE INDEX session_parent_idx ON public.session USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX session_user_idx ON public.session USING btree ("user") WHERE (revoked_at IS NULL);

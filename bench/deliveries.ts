@@ -144,6 +144,7 @@ async function subscribeSink(app: App, resources: Resources, url: string): Promi
     callbackRules: app.callbackRules,
     lookup: async () => [],
     checkAccountExists: () => Promise.reject(new Error('no accounts here')),
+    findExistingAccounts: async () => new Set<string>(),
     cancelWaitingDispatches: async () => {},
     deleteLedger: async () => {},
   }

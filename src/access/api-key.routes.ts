@@ -25,9 +25,11 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       action: 'create',
       accountScope: 'none',
       access: 'caller',
+      opensAll: true,
       status: 201,
       summary: 'Create an API key for oneself',
-      description: 'The key holds a subset of what its owner holds, at each use. It is shown in this answer only.',
+      description:
+        'The key holds a subset of what its owner holds, at each use. It is shown in this answer only. A key that is made with a key expires with it at the latest. A user has at most 100 keys that are neither revoked nor expired.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
       problems: ['permission_denied'],
@@ -60,8 +62,9 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       action: 'find-all',
       accountScope: 'none',
       access: 'caller',
+      opensAll: true,
       summary: 'List API keys',
-      description: 'The own ones; with the permission `api-key:find-all` those of everybody.',
+      description: "One's own; with the permission `api-key:find-all` those of everybody.",
       data: ApiKeyRow,
       problems: ['permission_denied'],
       list: API_KEY_FIELDS,
@@ -85,7 +88,9 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       action: 'find-one',
       accountScope: 'none',
       access: 'caller',
+      opensAll: true,
       summary: 'Read one API key',
+      description: "One's own; with the permission `api-key:find-one` those of everybody.",
       params: IdParams,
       data: ApiKeyRow,
       problems: ['permission_denied'],
@@ -108,7 +113,10 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       action: 'delete',
       accountScope: 'none',
       access: 'caller',
+      opensAll: true,
       summary: 'Revoke an API key, at once',
+      description:
+        "One's own; with the permission `api-key:delete` those of everybody, as far as the caller holds what the key holds.",
       params: IdParams,
       data: ApiKeyRow,
       problems: ['permission_denied'],
@@ -116,8 +124,8 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
     {
       load: (_deps: ApiKeyDeps, { db, params, caller }) =>
         loadApiKey(db, { id: params.id, caller, permission: 'api-key:delete' }),
-      handle: async (_deps, { db, target, now }) => {
-        const key = await revokeApiKey(db, target, now)
+      handle: async (_deps, { db, target, caller, now }) => {
+        const key = await revokeApiKey(db, { key: target, caller, now })
         return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }
       },
     },

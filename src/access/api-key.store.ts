@@ -1,5 +1,5 @@
-import type { Selectable } from 'kysely'
-import type { Id, UserId } from '../id.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { ApiKey } from '../postgres/tables.generated.ts'
 
@@ -97,12 +97,63 @@ export async function revokeApiKeyRow(db: Database, id: ApiKeyId, now: Date): Pr
   return row && toApiKeyRecord(row)
 }
 
-/** Revokes all keys of a user. */
-export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  await db
+/** Revokes all keys of a user. Returns those that this call ended. */
+export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
+  const rows = await db
     .updateTable('api_key')
     .set({ revoked_at: now, updated_at: now })
     .where('user', '=', userId)
     .where('revoked_at', 'is', null)
+    .returning('document_id')
     .execute()
+  return rows.map((row) => row.document_id as ApiKeyId)
+}
+
+/**
+ * Locks the user until the transaction ends, so that the keys of one user are made one after the other, and not while
+ * another transaction ends keys and sessions of the user. False when the user is disabled or deleted.
+ */
+export async function lockKeyOwner(db: Database, userId: UserId): Promise<boolean> {
+  const row = await db
+    .selectFrom('user')
+    .select('document_id')
+    .where('document_id', '=', userId)
+    .where('is_actived', '=', true)
+    .where('deleted_at', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** What decides whether a token may make a key. */
+export interface KeyMakerFacts {
+  /** Whether the session or key of the token is unrevoked and unexpired. */
+  isTokenLive: boolean
+  /** When the key of the token expires; null for a session and for a key without an end. */
+  tokenExpiresAt: Date | null
+  /** The user's keys that are unrevoked and unexpired. */
+  liveKeys: number
+}
+
+/** Reads what decides whether a token may make a key, in one statement. */
+export async function readKeyMakerFacts(
+  db: Database,
+  token: { userId: UserId; sessionId: SessionId | null; apiKeyId: string | null; now: Date },
+): Promise<KeyMakerFacts> {
+  const { userId, sessionId, apiKeyId, now } = token
+  const { rows } = await sql<{ session: boolean; key: boolean; expires_at: Date | null; live: number }>`
+    select
+      exists (select from session s where s.document_id = ${sessionId} and s.revoked_at is null
+        and s.expires_at > ${now}) as session,
+      coalesce(bool_or(k.document_id = ${apiKeyId}), false) as key,
+      max(k.expires_at) filter (where k.document_id = ${apiKeyId}) as expires_at,
+      count(k.document_id)::int as live
+    from api_key k
+    where k."user" = ${userId} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`.execute(db)
+  const [row] = rows
+  return {
+    isTokenLive: (row?.session ?? false) || (row?.key ?? false),
+    tokenExpiresAt: row?.expires_at ?? null,
+    liveKeys: row?.live ?? 0,
+  }
 }

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../test/harness/identity-app.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
+import type { Caller } from '../http/caller.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { endUserTokens, loadUser } from '../user/user.ts'
 
 const KEYS = '/api/v3/identity/api-key'
 const USERS = '/api/v3/identity/user'
@@ -95,6 +99,71 @@ describe('a new key', () => {
   })
 })
 
+describe('a key that a key makes', () => {
+  const makeWith = (token: string, more: Record<string, unknown> = {}) =>
+    app.call('POST', KEYS, { token, body: { name: 'successor', permissions: ['user:find-all'], ...more } })
+  const inMs = (ms: number) => new Date(app.clock.now() + ms).toISOString()
+
+  test('ends with its maker at the latest, also when it asks for no end', async () => {
+    const maker = await createKey(root, ['api-key:create', 'user:find-all'], { expires_at: inMs(60_000) })
+    for (const more of [{}, { expires_at: null }, { expires_at: maker.expires_at }])
+      expect((await makeWith(maker.key, more)).body.data.expires_at).toBe(maker.expires_at)
+    const sooner = inMs(30_000)
+    expect((await makeWith(maker.key, { expires_at: sooner })).body.data.expires_at).toBe(sooner)
+    expect(await makeWith(maker.key, { expires_at: inMs(60_001) })).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: 'expires_at', code: 'after_maker' }] },
+    })
+  })
+
+  test('has no end when its maker has none', async () => {
+    const maker = await createKey(root, ['api-key:create', 'user:find-all'])
+    expect((await makeWith(maker.key)).body.data.expires_at).toBeNull()
+  })
+})
+
+describe('a user', () => {
+  const make = (token: string, more: Record<string, unknown> = {}) =>
+    app.call('POST', KEYS, { token, body: { name: 'one of many', permissions: ['user:find-all'], ...more } })
+  const refused = { status: 409, body: { code: 'limit_reached', detail: expect.stringContaining('100') } }
+
+  test('has at most 100 keys that are neither revoked nor expired, however many are made at once', async () => {
+    const many = await app.holder('many', ['user:find-all'])
+    const expires_at = new Date(app.clock.now() + 60_000).toISOString()
+    const first = await make(many.token, { expires_at })
+    for (let made = 1; made < 97; made += 1) expect((await make(many.token)).status).toBe(201)
+    const replies = await Promise.all(Array.from({ length: 6 }, () => make(many.token)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 201, 409, 409, 409])
+    expect(await make(many.token)).toMatchObject(refused)
+    app.clock.advance(60_000)
+    expect(first.body.data.expires_at).toBe(expires_at)
+    const last = await make(many.token)
+    expect(last.status).toBe(201)
+    expect(await make(many.token)).toMatchObject(refused)
+    await app.call('DELETE', `${KEYS}/${last.body.data.document_id}`, { token: many.token })
+    expect((await make(many.token)).status).toBe(201)
+  })
+
+  test('who is signed out while a key is being made has no such key', async () => {
+    const someone = await app.holder('signed out', ['user:find-all'])
+    const locked = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const signingOut = inTransaction(app.db, async (tx) => {
+      const user = await loadUser(tx, someone.user.id, { lock: true })
+      const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
+      await endUserTokens(tx, { userId: user.id, caller, now: new Date(app.clock.now()) })
+      locked.resolve()
+      await mayCommit.promise
+    })
+    await locked.promise
+    const making = make(someone.token)
+    await untilWaiting(app.db, 1)
+    mayCommit.resolve()
+    await signingOut
+    expect(await making).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
+  })
+})
+
 describe('a key in use', () => {
   test('holds no more than it says, and no more than its owner holds now', async () => {
     const keeper = await app.holder('keeper', ['user:*'])
@@ -166,6 +235,20 @@ describe('a key in use', () => {
   ])('with %s is nobody', async (_name, spoil) => {
     const { key } = await createKey(reader, ['user:find-all'])
     expect(await statusWith(spoil(key))).toBe(401)
+  })
+})
+
+describe('the key of somebody else', () => {
+  test('is ended by a caller who holds what it holds, and by no other', async () => {
+    const janitor = await app.holder('janitor', ['api-key:*', 'user:find-all'])
+    const asJanitor = (id: string) => app.call('DELETE', `${KEYS}/${id}`, { token: janitor.token })
+    const [narrow, wide] = [await createKey(root, ['user:find-all']), await createKey(root, ['user:*'])]
+    expect((await asJanitor(narrow.document_id)).status).toBe(200)
+    expect(await asJanitor(wide.document_id)).toMatchObject({
+      status: 403,
+      body: { code: 'permission_denied', detail: expect.stringContaining('user:* everywhere') },
+    })
+    expect(await statusWith(wide.key)).toBe(200)
   })
 })
 

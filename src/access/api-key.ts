@@ -4,8 +4,22 @@ import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { type ApiKeyRecord, findApiKey, insertApiKey, revokeApiKeyRow, revokeUserApiKeyRows } from './api-key.store.ts'
-import { checkPatternsKnown, coversPattern } from './pattern.ts'
+import {
+  type ApiKeyId,
+  type ApiKeyRecord,
+  findApiKey,
+  insertApiKey,
+  type KeyMakerFacts,
+  lockKeyOwner,
+  readKeyMakerFacts,
+  revokeApiKeyRow,
+  revokeUserApiKeyRows,
+} from './api-key.store.ts'
+import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
+import { checkPatternsKnown } from './pattern.ts'
+
+/** Unrevoked, unexpired keys of one user at most. */
+const LIVE_KEYS_LIMIT = 100
 
 /** What the operations on API keys use. */
 export interface ApiKeyDeps {
@@ -42,22 +56,26 @@ export async function loadApiKey(
 }
 
 /**
- * Makes a key for the caller (D14): `sbx_` and 32 random bytes, returned once and kept as a hash. It holds a subset of what
- * the caller holds now, and at each use no more than what the caller holds then.
- * Throws 422 for an unknown permission or a time past, 403 for a permission that the caller does not hold.
+ * Makes a key for the caller: `sbx_` and 32 random bytes, returned once and kept as a hash. It holds a subset of what the
+ * caller holds now, and at each use no more than what the caller holds then. A key that a key makes ends with it at the
+ * latest: without `expiresAt` at the same time.
+ * Throws 422 for an unknown permission or a time that is past or too late, 403 for a permission that the caller does not
+ * hold, 409 `limit_reached`, and 401 when the token was revoked in the meantime.
  */
 export async function createApiKey(
   deps: ApiKeyDeps,
   db: Database,
   input: { name: string; patterns: readonly string[]; expiresAt: Date | null; caller: Caller; now: Date },
 ): Promise<{ record: ApiKeyRecord; key: string }> {
-  const { name, patterns, expiresAt, caller, now } = input
+  const { name, patterns, caller, now } = input
   checkKeyMay(caller, 'api-key:create')
   checkPatternsKnown(patterns, deps.listPermissions())
-  // Negated, since a second that the calendar does not have reads as no time at all.
-  if (expiresAt !== null && !(expiresAt > now))
-    throw invalidField('expires_at', 'past', 'must be a time in the future; leave it out for a key without an end')
-  checkSubset(caller, patterns)
+  checkMayMakeKey(caller, patterns)
+  const isOwnerActive = await lockKeyOwner(db, caller.userId)
+  const facts = await readKeyMakerFacts(db, { ...caller, now })
+  if (!isOwnerActive || !facts.isTokenLive) throw buildTokenEnded()
+  const expiresAt = decideExpiry(input.expiresAt, facts, now)
+  checkKeyLimit(facts)
   const key = `sbx_${deps.random.bytes(32).toString('base64url')}`
   const record = await insertApiKey(db, {
     id: deps.ids.next<'api key'>(),
@@ -72,26 +90,49 @@ export async function createApiKey(
   return { record, key }
 }
 
-/** What holds for the own accounts only may go into a key too: it holds there, and no further. */
-function checkSubset(caller: Caller, patterns: readonly string[]): void {
-  const covers = (held: readonly string[], pattern: string) => held.some((one) => coversPattern(one, pattern))
-  const missing = patterns.find(
-    (pattern) =>
-      !covers([...caller.patterns, ...caller.accountPatterns], pattern) ||
-      (caller.keyPatterns !== null && !covers(caller.keyPatterns, pattern)),
+/** When a new key expires. Pure. Throws a 422 on `expires_at` for a time past, or one after the end of the token. */
+function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, now: Date): Date | null {
+  // Negated, since a second that the calendar does not have reads as no time at all.
+  if (wanted !== null && !(wanted > now))
+    throw invalidField('expires_at', 'past', 'must be a time in the future; leave it out for a key without an end')
+  if (wanted === null || tokenExpiresAt === null) return wanted ?? tokenExpiresAt
+  if (wanted <= tokenExpiresAt) return wanted
+  const latest = tokenExpiresAt.toISOString()
+  throw invalidField(
+    'expires_at',
+    'after_maker',
+    `must not be after ${latest}, when the key that makes this one expires`,
   )
-  if (missing === undefined) return
-  throw new Problem('permission_denied', `A key cannot hold ${missing}, which you do not hold yourself.`)
 }
 
-/** Ends a key, with the next request of whoever holds it. Throws 404 when somebody else has just done so. */
-export async function revokeApiKey(db: Database, key: ApiKeyRecord, now: Date): Promise<ApiKeyRecord> {
+function checkKeyLimit({ liveKeys }: KeyMakerFacts): void {
+  if (liveKeys < LIVE_KEYS_LIMIT) return
+  const text = `A user has at most ${LIVE_KEYS_LIMIT} API keys that are neither revoked nor expired. Revoke one first.`
+  throw new Problem('limit_reached', text)
+}
+
+function buildTokenEnded(): Problem {
+  return new Problem('unauthenticated', 'The session or API key of this request was revoked while it ran.', {
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+/**
+ * Ends a key, from the next request on. Throws 403 when the key holds more than the caller, 404 when it was revoked in
+ * the meantime.
+ */
+export async function revokeApiKey(
+  db: Database,
+  input: { key: ApiKeyRecord; caller: Caller; now: Date },
+): Promise<ApiKeyRecord> {
+  const { key, caller, now } = input
+  await checkMayEndKey(db, caller, key)
   const revoked = await revokeApiKeyRow(db, key.id, now)
   if (!revoked) throw notFound('API key')
   return revoked
 }
 
-/** Ends all keys of a user. */
-export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
+/** Ends all keys of a user, from the next request on. Returns those that this call ended. */
+export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
   return revokeUserApiKeyRows(db, userId, now)
 }

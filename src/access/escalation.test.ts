@@ -36,12 +36,31 @@ describe('nobody gives more than they hold', () => {
   })
 
   test('a role cannot be widened beyond its editor, nor from own accounts to all', async () => {
-    const made = await asRoot('POST', ROLES, { name: 'wide', permissions: ['contract:*'], is_account_scoped: true })
+    const made = await asRoot('POST', ROLES, { name: 'wide', permissions: ['user:find-all'], is_account_scoped: true })
     const path = `${ROLES}/${made.body.data.document_id}`
     expect(await asClerk('PATCH', path, { permissions: ['webhook:create'] })).toMatchObject(denied)
-    expect(await asClerk('PATCH', path, { is_account_scoped: false })).toMatchObject(denied)
-    expect((await asClerk('PATCH', path, { description: 'words change nothing' })).status).toBe(200)
-    expect((await asClerk('PATCH', path, { permissions: ['user:find-all'] })).status).toBe(200)
+    expect((await asClerk('PATCH', path, { is_account_scoped: false })).status).toBe(200)
+    expect((await asClerk('PATCH', path, { permissions: ['user:find-one'] })).status).toBe(200)
+    expect(await asClerk('PATCH', path, { permissions: ['user:find-one', '*:*'] })).toMatchObject(denied)
+  })
+
+  test('a role that is wider than the caller is not changed, emptied or deleted by it', async () => {
+    const made = await asRoot('POST', ROLES, { name: 'wider', permissions: ['user:find-all', 'webhook:create'] })
+    const path = `${ROLES}/${made.body.data.document_id}`
+    for (const body of [
+      { permissions: [] },
+      { permissions: ['user:find-all'] },
+      { is_account_scoped: true },
+      { name: 'harmless' },
+      { description: 'harmless' },
+    ])
+      expect(await asClerk('PATCH', path, body)).toMatchObject(denied)
+    const refused = await asClerk('DELETE', path)
+    expect(refused).toMatchObject({ ...denied, body: { detail: expect.stringContaining('webhook:create everywhere') } })
+    expect((await asRoot('GET', path)).body.data).toEqual(made.body.data)
+    const system = `${ROLES}/${await roleId('administrator')}`
+    for (const call of [asClerk('DELETE', system), asClerk('PATCH', system, { permissions: [] })])
+      expect(await call).toMatchObject(denied)
   })
 
   test('a role may be given to a user only by who holds it: new user, other user, oneself', async () => {
@@ -86,6 +105,11 @@ describe('nobody gives more than they hold', () => {
     expect(await asKey('PATCH', `${USERS}/${root.user.id}`, { password: 'now it is mine' })).toMatchObject(denied)
     const roles = [await roleId('administrator')]
     expect(await asKey('POST', USERS, { email: 'backdoor@example.test', roles })).toMatchObject(denied)
+    const wide = await asRoot('POST', ROLES, { name: 'wide for a key', permissions: ['webhook:find-all'] })
+    const path = `${ROLES}/${wide.body.data.document_id}`
+    expect(await asKey('PATCH', path, { permissions: [] })).toMatchObject(denied)
+    expect(await asKey('DELETE', path, undefined)).toMatchObject(denied)
+    expect((await asRoot('DELETE', path)).status).toBe(200)
   })
 })
 

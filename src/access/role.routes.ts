@@ -26,7 +26,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       accountScope: 'none',
       status: 201,
       summary: 'Create a role',
-      description: 'A role may hold no more than its maker does.',
+      description: 'The caller holds everything that the role holds, everywhere.',
       body: CreateRoleBody,
       data: RoleRow,
     },
@@ -96,16 +96,17 @@ export const roleRoutes: Routes<RoleDeps> = [
       action: 'update',
       accountScope: 'none',
       summary: 'Change a role',
-      description: 'What it holds takes effect with the next request of everybody who has it.',
+      description:
+        'The caller holds everything that the role holds before and after. The change takes effect with the next request of everybody who has the role.',
       params: IdParams,
       body: UpdateRoleBody,
       data: RoleRow,
       problems: ['conflict'],
     },
     {
-      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
       handle: async (deps, { db, target, body, caller, now }) => {
-        const role = await changeRole(deps, db, {
+        const changed = await changeRole(deps, db, {
           role: target,
           ...(body.name !== undefined && { name: body.name }),
           ...(body.description !== undefined && { description: body.description }),
@@ -114,7 +115,11 @@ export const roleRoutes: Routes<RoleDeps> = [
           caller,
           now,
         })
-        return { data: toRoleRow(role), message: 'Role updated.', changed: [{ id: role.id, account: null }] }
+        return {
+          data: toRoleRow(changed ?? target),
+          message: changed ? 'Role updated.' : 'The role is like that already.',
+          changed: changed ? [{ id: target.id, account: null }] : [],
+        }
       },
     },
   ),
@@ -126,14 +131,15 @@ export const roleRoutes: Routes<RoleDeps> = [
       action: 'delete',
       accountScope: 'none',
       summary: 'Delete a role',
+      description: 'The caller holds everything that the role holds.',
       params: IdParams,
       data: RoleRow,
       problems: ['conflict'],
     },
     {
-      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id),
-      handle: async (_deps, { db, target }) => {
-        await deleteRole(db, target)
+      load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, caller }) => {
+        await deleteRole(db, { role: target, caller })
         return { data: toRoleRow(target), message: 'Role deleted.', changed: [{ id: target.id, account: null }] }
       },
     },

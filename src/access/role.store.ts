@@ -58,10 +58,23 @@ export async function withPatterns(db: Database, roles: readonly RoleRecord[]): 
   return roles.map((role) => ({ ...role, patterns: (patternsOf.get(role.id) ?? []).map((row) => row.pattern) }))
 }
 
-/** The roles with these ids; those that do not exist are left out. */
-export async function findRoles(db: Database, ids: readonly string[]): Promise<RoleWithPatterns[]> {
+/**
+ * How roles are locked until the transaction ends: `change` lets nobody else change or give them, `give` lets nobody
+ * change or delete them.
+ */
+type RoleLock = 'change' | 'give'
+
+/** The roles with these ids; those that do not exist are left out. Locked in the order of their ids. */
+export async function findRoles(
+  db: Database,
+  ids: readonly string[],
+  options: { lock?: RoleLock } = {},
+): Promise<RoleWithPatterns[]> {
   if (ids.length === 0) return []
-  const rows = await db.selectFrom('role').selectAll().where('document_id', 'in', ids).execute()
+  let query = db.selectFrom('role').selectAll().where('document_id', 'in', ids).orderBy('document_id')
+  if (options.lock === 'change') query = query.forNoKeyUpdate()
+  if (options.lock === 'give') query = query.forShare()
+  const rows = await query.execute()
   return withPatterns(db, rows.map(toRoleRecord))
 }
 
@@ -197,21 +210,6 @@ export async function replaceUserRoles(
     .values(roles.map((role) => ({ user: userId, role, created_at: now })))
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-}
-
-/** The patterns that a user holds everywhere. */
-export async function findPatternsOfUser(db: Database, userId: UserId): Promise<string[]> {
-  const rows = await db
-    .selectFrom('user_role')
-    .innerJoin('role', 'role.document_id', 'user_role.role')
-    .innerJoin('role_permission', 'role_permission.role', 'role.document_id')
-    .select('role_permission.pattern')
-    .distinct()
-    .where('user_role.user', '=', userId)
-    .where('role.is_account_scoped', '=', false)
-    .orderBy('role_permission.pattern')
-    .execute()
-  return rows.map((row) => row.pattern)
 }
 
 /** The active, living users who have a role, `limit` of them at most. */

@@ -1,11 +1,11 @@
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
-import type { IdMaker, UserId } from '../id.ts'
+import type { AccountId, IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
-import { checkHoldsPatterns, checkPatternsKnown } from './pattern.ts'
+import { checkHoldsGrants, listGivenGrants, listRoleGrants } from './delegation.ts'
+import { checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
-  findPatternsOfUser,
   findRoles,
   findRolesOfUsers,
   insertRole,
@@ -24,9 +24,9 @@ export interface RoleDeps {
   listPermissions: () => readonly string[]
 }
 
-/** The role with this id. Throws 404. */
-export async function loadRole(db: Database, id: string): Promise<RoleWithPatterns> {
-  const [role] = await findRoles(db, [id])
+/** The role with this id; with `lock`, nobody else changes or gives it until the transaction ends. Throws 404. */
+export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
+  const [role] = await findRoles(db, [id], options.lock ? { lock: 'change' } : {})
   if (!role) throw notFound('role')
   return role
 }
@@ -51,7 +51,7 @@ export async function createRole(
 ): Promise<RoleWithPatterns> {
   const { name, description, patterns, isAccountScoped, caller, now } = input
   checkPatternsKnown(patterns, deps.listPermissions())
-  checkHoldsPatterns(caller, patterns, 'make this role')
+  checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'make this role')
   try {
     const id = deps.ids.next<'role'>()
     const role = await insertRole(db, { id, name, description, isSystem: false, isAccountScoped, now })
@@ -67,7 +67,7 @@ function checkNotSystem(role: RoleWithPatterns): void {
 }
 
 /**
- * Changes a role. What it holds afterwards must be what the caller holds too, whenever the patterns or their reach change.
+ * Changes a locked role. The caller holds what the role holds before and after. Returns undefined when nothing differs.
  * Throws 409 for a system role or a taken name, 403, 422.
  */
 export async function changeRole(
@@ -82,57 +82,62 @@ export async function changeRole(
     caller: Caller
     now: Date
   },
-): Promise<RoleWithPatterns> {
-  const { role, caller, patterns, ...change } = input
-  if (patterns !== undefined) checkPatternsKnown(patterns, deps.listPermissions())
-  if (patterns !== undefined || change.isAccountScoped !== undefined)
-    checkHoldsPatterns(caller, patterns ?? role.patterns, 'change this role')
+): Promise<RoleWithPatterns | undefined> {
+  const { role, caller, now, ...change } = input
+  if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())
+  const changed = { ...role, ...change, patterns: [...(change.patterns ?? role.patterns)].sort() }
+  checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
   checkNotSystem(role)
+  if (isSameRole(role, changed)) return undefined
   try {
-    const updated = await updateRole(db, role.id, change)
-    if (patterns !== undefined) await replacePatterns(db, role.id, patterns)
-    return { ...updated, patterns: patterns === undefined ? role.patterns : [...patterns].sort() }
+    const updated = await updateRole(db, role.id, { ...change, now })
+    if (change.patterns !== undefined) await replacePatterns(db, role.id, change.patterns)
+    return { ...updated, patterns: changed.patterns }
   } catch (error) {
     throw toNameConflict(error)
   }
 }
 
-/** Deletes a role; whoever had it loses it with the next request. Throws 409 for a system role. */
-export async function deleteRole(db: Database, role: RoleWithPatterns): Promise<void> {
+function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
+  return (
+    one.name === other.name &&
+    one.description === other.description &&
+    one.isAccountScoped === other.isAccountScoped &&
+    [...one.patterns].sort().join() === [...other.patterns].sort().join()
+  )
+}
+
+/** Deletes a locked role; its users lose it with the next request. Throws 403, and 409 for a system role. */
+export async function deleteRole(db: Database, input: { role: RoleWithPatterns; caller: Caller }): Promise<void> {
+  const { role, caller } = input
+  checkHoldsGrants(caller, listRoleGrants(role), 'delete this role')
   checkNotSystem(role)
   await deleteRoleRow(db, role.id)
 }
 
 /**
- * Checks that `caller` may give the roles with these ids, and returns them. What the user has already (`held`) is not given;
- * and everybody may give `member`: everybody has it.
+ * Checks that `caller` may give the roles with these ids to a user who belongs to `accounts`, and returns them, locked so
+ * that they stay what they are until the transaction ends. Roles that the user has already (`held`) are not given. The
+ * role `member` is free for a user without an account: everybody has it, and it gives nothing there.
  * Throws 422 at `roles.<index>` for one that does not exist, 403 for one that holds more than the caller.
  */
 export async function checkGrantableRoles(
   db: Database,
-  input: { caller: Caller; ids: readonly string[]; held: readonly RoleId[] },
+  input: { caller: Caller; ids: readonly string[]; held: readonly RoleId[]; accounts: readonly AccountId[] },
 ): Promise<RoleId[]> {
-  const { caller, ids, held } = input
-  const found = new Map((await findRoles(db, ids)).map((role) => [role.id as string, role]))
+  const { caller, ids, held, accounts } = input
+  const found = new Map((await findRoles(db, ids, { lock: 'give' })).map((role) => [role.id as string, role]))
   const roles = ids.map((id, index) => {
     const role = found.get(id)
     if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
     return role
   })
   for (const role of roles) {
-    const isFree = held.includes(role.id) || (role.isSystem && role.name === MEMBER_ROLE)
-    if (!isFree) checkHoldsPatterns(caller, role.patterns, `give the role ${role.name}`)
+    const isFree = role.isSystem && role.name === MEMBER_ROLE && accounts.length === 0
+    if (isFree || held.includes(role.id)) continue
+    checkHoldsGrants(caller, listGivenGrants(role, accounts), `give the role ${role.name}`)
   }
   return roles.map(({ id }) => id)
-}
-
-/**
- * Checks that `caller` may take over, change or shut out `userId`: only those hold that who hold everywhere what that user
- * holds everywhere. Else the right to edit users would be the right to become an administrator. Oneself is always allowed.
- */
-export async function checkMayManageUser(db: Database, caller: Caller, userId: UserId): Promise<void> {
-  if (caller.userId === userId && caller.keyPatterns === null) return
-  checkHoldsPatterns(caller, await findPatternsOfUser(db, userId), 'change this user')
 }
 
 /** Makes `roles` all that a user has. */

@@ -7,13 +7,8 @@ import {
   RemoveAccountMemberBody,
   toAccountMemberRow,
 } from './account.schema.ts'
-import { type AccountDeps, addMember, loadAccount, removeMember } from './account.ts'
-import {
-  type NamedAccountMember,
-  selectAccountMembers,
-  toAccountMemberRecord,
-  withUserNames,
-} from './account-member.store.ts'
+import { type AccountDeps, addMember, loadAccount, nameMembers, removeMember } from './account.ts'
+import { type NamedAccountMember, selectAccountMembers, toAccountMemberRecord } from './account-member.store.ts'
 
 const MEMBER_FIELDS = {
   document_id: { type: 'uuid' },
@@ -36,14 +31,15 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       status: 201,
       summary: 'Make a user a member of an account',
+      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: AddAccountMemberBody,
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (deps, { db, target, body, now }) => {
-        const member = await addMember(deps, db, { account: target, userId: body.user, now })
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'keep' }),
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const member = await addMember(deps, db, { account: target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member added.',
@@ -63,19 +59,20 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'List the members of an account',
+      description: 'E-mail addresses are shown to a caller with the permission `user:find-one`.',
       params: IdParams,
       data: AccountMemberRow,
       list: MEMBER_FIELDS,
     },
     {
       load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (_deps, { db, target, listing }) => {
+      handle: async (_deps, { db, target, caller, listing }) => {
         const page = await readPage(selectAccountMembers(db, target.id), {
           listing,
           fields: MEMBER_FIELDS,
           toRow: toAccountMemberRecord,
         })
-        const members = await withUserNames(db, page.data)
+        const members = await nameMembers(db, page.data, caller)
         return {
           ...page,
           data: members.map(toAccountMemberRow),
@@ -94,14 +91,15 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Remove a user from an account',
+      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: RemoveAccountMemberBody,
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (_deps, { db, target, body }) => {
-        const member = await removeMember(db, { account: target, userId: body.user })
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'keep' }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const member = await removeMember(db, { account: target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member removed.',

@@ -16,7 +16,8 @@ export interface AccountMemberRecord {
 
 /** A member with how a person recognises them. */
 export interface NamedAccountMember extends AccountMemberRecord {
-  email: string
+  /** Null for a reader who may not see the person. */
+  email: string | null
   name: string | null
 }
 
@@ -61,17 +62,18 @@ export async function withUserNames(
   const users = new Map(rows.map((row) => [row.document_id, row]))
   return members.map((member) => {
     const user = users.get(member.userId)
-    return { ...member, email: user?.email ?? '', name: user?.name ?? null }
+    return { ...member, email: user?.email ?? null, name: user?.name ?? null }
   })
 }
 
-/** Whether there is a living user with this id. */
-export async function isLivingUser(db: Database, id: string): Promise<boolean> {
+/** Whether there is a living user with this id, locked until the transaction ends so that its roles stay what they are. */
+export async function lockLivingUser(db: Database, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('user')
     .select('document_id')
     .where('document_id', '=', id)
     .where('deleted_at', 'is', null)
+    .forNoKeyUpdate()
     .executeTakeFirst()
   return row !== undefined
 }

@@ -100,10 +100,14 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'change' }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const account = await renameAccount(db, target, { name: body.name, by: caller.userId, now })
-        return { data: toAccountRow(account), message: 'Account updated.', changed: changedOf(account) }
+        return {
+          data: toAccountRow(account ?? target),
+          message: account ? 'Account updated.' : 'The account has this name already.',
+          changed: account ? changedOf(account) : [],
+        }
       },
     },
   ),
@@ -116,13 +120,15 @@ export const accountRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Delete an account (soft)',
+      description:
+        'Its webhooks become inactive with the reason `account-deleted`, and no session stands in it any more.',
       params: IdParams,
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const account = await deleteAccount(db, target, { by: caller.userId, now })
+      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'change' }),
+      handle: async (deps, { db, target, caller, now }) => {
+        const account = await deleteAccount(deps, db, { account: target, by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }
       },
     },

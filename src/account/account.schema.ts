@@ -27,7 +27,7 @@ export const AccountMemberRow = named(
     document_id: UuidSchema,
     account: UuidSchema,
     user: UuidSchema,
-    email: Type.String(),
+    email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
     name: nullable(Type.String()),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,

@@ -34,14 +34,22 @@ export function selectAccounts(db: Database, ids: readonly AccountId[] | 'all') 
   return living.where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
 }
 
+/**
+ * How an account is locked until the transaction ends: `change` lets nobody else change or delete it, `keep` lets nobody
+ * change or delete it while others may keep it too.
+ */
+export type AccountLock = 'change' | 'keep'
+
 /** The living account with this id. */
-export async function findAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
-  const row = await db
-    .selectFrom('account')
-    .selectAll()
-    .where('document_id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+export async function findAccount(
+  db: Database,
+  id: string,
+  options: { lock?: AccountLock } = {},
+): Promise<AccountRecord | undefined> {
+  let query = db.selectFrom('account').selectAll().where('document_id', '=', id).where('deleted_at', 'is', null)
+  if (options.lock === 'change') query = query.forNoKeyUpdate()
+  if (options.lock === 'keep') query = query.forShare()
+  const row = await query.executeTakeFirst()
   return row && toAccountRecord(row)
 }
 

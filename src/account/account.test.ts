@@ -185,6 +185,52 @@ describe('members', () => {
   })
 })
 
+describe("a member's e-mail address", () => {
+  const emailsFor = async (token: string, path: string) =>
+    (await app.call('GET', `${path}/member?sort=created_at`, { token })).body.data.map(
+      (member: { email: string | null }) => member.email,
+    )
+
+  test('is shown to callers who may see the person, and to the person', async () => {
+    const role = await asRoot('POST', '/api/v3/identity/role', {
+      name: 'sees members',
+      permissions: ['account-member:*'],
+      is_account_scoped: true,
+    })
+    const { path } = await createAccount()
+    const [boss, other] = [await app.person('boss', [role.body.data.document_id]), await app.person('other-member')]
+    await asRoot('POST', `${path}/member`, { user: boss.user.id })
+    app.clock.advance(1)
+    await asRoot('POST', `${path}/member`, { user: other.user.id })
+    expect(await emailsFor(root.token, path)).toEqual([boss.user.email, other.user.email])
+    expect(await emailsFor(boss.token, path)).toEqual([boss.user.email, null])
+  })
+
+  test('is not told by adding a stranger by id, nor by removing one', async () => {
+    const role = await asRoot('POST', '/api/v3/identity/role', {
+      name: 'adds members',
+      permissions: ['account-member:*'],
+      is_account_scoped: true,
+    })
+    const { path } = await createAccount()
+    const [boss, stranger] = [await app.person('adder', [role.body.data.document_id]), await app.person('stranger')]
+    await asRoot('POST', `${path}/member`, { user: boss.user.id })
+    for (const method of ['POST', 'DELETE']) {
+      const reply = await app.call(method, `${path}/member`, { token: boss.token, body: { user: stranger.user.id } })
+      expect(reply.body.data).toMatchObject({ user: stranger.user.id, email: null })
+      expect(JSON.stringify(reply.body)).not.toContain(stranger.user.email)
+    }
+  })
+
+  test('is not shown to a key that was narrowed to less, though its owner may see the person', async () => {
+    const { path } = await createAccount()
+    await asRoot('POST', `${path}/member`, { user: plain.user.id })
+    const body = { name: 'narrow', permissions: ['account-member:find-all'] }
+    const { key } = (await asRoot('POST', '/api/v3/identity/api-key', body)).body.data
+    expect(await emailsFor(key, path)).toEqual([null])
+  })
+})
+
 describe('for other features', () => {
   test('checkAccountExists takes a living account only', async () => {
     const { path, document_id } = await createAccount()

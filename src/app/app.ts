@@ -12,6 +12,7 @@ import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
+import { buildUpgradeRouter } from '../http/upgrade.ts'
 import { buildIdMaker, type IdMaker } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -82,15 +83,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
   const { trustProxy } = config
-  const server = await buildServer({ logger, clock, ids, trustProxy, baseUrl: () => baseUrl(), startTrace })
-  let ownUrl = config.baseUrl
-  const baseUrl = () => {
-    if (ownUrl !== undefined) return ownUrl
-    const port = readPort(server)
-    // Known once the port is taken; asked before, it is what the settings say.
-    if (port !== undefined) ownUrl = `http://localhost:${port}`
-    return ownUrl ?? `http://localhost:${config.port}`
-  }
+  const upgrades = buildUpgradeRouter()
+  const server = await buildServer({ logger, clock, ids, trustProxy, baseUrl: () => baseUrl(), startTrace, upgrades })
+  const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
   const sender = buildHttpSender({
@@ -141,16 +136,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   }
   await server.ready()
   const running: Promise<void>[] = []
+  const built = { ...workers, server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter }
   return {
-    ...workers,
-    server,
-    ids,
-    catalogue,
-    keyring,
-    callbackRules,
-    workerId,
-    baseUrl,
-    limiter,
+    ...built,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
       workers.start()
@@ -158,6 +146,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     },
     stop: async () => {
       limiter.stop()
+      upgrades.close()
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
       await Promise.all([closeServer(server), workers.stop()])
       // Last, when every span has ended.
@@ -185,6 +174,17 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   })
   await closed
   grace.abort()
+}
+
+/** What the service calls itself: BASE_URL, or the port that was taken; before that, the port of the settings. */
+function buildBaseUrl(config: Config, findPort: () => number | undefined): () => string {
+  let known = config.baseUrl
+  return () => {
+    if (known !== undefined) return known
+    const port = findPort()
+    if (port !== undefined) known = `http://localhost:${port}`
+    return known ?? `http://localhost:${config.port}`
+  }
 }
 
 function readPort(server: FastifyInstance): number | undefined {

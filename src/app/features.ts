@@ -31,6 +31,7 @@ import { replayJobRoutes } from '../webhook/replay/replay-job.routes.ts'
 import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.ts'
 import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
+import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
 
 /** What features are built from: made once by the app. */
 export interface FeatureParts {
@@ -67,12 +68,12 @@ const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, key
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
+  findExistingAccounts,
   deleteLedger,
-  cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookCancel>) => {
+  cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) => {
     await cancelWaitingDispatches(db, { webhook, workerId, now })
   },
 })
-type WebhookCancel = import('../webhook/webhook.ts').WebhookDeps['cancelWaitingDispatches']
 
 /**
  * Every feature with routes. What is listed here is catalogued, permitted, described in OpenAPI and audited; what is not
@@ -82,8 +83,8 @@ export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
   feature(sessionRoutes, sessionDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
-  feature(accountRoutes, ({ ids }) => ({ ids })),
-  feature(accountMemberRoutes, ({ ids }) => ({ ids })),
+  feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
+  feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(roleRoutes, ({ ids, listPermissions }) => ({ ids, listPermissions })),
   feature(apiKeyRoutes, ({ ids, random, listPermissions }) => ({ ids, random, listPermissions })),
   feature(auditRoutes, nothing),

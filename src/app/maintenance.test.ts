@@ -167,10 +167,10 @@ it.each([
       case 'rate_limit':
         return pool.query(`insert into rate_limit (bucket, window_started_at, hits) values ('b', $1, 1)`, [time])
       case 'login_throttle':
-        return pool.query(`insert into login_throttle (subject_hash, failures, last_failure_at) values ($2, 1, $1)`, [
-          time,
-          systemRandom.bytes(32),
-        ])
+        return pool.query(
+          `insert into login_throttle (email_hash, address_hash, failures, last_failure_at) values ($2, '', 1, $1)`,
+          [time, systemRandom.bytes(32)],
+        )
       case 'session':
         return pool.query(
           `insert into session (document_id, "user", expires_at, created_at, updated_at) values (gen_random_uuid(), $2, $1, $1, $1)`,
@@ -212,7 +212,7 @@ it('a step that fails is logged by its name and keeps no other from being made',
   await house.addDispatch(await house.addEvent(40 * DAY_MS), 'success', 40 * DAY_MS)
   await house.app.database.pool.query('alter table webhook_dispatch rename to elsewhere')
   await house.app.database.pool.query(
-    `insert into login_throttle (subject_hash, failures, last_failure_at) values ('\\x00', 1, $1)`,
+    `insert into login_throttle (email_hash, address_hash, failures, last_failure_at) values ('\\x00', '', 1, $1)`,
     [house.at(2 * FORGET_AFTER_MS)],
   )
   const report = await house.app.app.maintenance.sweep()

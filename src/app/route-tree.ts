@@ -4,9 +4,14 @@ import { FEATURES } from './features.ts'
 /** The v3 route tree: the declarations of every feature, as the app mounts them. */
 export const ROUTE_TREE: readonly RouteDeclaration[] = FEATURES.flatMap(({ routes }) => routes)
 
-/** Every permission that some route needs, with what it allows, by name. */
+/** Whether a permission decides something at the route: whether it opens at all, or for whose rows. */
+function asksForPermission(route: RouteDeclaration): boolean {
+  return route.access === undefined || route.access === 'permission' || route.opensAll === true
+}
+
+/** Every permission that some route asks for, with what it allows, by name. */
 export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
-  const needed = routes.filter((route) => route.access === undefined || route.access === 'permission')
+  const needed = routes.filter(asksForPermission)
   // Two routes may share a permission; the one that it is named after describes it.
   const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
   const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))

@@ -107,14 +107,14 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id, { lock: true }),
       handle: async (deps, { db, target, body, now }) => {
         const isGenerated = deps.catalogue.some((entry) => entry.internal === target.internal)
         const updated = await setEventTypeActive(db, target, { isActived: body.is_actived, isGenerated, now })
         return {
-          data: toEventTypeRow(updated),
+          data: toEventTypeRow(updated ?? target),
           message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
-          changed: [{ id: updated.id, account: null }],
+          changed: updated ? [{ id: target.id, account: null }] : [],
         }
       },
     },

@@ -58,9 +58,15 @@ export async function listEventTypes(db: Database): Promise<EventTypeRecord[]> {
   return rows.map(toEventTypeRecord)
 }
 
-/** The row with this id. */
-export async function findEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
-  const row = await db.selectFrom('event').selectAll().where('document_id', '=', id).executeTakeFirst()
+/** The row with this id; `lock` keeps it from changing until the transaction ends. */
+export async function findEventType(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<EventTypeRecord | undefined> {
+  let query = db.selectFrom('event').selectAll().where('document_id', '=', id)
+  if (options.lock) query = query.forNoKeyUpdate()
+  const row = await query.executeTakeFirst()
   return row && toEventTypeRecord(row)
 }
 
@@ -110,11 +116,11 @@ export async function upsertEntries(
   return Number(result.numInsertedOrUpdatedRows ?? 0)
 }
 
-/** Inserts an event type that another service owns (D71). */
+/** Inserts an event type that another service owns (D71). Undefined when the name is taken. */
 export async function insertExternalEventType(
   db: Database,
   row: { id: EventTypeId; internal: string; accountScope: AccountScope; description: string | null; now: Date },
-): Promise<EventTypeRecord> {
+): Promise<EventTypeRecord | undefined> {
   const inserted = await db
     .insertInto('event')
     .values({
@@ -126,9 +132,10 @@ export async function insertExternalEventType(
       created_at: row.now,
       updated_at: row.now,
     })
+    .onConflict((conflict) => conflict.column('internal').doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow()
-  return toEventTypeRecord(inserted)
+    .executeTakeFirst()
+  return inserted && toEventTypeRecord(inserted)
 }
 
 /** Switches an event type on or off for subscriptions and routing. */

@@ -10,9 +10,13 @@ import {
   updateEventTypeActive,
 } from './catalogue.store.ts'
 
-/** The event type with this id, or a 404. */
-export async function loadEventType(db: Database, id: string): Promise<EventTypeRecord> {
-  const eventType = await findEventType(db, id)
+/** The event type with this id, or a 404. A change locks it, so that two changes follow each other. */
+export async function loadEventType(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<EventTypeRecord> {
+  const eventType = await findEventType(db, id, options)
   if (!eventType) throw notFound('event type')
   return eventType
 }
@@ -29,24 +33,27 @@ export async function registerExternalEventType(
   const resource = input.internal.slice(0, input.internal.indexOf('.'))
   if (['webhook', 'webhook-event', 'webhook-dispatch'].includes(resource))
     throw invalidField('internal', 'reserved', `the resource ${resource} is the service's own; choose another name`)
+  const inserted = await insertExternalEventType(db, { id: deps.ids.next(), ...input })
+  if (inserted) return inserted
   const [taken] = await findEventTypesByName(db, [input.internal])
-  if (taken) throw new Problem('conflict', `The event type ${input.internal} exists already (source ${taken.source}).`)
-  return insertExternalEventType(db, { id: deps.ids.next(), ...input })
+  const source = taken ? ` (source ${taken.source})` : ''
+  throw new Problem('conflict', `The event type ${input.internal} exists already${source}.`)
 }
 
 /**
- * Switches an event type off or on. Off, it takes no new subscription and reaches nobody; this is how an operator lays
+ * Switches a locked event type off or on; undefined when it is so already. Off, it takes no new subscription and reaches nobody; this is how an operator lays
  * a stale one to rest. What the code produces cannot be switched off here: a webhook unsubscribes from it instead.
  */
 export async function setEventTypeActive(
   db: Database,
   eventType: EventTypeRecord,
   input: { isActived: boolean; isGenerated: boolean; now: Date },
-): Promise<EventTypeRecord> {
+): Promise<EventTypeRecord | undefined> {
   if (!input.isActived && input.isGenerated)
     throw new Problem(
       'conflict',
       `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
     )
+  if (input.isActived === eventType.isActived) return undefined
   return updateEventTypeActive(db, eventType.id, input.isActived, input.now)
 }

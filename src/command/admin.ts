@@ -27,15 +27,17 @@ export function addAdminCommands(program: Command): void {
     })
   admin
     .command('password')
-    .description('set a new password and end all sessions of a user')
+    .description('set a new password, end all sessions and API keys of a user, and clear its sign-in throttle')
     .requiredOption('--email <address>', 'e-mail address of the user')
-    .action(async ({ email }: { email: string }) => {
+    .option('--keep-api-keys', 'leave the API keys of the user as they are', false)
+    .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ database }) => {
         const now = new Date(systemClock.now())
-        const result = await resetPassword(buildDeps(), database.db, { email, password, now })
+        const result = await resetPassword(buildDeps(), database.db, { email, password, keepApiKeys, now })
         if (!result.ok) throw new FatalError(result.error)
-        print(`Password of ${email} set; all sessions ended.`)
+        const keys = keepApiKeys ? 'API keys kept' : 'All API keys revoked'
+        print(`Password of ${email} set; all sessions ended. ${keys}.`)
       })
     })
 }

@@ -105,8 +105,12 @@ export const contractRoutes: Routes<ContractDeps> = [
     {
       locate: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
       handle: async (_deps, { db, params, scope, body, caller, now }) => {
-        const contract = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
-        return { data: toContractRow(contract), message: 'Contract updated.', changed: changedOf(contract) }
+        const { contract, isChanged } = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
+        return {
+          data: toContractRow(contract),
+          message: isChanged ? 'Contract updated.' : 'The contract is like that already.',
+          changed: isChanged ? changedOf(contract) : [],
+        }
       },
     },
   ),

@@ -93,34 +93,43 @@ export async function insertContract(
   return rows[0] && toContractRecord(rows[0])
 }
 
-/** What may change in a contract. Members left out stay. */
-export interface ContractChange {
-  name?: string
-  status?: ContractStatus
-  deletedAt?: Date
-  by: UserId
-  now: Date
+/** A contract as a request names it. */
+interface Target {
+  id: string
+  scope: PermissionScope
 }
 
-/** Changes the living contract with this id in one statement; undefined when there is none, or `scope` does not reach it. */
-export async function updateContract(
+const UPDATED = COLUMNS.join(', ')
+const IN_SCOPE = `document_id = $1 and deleted_at is null and ($2::uuid[] is null or account = any($2))`
+
+const update = statement<ContractColumns>(`
+  update contract set name = coalesce($3, name), status = coalesce($4, status), updated_by = $5, updated_at = $6
+  where ${IN_SCOPE} and (name, status) is distinct from (coalesce($3, name), coalesce($4, status))
+  returning ${UPDATED}`)
+
+/**
+ * Changes name or status of the living contract with this id, in one statement. Undefined when there is none, when
+ * `scope` does not reach it, or when nothing would differ.
+ */
+export async function changeIfDifferent(
   db: Database,
-  target: { id: string; scope: PermissionScope },
-  change: ContractChange,
+  { id, scope }: Target,
+  change: { name?: string; status?: ContractStatus; by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
-  const { id, scope } = target
-  let query = db
-    .updateTable('contract')
-    .set({
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
-      updated_by: change.by,
-      updated_at: change.now,
-    })
-    .where('document_id', '=', id)
-    .where('deleted_at', 'is', null)
-  if (scope !== 'all') query = query.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
-  const row = await query.returning(COLUMNS).executeTakeFirst()
+  const { name = null, status = null, by, now } = change
+  const [row] = await update(db, [id, scope === 'all' ? null : scope, name, status, by, now])
+  return row && toContractRecord(row)
+}
+
+const markDeleted = statement<ContractColumns>(`
+  update contract set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${UPDATED}`)
+
+/** Soft-deletes the living contract with this id; undefined when there is none, or `scope` does not reach it. */
+export async function softDeleteContract(
+  db: Database,
+  { id, scope }: Target,
+  { by, now }: { by: UserId; now: Date },
+): Promise<ContractRecord | undefined> {
+  const [row] = await markDeleted(db, [id, scope === 'all' ? null : scope, by, now])
   return row && toContractRecord(row)
 }

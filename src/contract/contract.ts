@@ -5,9 +5,10 @@ import type { Database } from '../postgres/database.ts'
 import {
   type ContractRecord,
   type ContractStatus,
+  changeIfDifferent,
   findContract,
   insertContract,
-  updateContract,
+  softDeleteContract,
 } from './contract.store.ts'
 
 /** What the operations on contracts use. */
@@ -54,14 +55,16 @@ export async function createContract(
   return contract
 }
 
-/** Changes name or status. Throws 404. */
+/** Changes name or status; `isChanged` is false when both are the same. Throws 404. */
 export async function changeContract(
   db: Database,
   target: ContractTarget,
   input: { name?: string; status?: ContractStatus; caller: Caller; now: Date },
-): Promise<ContractRecord> {
+): Promise<{ contract: ContractRecord; isChanged: boolean }> {
   const { caller, ...change } = input
-  return (await updateContract(db, target, { ...change, by: caller.userId })) ?? throwNotFound()
+  const changed = await changeIfDifferent(db, target, { ...change, by: caller.userId })
+  if (changed) return { contract: changed, isChanged: true }
+  return { contract: await loadContract(db, target), isChanged: false }
 }
 
 /** Soft-deletes a contract. Throws 404, also for the later of two deletions at once. */
@@ -71,5 +74,5 @@ export async function deleteContract(
   input: { caller: Caller; now: Date },
 ): Promise<ContractRecord> {
   const { caller, now } = input
-  return (await updateContract(db, target, { deletedAt: now, by: caller.userId, now })) ?? throwNotFound()
+  return (await softDeleteContract(db, target, { by: caller.userId, now })) ?? throwNotFound()
 }

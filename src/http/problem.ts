@@ -14,6 +14,7 @@ export const PROBLEMS = {
   conflict: { status: 409, title: 'The state does not allow this' },
   duplicate_not_confirmed: { status: 409, title: 'The delivery may repeat; confirm it' },
   webhook_inactive: { status: 409, title: 'The webhook is inactive or deleted' },
+  limit_reached: { status: 409, title: 'A limit is reached' },
   idempotency_in_progress: { status: 409, title: 'The first request with this key still runs' },
   body_too_large: { status: 413, title: 'The body is over 1 MiB' },
   unsupported_media_type: { status: 415, title: 'The content type is not taken' },

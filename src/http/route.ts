@@ -148,6 +148,11 @@ export interface RouteDeclaration {
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
   /**
+   * With `access: 'caller'`: everybody reaches their own rows by right, the route's permission opens those of everybody,
+   * and an API key needs it even for its owner's. So the permission exists and can be granted.
+   */
+  opensAll?: boolean
+  /**
    * Whether a permission that holds for the caller's own accounts only (D11, `member`) opens this route. Then its
    * operations look at the owner of what they touch. Without it such a permission opens nothing.
    */

@@ -16,6 +16,7 @@ import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
+import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
 /** 1 MiB (D4). */
@@ -36,6 +37,8 @@ export interface ServerOptions {
   trustProxy: boolean
   /** What the service calls itself; asked late, since the port may be chosen at start. */
   baseUrl: () => string
+  /** Takes over connections that ask for another protocol; without it none is. */
+  upgrades?: UpgradeRouter
   /** Starts the trace of a request; without it requests have none. */
   startTrace?: RequestTraceStart
 }
@@ -70,7 +73,7 @@ function collectHeaders(options: HelmetOptions): Record<string, string> {
 
 /** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, clock, ids, trustProxy, baseUrl, startTrace } = options
+  const { logger, clock, ids, trustProxy, baseUrl, startTrace, upgrades } = options
   const server = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     // One line of ours a request; every line that comes of a request carries its id (D6).
@@ -89,12 +92,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       return sendProblem(toProblem(error, request), request, reply, baseUrl())
     },
     clientErrorHandler: answerUnreadable,
+    http: { shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.takes(request.url) === true },
     genReqId: (raw) => {
       const given = raw.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
     },
   })
   server.setValidatorCompiler(compileValidator as never)
+  if (upgrades) server.server.on('upgrade', upgrades.upgrade)
   const known = collectPaths(server)
   await server.register(formbody)
   keepRawBody(server)

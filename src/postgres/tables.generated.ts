@@ -134,10 +134,12 @@ export interface Identity {
 }
 
 export interface LoginThrottle {
+  address_hash: Buffer;
+  email_hash: Buffer;
   failures: number;
   last_failure_at: Timestamp;
-  locked_until: Timestamp | null;
-  subject_hash: Buffer;
+  turn_at: Timestamp | null;
+  wait_until: Timestamp | null;
 }
 
 export interface Permission {

@@ -95,7 +95,10 @@ export async function findLivingSession(db: Database, id: SessionId, now: Date):
   return row && toSessionRecord(row)
 }
 
-/** Revokes a session and every session opened from it. Returns those that this call ended. */
+/**
+ * Revokes a session and every session opened from it. Returns those that this call ended. All that change several
+ * sessions lock them in the order of their ids, so that none wait for each other in a circle.
+ */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
   const { rows } = await sql<{ document_id: SessionId }>`
     with recursive tree as (
@@ -104,21 +107,37 @@ export async function revokeSessionTree(db: Database, id: SessionId, now: Date):
       select child.document_id from session child join tree on child.parent = tree.document_id
     )
     update session set revoked_at = ${now}, updated_at = ${now}
-    where document_id in (select document_id from tree) and revoked_at is null
+    where document_id in (
+      select document_id from session
+      where document_id in (select document_id from tree) and revoked_at is null
+      order by document_id for no key update)
     returning document_id`.execute(db)
   return rows.map((row) => row.document_id)
 }
 
 /** Revokes all sessions of a user. Returns those that this call ended. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  const rows = await db
-    .updateTable('session')
-    .set({ revoked_at: now, updated_at: now })
-    .where('user', '=', userId)
-    .where('revoked_at', 'is', null)
-    .returning('document_id')
-    .execute()
-  return rows.map((row) => row.document_id as SessionId)
+  const { rows } = await sql<{ document_id: SessionId }>`
+    update session set revoked_at = ${now}, updated_at = ${now}
+    where document_id in (
+      select document_id from session where "user" = ${userId} and revoked_at is null
+      order by document_id for no key update)
+    returning document_id`.execute(db)
+  return rows.map((row) => row.document_id)
+}
+
+/** Takes an account out of the sessions that stand in it: of one user, or of all. */
+export async function clearSessionAccount(
+  db: Database,
+  input: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  const { account, userId, now } = input
+  await sql`
+    update session set account = null, updated_at = ${now}
+    where document_id in (
+      select document_id from session
+      where account = ${account} ${userId === 'all' ? sql`` : sql`and "user" = ${userId}`}
+      order by document_id for no key update)`.execute(db)
 }
 
 /** Keeps the hash of a refresh token. */

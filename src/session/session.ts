@@ -6,6 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import {
   type AccountName,
+  clearSessionAccount,
   findLivingSession,
   findRefreshToken,
   findSession,
@@ -171,6 +172,14 @@ export function revokeSession(db: Database, id: SessionId, now: Date): Promise<S
 /** Ends all sessions of a user, at once in every process. Returns those that this call ended. */
 export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return revokeUserSessionRows(db, userId, now)
+}
+
+/** Takes an account out of the sessions that stand in it: of a user who leaves it, or of all when it is deleted. */
+export function leaveAccount(
+  db: Database,
+  input: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  return clearSessionAccount(db, input)
 }
 
 /**

@@ -6,7 +6,6 @@ import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
 import { verifySessionToken } from '../session/session-token.ts'
-import { deleteForgottenThrottles } from './login-throttle.store.ts'
 import { isHashStale } from './password.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
@@ -149,83 +148,6 @@ describe('a refused sign-in', () => {
     const before = await countRows()
     expect((await app.call('POST', LOGIN, { body, address: '10.9.9.9' })).status).toBe(422)
     expect(await countRows()).toBe(before)
-  })
-})
-
-describe('repeated failures', () => {
-  const throttled = { status: 429, body: { code: 'rate_limited' } }
-
-  test('with one e-mail address slow it down, then lock it, from wherever they come; the right password waits too', async () => {
-    const { user } = await newcomer()
-    const tryFrom = (step: number, password = 'wrong horse') => logIn(user.email, password, `10.2.${step}.1`)
-    for (let step = 1; step <= 5; step += 1) expect(await tryFrom(step)).toMatchObject(failed)
-    const slowed = await tryFrom(6, PASSWORD)
-    expect(slowed).toMatchObject({ ...throttled, headers: { 'retry-after': '1' } })
-    for (let step = 6; step <= 10; step += 1) {
-      app.clock.advance(16_000)
-      expect(await tryFrom(step)).toMatchObject(failed)
-    }
-    const locked = await tryFrom(11, PASSWORD)
-    expect(locked).toMatchObject({ ...throttled, headers: { 'retry-after': '900' } })
-    app.clock.advance(15 * 60_000 - 1)
-    expect(await tryFrom(12, PASSWORD)).toMatchObject(throttled)
-    app.clock.advance(1)
-    expect((await tryFrom(13, PASSWORD)).status).toBe(200)
-    expect(await tryFrom(14)).toMatchObject(failed)
-  })
-
-  test('with an unknown address look the same as with a known one', async () => {
-    const { user } = await newcomer()
-    const statuses = async (email: string, net: number) => {
-      const seen: unknown[] = []
-      for (let step = 0; step < 7; step += 1) {
-        const reply = await logIn(email, 'wrong horse', `10.${net}.${step}.1`)
-        seen.push([reply.status, reply.body.detail, reply.headers['retry-after']])
-      }
-      return seen
-    }
-    expect(await statuses('unknown-one@example.test', 3)).toEqual(await statuses(user.email, 4))
-  })
-
-  test('from one network address slow that address down, for all e-mail addresses and for a whole /64', async () => {
-    for (let step = 0; step < 20; step += 1)
-      expect(await logIn(`guess-${step}@example.test`, 'wrong horse', `2001:db8:5:5::${step + 1}`)).toMatchObject(
-        failed,
-      )
-    const { user } = await newcomer()
-    expect(await logIn(user.email, PASSWORD, '2001:db8:5:5:ffff::1')).toMatchObject(throttled)
-    expect((await logIn(user.email, PASSWORD, '2001:db8:5:6::1')).status).toBe(200)
-  })
-
-  test('at once are all counted: no burst gets more guesses than a patient one', async () => {
-    const { user } = await newcomer()
-    const replies = await Promise.all(
-      Array.from({ length: 20 }, (_, step) => logIn(user.email, 'wrong horse', `10.6.${step}.1`)),
-    )
-    const statuses = replies.map(({ status }) => status)
-    expect(statuses.filter((status) => status === 401)).toHaveLength(5)
-    expect(statuses.filter((status) => status === 429)).toHaveLength(15)
-  })
-
-  test('of right passwords from a busy office are none', async () => {
-    const { user } = await newcomer()
-    for (let step = 0; step < 30; step += 1) expect((await logIn(user.email, PASSWORD, '10.7.0.1')).status).toBe(200)
-  })
-
-  test('of the network address are not cleared by one known account', async () => {
-    const { user } = await newcomer()
-    for (let step = 0; step < 19; step += 1) await logIn(`other-${step}@example.test`, 'wrong horse', '10.8.0.1')
-    expect((await logIn(user.email, PASSWORD, '10.8.0.1')).status).toBe(200)
-    expect(await logIn('other@example.test', 'wrong horse', '10.8.0.1')).toMatchObject(failed)
-    expect(await logIn(user.email, PASSWORD, '10.8.0.1')).toMatchObject(throttled)
-  })
-
-  test('are kept without names, and maintenance forgets the old ones', async () => {
-    const rows = await app.db.selectFrom('login_throttle').selectAll().execute()
-    expect(rows.length).toBeGreaterThan(0)
-    expect(JSON.stringify(rows)).not.toMatch(/example\.test|10\.\d/)
-    const before = new Date(app.clock.now() + 1)
-    expect(await deleteForgottenThrottles(app.db, before)).toBe(rows.length)
   })
 })
 

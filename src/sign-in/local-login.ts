@@ -1,11 +1,9 @@
-import { groupAddress } from '../http/address-group.ts'
 import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { type Credentials, findCredentials, lockPasswordHash, updateUser } from '../user/user.store.ts'
-import { deleteThrottle, insertMissingThrottles, lockThrottles, updateThrottle } from './login-throttle.store.ts'
-import { ADDRESS_RULE, countFailure, EMAIL_RULE, findWait, hashSubject, takeBackFailure } from './login-throttle.ts'
+import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
@@ -35,8 +33,9 @@ export interface RefusedLogin {
 
 /**
  * Checks the password of a sign-in (docs/contract/sessions.md#local-sign-in). An unknown address, a wrong password and a
- * disabled user look the same and cost the same: one Argon2id. The attempt is counted as failed before the password is
- * looked at; a subject over its rule has to wait, known or not. Runs outside any transaction: hashing takes some 40 ms.
+ * disabled user look the same and cost the same: one Argon2id. Failures are counted as login-throttle.ts says, before the
+ * password is looked at; an attempt over a rule waits, whether its e-mail address is known or not. Runs outside any
+ * transaction: hashing takes some 40 ms.
  */
 export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
   const until = await chargeAttempt(db, login)
@@ -80,44 +79,6 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
   if (!credentials) return 'unknown_email'
   if (credentials.passwordHash === null) return 'no_password'
   return isCorrect ? 'disabled' : 'wrong_password'
-}
-
-function listSubjects(login: LocalLogin) {
-  return [
-    { hash: hashSubject('email', login.email), rule: EMAIL_RULE, kind: 'email' as const },
-    { hash: hashSubject('address', groupAddress(login.address)), rule: ADDRESS_RULE, kind: 'address' as const },
-  ]
-}
-
-/** Counts the attempt as failed before it is looked at, or says until when to wait; then nothing is counted. */
-function chargeAttempt(db: Database, login: LocalLogin): Promise<Date | undefined> {
-  const subjects = listSubjects(login)
-  const hashes = subjects.map(({ hash }) => hash)
-  return inTransaction(db, async (tx) => {
-    await insertMissingThrottles(tx, hashes, login.now)
-    const states = await lockThrottles(tx, hashes)
-    const waits = states.map((state) => findWait(state, login.now)).filter((until) => until !== undefined)
-    if (waits.length > 0) return new Date(Math.max(...waits.map((until) => until.getTime())))
-    for (const { hash, rule } of subjects) {
-      const state = states.find(({ subjectHash }) => subjectHash.equals(hash))
-      await updateThrottle(tx, hash, countFailure(state, rule, login.now))
-    }
-    return undefined
-  })
-}
-
-/** A right password clears its e-mail address. Of the network address only this attempt: else one known account would clear it. */
-async function forgiveAttempt(tx: Database, login: LocalLogin): Promise<void> {
-  const subjects = listSubjects(login)
-  const states = await lockThrottles(
-    tx,
-    subjects.map(({ hash }) => hash),
-  )
-  for (const { hash, rule, kind } of subjects) {
-    const state = states.find(({ subjectHash }) => subjectHash.equals(hash))
-    if (kind === 'email') await deleteThrottle(tx, hash)
-    else if (state) await updateThrottle(tx, hash, takeBackFailure(state, rule, login.now))
-  }
 }
 
 /**

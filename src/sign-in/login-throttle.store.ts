@@ -1,50 +1,92 @@
+import { type Selectable, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
-import type { ThrottleState } from './login-throttle.ts'
+import type { LoginThrottle } from '../postgres/tables.generated.ts'
+import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
-/** A subject's state as it is kept. */
-export interface ThrottleRecord extends ThrottleState {
-  subjectHash: Buffer
+/** What the rows of an attempt are found by. */
+export interface ThrottleKey {
+  emailHash: Buffer
+  addressHash: Buffer
 }
 
-/** The states of these subjects, locked until the transaction ends, in one fixed order so that two sign-ins never cross. */
-export async function lockThrottles(db: Database, subjectHashes: readonly Buffer[]): Promise<ThrottleRecord[]> {
+/** In place of the hash that a row does not have. It sorts before every hash. */
+const NONE = Buffer.alloc(0)
+
+/** The primary key of a subject's row. In the order of `SUBJECTS` the rows are in the order of the index. */
+function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): ThrottleKey {
+  return {
+    emailHash: subject === 'address' ? NONE : emailHash,
+    addressHash: subject === 'email' ? NONE : addressHash,
+  }
+}
+
+/**
+ * The states of an attempt's subjects, locked until the transaction ends, in one statement. Missing rows are inserted,
+ * without failures, so that there is something to lock. Every attempt locks in the same order, so none wait for each other in a circle.
+ */
+export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): Promise<ThrottleStates> {
+  const keys = SUBJECTS.map((subject) => rowKeyOf(key, subject))
   const rows = await db
-    .selectFrom('login_throttle')
-    .selectAll()
-    .where('subject_hash', 'in', subjectHashes)
-    .orderBy('subject_hash')
-    .forUpdate()
+    .insertInto('login_throttle')
+    .values(
+      keys.map(({ emailHash, addressHash }) => ({
+        email_hash: emailHash,
+        address_hash: addressHash,
+        failures: 0,
+        last_failure_at: now,
+      })),
+    )
+    // Writes what is there: the way to lock and read a row that may have to be inserted first.
+    .onConflict((conflict) =>
+      conflict
+        .columns(['email_hash', 'address_hash'])
+        .doUpdateSet((eb) => ({ failures: eb.ref('login_throttle.failures') })),
+    )
+    .returningAll()
     .execute()
-  return rows.map((row) => ({
-    subjectHash: row.subject_hash,
+  const stateOf = (subject: Subject) => {
+    const { emailHash, addressHash } = rowKeyOf(key, subject)
+    const row = rows.find((one) => one.email_hash.equals(emailHash) && one.address_hash.equals(addressHash))
+    if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
+    return toThrottleState(row)
+  }
+  return { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') }
+}
+
+function toThrottleState(row: Selectable<LoginThrottle>): ThrottleState {
+  return {
     failures: row.failures,
     lastFailureAt: row.last_failure_at,
-    lockedUntil: row.locked_until,
-  }))
+    waitUntil: row.wait_until,
+    turnAt: row.turn_at,
+  }
 }
 
-/** Makes sure that each subject has a row to lock: one without failures. */
-export async function insertMissingThrottles(db: Database, subjectHashes: readonly Buffer[], now: Date): Promise<void> {
-  const ordered = [...subjectHashes].sort(Buffer.compare)
-  await db
-    .insertInto('login_throttle')
-    .values(ordered.map((subjectHash) => ({ subject_hash: subjectHash, failures: 0, last_failure_at: now })))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+/** Writes the states of locked rows, in one statement. Does nothing for none. */
+export async function writeThrottles(db: Database, key: ThrottleKey, states: Partial<ThrottleStates>): Promise<void> {
+  const written = SUBJECTS.flatMap((subject) => {
+    const state = states[subject]
+    return state ? [{ ...rowKeyOf(key, subject), ...state }] : []
+  })
+  if (written.length === 0) return
+  const column = <Value>(pick: (row: (typeof written)[number]) => Value) => written.map(pick)
+  await sql`
+    update login_throttle t
+    set failures = x.failures, last_failure_at = x.last_failure_at, wait_until = x.wait_until, turn_at = x.turn_at
+    from unnest(
+      ${column((row) => row.emailHash)}::bytea[], ${column((row) => row.addressHash)}::bytea[],
+      ${column((row) => row.failures)}::int[], ${column((row) => row.lastFailureAt)}::timestamptz[],
+      ${column((row) => row.waitUntil)}::timestamptz[], ${column((row) => row.turnAt)}::timestamptz[]
+    ) as x (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
+    where t.email_hash = x.email_hash and t.address_hash = x.address_hash`.execute(db)
 }
 
-/** Writes the state of a subject whose row is there. */
-export async function updateThrottle(db: Database, subjectHash: Buffer, state: ThrottleState): Promise<void> {
-  await db
-    .updateTable('login_throttle')
-    .set({ failures: state.failures, last_failure_at: state.lastFailureAt, locked_until: state.lockedUntil })
-    .where('subject_hash', '=', subjectHash)
-    .execute()
-}
-
-/** Forgets a subject. */
-export async function deleteThrottle(db: Database, subjectHash: Buffer): Promise<void> {
-  await db.deleteFrom('login_throttle').where('subject_hash', '=', subjectHash).execute()
+/** Forgets an e-mail address: its own row and its pairs, locked in the order in which attempts lock them. */
+export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
+  await sql`
+    delete from login_throttle where (email_hash, address_hash) in (
+      select email_hash, address_hash from login_throttle where email_hash = ${emailHash}
+      order by email_hash, address_hash for update)`.execute(db)
 }
 
 /** Forgets subjects whose last failure is older than `before`. Returns how many went. For maintenance. */

@@ -2,22 +2,34 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   ADDRESS_RULE,
+  buildFreshState,
   countFailure,
+  decideAttempt,
   EMAIL_RULE,
   FORGET_AFTER_MS,
   findWait,
   hashSubject,
   LOCK_MS,
+  PAIR_RULE,
+  type ThrottleRule,
   type ThrottleState,
+  type ThrottleStates,
+  TURN_KEPT_MS,
   takeBackFailure,
 } from './login-throttle.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
 const inMs = (ms: number) => new Date(START.getTime() + ms)
+const fresh = (): ThrottleStates => ({
+  address: buildFreshState(START),
+  email: buildFreshState(START),
+  pair: buildFreshState(START),
+})
+const waiting = (untilMs: number): ThrottleState => ({ ...buildFreshState(START), waitUntil: inMs(untilMs) })
 
 /** The waits in seconds that `count` failures bring, each made when the wait of the one before is over. */
-function listWaits(rule: typeof EMAIL_RULE, count: number): number[] {
-  let state: ThrottleState | undefined
+function listWaits(rule: ThrottleRule, count: number): number[] {
+  let state = buildFreshState(START)
   let now = START
   return Array.from({ length: count }, () => {
     state = countFailure(state, rule, now)
@@ -29,49 +41,190 @@ function listWaits(rule: typeof EMAIL_RULE, count: number): number[] {
 }
 
 describe('failed sign-ins', () => {
-  test('with one e-mail address are free four times, then slower, then locked for 15 minutes each', () => {
-    expect(listWaits(EMAIL_RULE, 12)).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 900, 900, 900])
+  test('with one e-mail from one address are free four times, then delayed, then locked for 15 minutes each', () => {
+    expect(listWaits(PAIR_RULE, 12)).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 900, 900, 900])
   })
 
-  test('from one network address are free 19 times, slower to a minute, and locked from the 50th on', () => {
-    const waits = listWaits(ADDRESS_RULE, 51)
+  test('from one network address are free 19 times, delayed up to a minute, and never locked', () => {
+    const waits = listWaits(ADDRESS_RULE, 200)
     expect(waits.slice(0, 19).every((wait) => wait === 0)).toBe(true)
     expect(waits.slice(19, 27)).toEqual([1, 2, 4, 8, 16, 32, 60, 60])
-    expect(waits.slice(48)).toEqual([60, 900, 900])
+    expect(Math.max(...waits)).toBe(60)
+  })
+
+  test('with one e-mail from all addresses are free four times, delayed up to 30 s, and never locked', () => {
+    const waits = listWaits(EMAIL_RULE, 200)
+    expect(waits.slice(0, 11)).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30])
+    expect(Math.max(...waits)).toBe(30)
   })
 
   test('wait until their time, and not a moment longer', () => {
-    const state: ThrottleState = { failures: 10, lastFailureAt: START, lockedUntil: inMs(LOCK_MS) }
-    expect(findWait(state, inMs(LOCK_MS - 1))).toEqual(inMs(LOCK_MS))
-    expect(findWait(state, inMs(LOCK_MS))).toBeUndefined()
-    expect(findWait(undefined, START)).toBeUndefined()
+    expect(findWait(waiting(LOCK_MS), inMs(LOCK_MS - 1))).toEqual(inMs(LOCK_MS))
+    expect(findWait(waiting(LOCK_MS), inMs(LOCK_MS))).toBeUndefined()
+    expect(findWait(buildFreshState(START), START)).toBeUndefined()
   })
 
   test('are forgotten after an hour without one, not earlier', () => {
-    const state: ThrottleState = { failures: 9, lastFailureAt: START, lockedUntil: null }
-    expect(countFailure(state, EMAIL_RULE, inMs(FORGET_AFTER_MS - 1)).failures).toBe(10)
-    expect(countFailure(state, EMAIL_RULE, inMs(FORGET_AFTER_MS)).failures).toBe(1)
-  })
-
-  test('taken back leave what was before, whatever it was below the lock', () => {
-    fc.assert(
-      fc.property(fc.nat(ADDRESS_RULE.lockAfter - 2), (failures) => {
-        const before: ThrottleState = { failures, lastFailureAt: START, lockedUntil: null }
-        const counted = countFailure(before, ADDRESS_RULE, inMs(1000))
-        expect(takeBackFailure(counted, ADDRESS_RULE, inMs(1000))).toMatchObject({ failures, lockedUntil: null })
-      }),
-    )
-  })
-
-  test('of others meanwhile keep their wait', () => {
-    const own = countFailure({ failures: 30, lastFailureAt: START, lockedUntil: null }, ADDRESS_RULE, inMs(1000))
-    const others = countFailure(own, ADDRESS_RULE, inMs(2000))
-    expect(takeBackFailure(others, ADDRESS_RULE, inMs(1000)).lockedUntil).toEqual(others.lockedUntil)
+    const state = { ...buildFreshState(START), failures: 9 }
+    expect(countFailure(state, PAIR_RULE, inMs(FORGET_AFTER_MS - 1)).failures).toBe(10)
+    expect(countFailure(state, PAIR_RULE, inMs(FORGET_AFTER_MS)).failures).toBe(1)
   })
 
   test('are kept under a hash, one for an address in whatever case, and apart by kind', () => {
     expect(hashSubject('email', 'A@Example.test')).toEqual(hashSubject('email', 'a@example.test'))
     expect(hashSubject('email', '10.0.0.1')).not.toEqual(hashSubject('address', '10.0.0.1'))
     expect(hashSubject('email', 'a@example.test')).toHaveLength(32)
+  })
+})
+
+describe('an attempt', () => {
+  test('that no subject delays is made and counted on all three', () => {
+    const decision = decideAttempt(fresh(), inMs(5))
+    expect(decision.kind).toBe('made')
+    for (const subject of ['address', 'email', 'pair'] as const)
+      expect(decision.states[subject]).toMatchObject({ failures: 1, lastFailureAt: inMs(5) })
+  })
+
+  test.each([
+    ['address', 60_000],
+    ['email', 30_000],
+    ['pair', LOCK_MS],
+  ] as const)('that its %s delays waits until the end and counts nothing', (subject, untilMs) => {
+    const states = { ...fresh(), [subject]: waiting(untilMs) }
+    const decision = decideAttempt(states, inMs(untilMs - 1))
+    expect(decision).toMatchObject({ kind: 'waits', until: inMs(untilMs) })
+    for (const state of Object.values(decision.states)) expect(state.failures).toBe(0)
+    expect(decideAttempt(states, inMs(untilMs)).kind).toBe('made')
+  })
+
+  test('that several subjects delay waits for the last of them', () => {
+    const states = { address: waiting(3_000), email: waiting(1_000), pair: waiting(2_000) }
+    expect(decideAttempt(states, START)).toMatchObject({ kind: 'waits', until: inMs(3_000) })
+  })
+})
+
+describe('the turn of a pair', () => {
+  /** What is written when the e-mail address delays the pair until `untilMs`. */
+  const withTurn = (untilMs: number) => {
+    const decision = decideAttempt({ ...fresh(), email: waiting(untilMs) }, START)
+    return { ...fresh(), ...decision.states }
+  }
+
+  test('is given when the e-mail address alone delays it, for the end of that delay', () => {
+    expect(withTurn(20_000).pair.turnAt).toEqual(inMs(20_000))
+    const delayedElsewhere = decideAttempt({ ...fresh(), address: waiting(20_000) }, START)
+    expect(delayedElsewhere.states).toEqual({})
+  })
+
+  test('holds whatever failures of others do to the e-mail address meanwhile', () => {
+    const states = { ...withTurn(20_000), email: waiting(50_000) }
+    expect(decideAttempt(states, inMs(19_999))).toMatchObject({ kind: 'waits', until: inMs(20_000), states: {} })
+    expect(decideAttempt(states, inMs(20_000)).kind).toBe('made')
+  })
+
+  test('is for one attempt', () => {
+    const made = decideAttempt({ ...withTurn(20_000), email: waiting(50_000) }, inMs(20_000))
+    if (made.kind !== 'made') throw new Error('the turn was not taken')
+    expect(made.states.pair.turnAt).toBeNull()
+    expect(decideAttempt(made.states, inMs(20_001)).kind).toBe('made')
+    const again = { ...made.states, email: waiting(50_000) }
+    expect(decideAttempt(again, inMs(20_001))).toMatchObject({ kind: 'waits', until: inMs(50_000) })
+  })
+
+  test('does not open the lock of the pair itself, nor the delay of its network address', () => {
+    const turn = withTurn(1_000)
+    const locked = { ...turn, pair: { ...turn.pair, waitUntil: inMs(LOCK_MS) } }
+    expect(decideAttempt(locked, inMs(2_000))).toMatchObject({ kind: 'waits', until: inMs(LOCK_MS) })
+    const slowed = { ...turn, address: waiting(60_000) }
+    expect(decideAttempt(slowed, inMs(2_000))).toMatchObject({ kind: 'waits', until: inMs(60_000) })
+  })
+
+  test('expires after 15 minutes, not earlier', () => {
+    const states = { ...withTurn(1_000), email: waiting(10 * TURN_KEPT_MS) }
+    expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS - 1)).kind).toBe('made')
+    expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS)).kind).toBe('waits')
+  })
+})
+
+describe('a right password', () => {
+  test('clears the pair and the e-mail address', () => {
+    const counted = { address: buildFreshState(START), email: waiting(30_000), pair: waiting(16_000) }
+    const after = takeBackFailure(counted, START)
+    expect(after.email).toEqual(buildFreshState(START))
+    expect(after.pair).toEqual(buildFreshState(START))
+  })
+
+  test('takes exactly its own failure and delay from the network address', () => {
+    fc.assert(
+      fc.property(fc.nat(100), (failures) => {
+        const before = { ...buildFreshState(START), failures }
+        const address = countFailure(before, ADDRESS_RULE, inMs(1000))
+        expect(takeBackFailure({ ...fresh(), address }, inMs(1000)).address).toMatchObject({
+          failures,
+          waitUntil: null,
+        })
+      }),
+    )
+  })
+
+  test('leaves the delay that failures of others brought to the network address since', () => {
+    const own = countFailure({ ...buildFreshState(START), failures: 30 }, ADDRESS_RULE, inMs(1000))
+    const address = countFailure(own, ADDRESS_RULE, inMs(2000))
+    expect(takeBackFailure({ ...fresh(), address }, inMs(1000)).address.waitUntil).toEqual(address.waitUntil)
+  })
+})
+
+/** The throttle of one e-mail address, with the rows of every network address. */
+class World {
+  readonly #rows = new Map<string, ThrottleState>()
+
+  /** Makes an attempt that fails, from a network address. Returns until when it has to wait instead. */
+  attempt(address: string, now: Date): Date | undefined {
+    const read = (key: string) => this.#rows.get(key) ?? buildFreshState(now)
+    const keys = { address: `address ${address}`, email: 'email', pair: `pair ${address}` }
+    const states = { address: read(keys.address), email: read(keys.email), pair: read(keys.pair) }
+    const decision = decideAttempt(states, now)
+    for (const subject of ['address', 'email', 'pair'] as const) {
+      const state = decision.states[subject]
+      if (state) this.#rows.set(keys[subject], state)
+    }
+    return decision.kind === 'waits' ? decision.until : undefined
+  }
+}
+
+describe('nobody locks out a stranger', () => {
+  const LIMIT_MS = 30_000
+  const someAttempts = (maxLength: number) =>
+    fc.array(fc.record({ afterMs: fc.nat(40_000), from: fc.nat(60) }), { maxLength })
+
+  test('whatever others fail before and meanwhile, the right password from a fresh address is looked at within 30 s', () => {
+    fc.assert(
+      fc.property(someAttempts(400), someAttempts(60), (before, meanwhile) => {
+        const world = new World()
+        let nowMs = 0
+        for (const { afterMs, from } of before) {
+          nowMs += afterMs
+          world.attempt(`other ${from}`, inMs(nowMs))
+        }
+        const until = world.attempt('fresh', inMs(nowMs))
+        if (until === undefined) return
+        expect(until.getTime() - inMs(nowMs).getTime()).toBeLessThanOrEqual(LIMIT_MS)
+        for (const { afterMs, from } of meanwhile) {
+          nowMs = Math.min(nowMs + afterMs, until.getTime() - START.getTime())
+          world.attempt(`other ${from}`, inMs(nowMs))
+        }
+        expect(world.attempt('fresh', until)).toBeUndefined()
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('not even who fails from a new address at every millisecond', () => {
+    const world = new World()
+    for (let ms = 0; ms < 40_000; ms += 1) world.attempt(`bot ${ms}`, inMs(ms))
+    const until = world.attempt('fresh', inMs(40_000))
+    expect(until?.getTime()).toBeLessThanOrEqual(inMs(40_000 + LIMIT_MS).getTime())
+    for (let ms = 40_000; until && inMs(ms) <= until; ms += 1) world.attempt(`bot ${ms}`, inMs(ms))
+    expect(world.attempt('fresh', until ?? inMs(40_000))).toBeUndefined()
   })
 })

@@ -31,7 +31,7 @@ export const loginRoutes: Routes<SessionDeps> = [
       strictRateLimit: true,
       summary: 'Sign in with e-mail and password',
       description:
-        'After 5 failures with one e-mail address (20 from one network address) each further one makes the next attempt wait, 1 s, 2 s, 4 s and so on; after 10 (50) it is locked for 15 minutes. Failures are forgotten after an hour without one.',
+        'Failed attempts make later ones wait (429 with `Retry-After`). With one e-mail from one network address: 1 s after the 5th failure, doubling, and 15 minutes from the 10th on. From one network address, whatever the e-mail: 1 s after the 20th, doubling, at most 60 s. With one e-mail from any address: 1 s after the 5th, doubling, at most 30 s, and a waiting attempt from another address is not postponed by further failures. Failures are forgotten after an hour without one, and when the password is reset.',
       body: LocalLoginBody,
       data: LoginPayload,
       problems: ['login_failed'],

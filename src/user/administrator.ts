@@ -1,7 +1,9 @@
+import { revokeUserApiKeys } from '../access/api-key.ts'
 import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
 import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { revokeUserSessions } from '../session/session.ts'
+import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
 import { findUserByEmail, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps, type UserWithRoles } from './user.ts'
@@ -48,15 +50,15 @@ export async function createAdministrator(
 }
 
 /**
- * Sets a new password for a user and ends all its sessions, for `signalbox admin password`: the way back in for whoever
- * can run commands on the service's machine.
+ * Sets a new password for a user, ends all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
+ * throttle. For `signalbox admin password`: the way back in for an operator of the service's machine.
  */
 export async function resetPassword(
   deps: Pick<UserDeps, 'random'>,
   db: Database,
-  input: { email: string; password: string; now: Date },
+  input: { email: string; password: string; keepApiKeys?: boolean; now: Date },
 ): Promise<{ ok: true } | { ok: false; error: string }> {
-  const { email, password, now } = input
+  const { email, password, keepApiKeys = false, now } = input
   if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
   const user = await findUserByEmail(db, email)
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
@@ -64,6 +66,8 @@ export async function resetPassword(
   await inTransaction(db, async (tx) => {
     await updateUser(tx, user.id, { passwordHash, now })
     await revokeUserSessions(tx, user.id, now)
+    if (!keepApiKeys) await revokeUserApiKeys(tx, user.id, now)
+    await clearLoginThrottle(tx, user.email)
   })
   return { ok: true }
 }

@@ -1,8 +1,7 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
-import { SessionsRevoked } from '../session/session.schema.ts'
-import { CreateUserBody, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
+import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
 import { selectUsers, toUserRecord } from './user.store.ts'
 import {
   changeUser,
@@ -10,7 +9,7 @@ import {
   deleteUser,
   disableUser,
   enableUser,
-  endUserSessions,
+  endUserTokens,
   loadUser,
   type UserDeps,
   type UserWithRoles,
@@ -101,21 +100,23 @@ export const userRoutes: Routes<UserDeps> = [
       accountScope: 'none',
       summary: 'Change a user',
       description:
-        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. Only who holds what the user holds may change it.',
+        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and ends a sign-in throttle. The caller holds everything that the user holds, everywhere and in each account of the user.',
       params: IdParams,
       body: UpdateUserBody,
       data: UserRow,
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
       handle: async (deps, { db, target, body, caller, now }) => {
-        const user = await changeUser(deps, db, { user: target, ...body, caller, now })
+        const { keep_api_keys: keepApiKeys, ...rest } = body
+        const keep = keepApiKeys === undefined ? {} : { keepApiKeys }
+        const user = await changeUser(deps, db, target, { ...rest, ...keep, caller, now })
         return {
-          data: toUserRow(user),
-          message: 'User updated.',
-          changed: changedOf(user),
-          audit: { members: Object.keys(body), ...(body.roles && { roles: user.roles }) },
+          data: toUserRow(user ?? target),
+          message: user ? 'User updated.' : 'The user is like that already.',
+          changed: user ? changedOf(user) : [],
+          audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
         }
       },
     },
@@ -133,7 +134,7 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await deleteUser(db, { user: target, caller, now })
         return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
@@ -148,13 +149,16 @@ export const userRoutes: Routes<UserDeps> = [
       action: 'disable',
       accountScope: 'none',
       summary: 'Disable a user, at once',
+      description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
       params: IdParams,
+      body: EndTokensBody,
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const user = await disableUser(db, { user: target, caller, now })
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const keepApiKeys = body?.keep_api_keys ?? false
+        const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
         const message = user ? 'User disabled.' : 'The user was disabled already.'
         return { data: toUserRow(user ?? target), message, changed: user ? changedOf(user) : [] }
       },
@@ -168,11 +172,12 @@ export const userRoutes: Routes<UserDeps> = [
       action: 'enable',
       accountScope: 'none',
       summary: 'Enable a user',
+      description: 'The user signs in anew. Sessions and API keys that ended stay ended.',
       params: IdParams,
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await enableUser(db, { user: target, caller, now })
         const message = user ? 'User enabled.' : 'The user was enabled already.'
@@ -188,14 +193,21 @@ export const userRoutes: Routes<UserDeps> = [
       action: 'revoke-sessions',
       accountScope: 'none',
       summary: 'Sign a user out everywhere, at once',
+      description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
       params: IdParams,
-      data: SessionsRevoked,
+      body: EndTokensBody,
+      data: TokensRevoked,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const ended = await endUserSessions(db, { userId: target.id, caller, now })
-        return { data: { revoked: ended.length }, message: 'Sessions revoked.', changed: changedOf(target) }
+      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      handle: async (_deps, { db, target, body, caller, now }) => {
+        const keepApiKeys = body?.keep_api_keys ?? false
+        const ended = await endUserTokens(db, { userId: target.id, keepApiKeys, caller, now })
+        return {
+          data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
+          message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',
+          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(target) : [],
+        }
       },
     },
   ),

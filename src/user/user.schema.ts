@@ -12,6 +12,21 @@ export const NewPasswordSchema = Type.String({
   description: 'Kept as an Argon2id hash.',
 })
 
+const KeepApiKeysSchema = Type.Boolean({
+  description: "Whether the user's API keys go on. Default false: they are revoked.",
+})
+
+/** The body of the actions that end what a user is signed in with. */
+export const EndTokensBody = nullable(
+  named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),
+)
+
+/** How many sessions and API keys ended. */
+export const TokensRevoked = named(
+  'RevokedTokens',
+  Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() }),
+)
+
 const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
 
 /** A user as the API shows it. */
@@ -53,6 +68,7 @@ export const UpdateUserBody = named(
       name: Type.Optional(nullable(lineSchema(200))),
       password: Type.Optional(NewPasswordSchema),
       roles: Type.Optional(RolesSchema),
+      keep_api_keys: Type.Optional(KeepApiKeysSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

@@ -38,9 +38,15 @@ export function selectUsers(db: Database) {
   return db.selectFrom('user').where('deleted_at', 'is', null)
 }
 
-/** The living user with this id. */
-export async function findUser(db: Database, id: string): Promise<UserRecord | undefined> {
-  const row = await selectUsers(db).selectAll().where('document_id', '=', id).executeTakeFirst()
+/** The living user with this id; `lock` keeps it from changing until the transaction ends. */
+export async function findUser(
+  db: Database,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<UserRecord | undefined> {
+  let query = selectUsers(db).selectAll().where('document_id', '=', id)
+  if (options.lock) query = query.forNoKeyUpdate()
+  const row = await query.executeTakeFirst()
   return row && toUserRecord(row)
 }
 

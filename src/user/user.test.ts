@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../test/harness/identity-app.ts'
 import { findRoleByName } from '../access/role.store.ts'
+import { systemRandom } from '../random.ts'
+import { resetPassword } from './administrator.ts'
 
 const USERS = '/api/v3/identity/user'
 
@@ -181,22 +183,89 @@ describe('changing a user', () => {
   })
 })
 
-describe('disabling, enabling and deleting', () => {
-  test('a disabled user is nobody with the next request, by session and by key; enabling brings the key back, not the session', async () => {
-    const someone = await app.person('to-be-disabled')
-    const created = await app.call('POST', '/api/v3/identity/api-key', {
-      token: someone.token,
-      body: { name: 'mine', permissions: ['realtime:auth'] },
+const whoAmI = async (token: string) => (await app.call('GET', '/api/v3/auth/session', { token })).status
+
+async function createKey(owner: Person): Promise<string> {
+  const body = { name: 'a key', permissions: ['realtime:auth'] }
+  const reply = await app.call('POST', '/api/v3/identity/api-key', { token: owner.token, body })
+  expect(reply.status).toBe(201)
+  return reply.body.data.key
+}
+
+describe('the API keys of a user', () => {
+  const ends = [
+    ['disable', 'POST', '/disable', {}],
+    ['revoke-sessions', 'POST', '/revoke-sessions', {}],
+    ['a new password', 'PATCH', '', { password: 'another password' }],
+  ] as const
+
+  test.each(ends)('end with %s', async (name, method, suffix, body) => {
+    const someone = await app.person(`ends with ${name}`.replaceAll(' ', '-'))
+    const key = await createKey(someone)
+    expect((await asRoot(method, `${USERS}/${someone.user.id}${suffix}`, body)).status).toBe(200)
+    await asRoot('POST', `${USERS}/${someone.user.id}/enable`)
+    expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 401])
+  })
+
+  test.each(ends)('outlive %s when the call says keep_api_keys', async (name, method, suffix, body) => {
+    const someone = await app.person(`outlives ${name}`.replaceAll(' ', '-'))
+    const key = await createKey(someone)
+    const path = `${USERS}/${someone.user.id}`
+    expect((await asRoot(method, `${path}${suffix}`, { ...body, keep_api_keys: true })).status).toBe(200)
+    await asRoot('POST', `${path}/enable`)
+    expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 200])
+  })
+
+  test('outlive another name and another e-mail address', async () => {
+    const someone = await app.person('moves')
+    const key = await createKey(someone)
+    await asRoot('PATCH', `${USERS}/${someone.user.id}`, { name: 'Moved', email: email() })
+    expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 200])
+  })
+
+  test('are counted by revoke-sessions beside the sessions', async () => {
+    const someone = await app.person('counted')
+    await createKey(someone)
+    await createKey(someone)
+    const reply = await asRoot('POST', `${USERS}/${someone.user.id}/revoke-sessions`)
+    expect(reply.body.data).toEqual({ revoked: 1, api_keys_revoked: 2 })
+  })
+
+  test.each([
+    ['PATCH', '', { keep_api_keys: true }],
+    ['PATCH', '', { name: 'x', keep_api_keys: true }],
+    ['PATCH', '', { password: 'another password', keep_api_keys: 'yes' }],
+    ['POST', '/disable', { keep_api_keys: null }],
+    ['POST', '/revoke-sessions', { keep: true }],
+  ])('are not kept by %s %s with %j: 422', async (method, suffix, body) => {
+    expect(await asRoot(method, `${USERS}/${plain.user.id}${suffix}`, body)).toMatchObject({
+      status: 422,
+      body: { code: 'validation_failed' },
     })
-    const whoAmI = async (token: string) => (await app.call('GET', '/api/v3/auth/session', { token })).status
-    const { key } = created.body.data
+  })
+
+  test('end with signalbox admin password unless it keeps them', async () => {
+    for (const keepApiKeys of [false, true]) {
+      const someone = await app.person(`command-${keepApiKeys}`)
+      const key = await createKey(someone)
+      const change = { email: someone.user.email, password: 'set by the command', keepApiKeys }
+      await resetPassword({ random: systemRandom }, app.db, { ...change, now: new Date(app.clock.now()) })
+      expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, keepApiKeys ? 200 : 401])
+    }
+  })
+})
+
+describe('disabling, enabling and deleting', () => {
+  test('a disabled user is nobody with the next request, by session and by key; enabling brings neither back', async () => {
+    const someone = await app.person('to-be-disabled')
+    const key = await createKey(someone)
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([200, 200])
     const disabled = await asRoot('POST', `${USERS}/${someone.user.id}/disable`)
     expect(disabled).toMatchObject({ status: 200, body: { data: { is_actived: false } } })
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 401])
     const enabled = await asRoot('POST', `${USERS}/${someone.user.id}/enable`)
     expect(enabled).toMatchObject({ status: 200, body: { data: { is_actived: true } } })
-    expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 200])
+    expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 401])
   })
 
   test('a second time changes nothing and emits nothing', async () => {

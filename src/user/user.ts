@@ -1,13 +1,15 @@
 import { revokeUserApiKeys } from '../access/api-key.ts'
+import { checkMayManageUser } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
-import { assignRoles, checkGrantableRoles, checkMayManageUser, listRoleIdsOfUsers } from '../access/role.ts'
+import { assignRoles, checkGrantableRoles, listRoleIdsOfUsers } from '../access/role.ts'
 import { checkAdministratorRemains, loadAdministratorRoleId, loadMemberRoleId } from '../access/system-roles.ts'
 import type { Caller } from '../http/caller.ts'
-import { notFound, Problem } from '../http/problem.ts'
-import type { IdMaker, SessionId, UserId } from '../id.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
+import type { AccountId, IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { revokeUserSessions } from '../session/session.ts'
+import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword } from '../sign-in/password.ts'
 import { findUser, insertUser, type UserChange, type UserRecord, updateUser } from './user.store.ts'
 
@@ -31,9 +33,12 @@ export async function withRoles(db: Database, users: readonly UserRecord[]): Pro
   return users.map((user) => ({ ...user, roles: roles.get(user.id) ?? [] }))
 }
 
-/** The living user with this id. Throws 404. */
-export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
-  const user = await findUser(db, id)
+/**
+ * The living user with this id. A change locks it, so that two changes follow each other, and so that the roles and
+ * memberships it is checked against stay what they are. Throws 404.
+ */
+export async function loadUser(db: Database, id: string, options: { lock?: boolean } = {}): Promise<UserWithRoles> {
+  const user = await findUser(db, id, options)
   const [found] = user ? await withRoles(db, [user]) : []
   if (!found) throw notFound('user')
   return found
@@ -86,116 +91,149 @@ export async function createUser(
   db: Database,
   input: { email: string; name: string | null; password?: string; roles: readonly string[]; caller: Caller; now: Date },
 ): Promise<UserWithRoles> {
-  const { caller, roles, ...rest } = input
-  return registerUser(deps, db, { ...rest, roles: await checkGrantableRoles(db, { caller, ids: roles, held: [] }) })
+  const { caller, roles: ids, ...rest } = input
+  const roles = await checkGrantableRoles(db, { caller, ids, held: [], accounts: [] })
+  return registerUser(deps, db, { ...rest, roles })
+}
+
+/** What a caller may change of a user. `roles` is the full list. */
+export interface ChangeUserInput {
+  email?: string
+  name?: string | null
+  password?: string
+  roles?: readonly string[]
+  /** Whether the user's API keys outlive the new password. Default false. */
+  keepApiKeys?: boolean
+  caller: Caller
+  now: Date
 }
 
 /**
- * Changes a user. `roles` is the full list. A new password or address ends all sessions of the user: whoever used the old one
- * must not stay. A new address counts as unverified.
+ * Changes a locked user. A new password or address ends all sessions of the user, a new password also its API keys: the
+ * holder of the old one must not stay. A new password clears the sign-in throttle. A new address counts as unverified.
+ * Returns undefined when nothing differs.
  * Throws 403 when the user or a new role holds more than the caller, 422 for an unknown role, 409 for a taken address or the
  * last administrator.
  */
 export async function changeUser(
   deps: UserDeps,
   db: Database,
-  input: {
-    user: UserWithRoles
-    email?: string
-    name?: string | null
-    password?: string
-    roles?: readonly string[]
-    caller: Caller
-    now: Date
-  },
-): Promise<UserWithRoles> {
-  const { user, caller, now } = input
-  await checkMayManageUser(db, caller, user.id)
-  const isMoved = input.email !== undefined && input.email.toLowerCase() !== user.email.toLowerCase()
-  const roles = input.roles && (await replaceRoles(db, { user, ids: input.roles, caller, now }))
+  user: UserWithRoles,
+  input: ChangeUserInput,
+): Promise<UserWithRoles | undefined> {
+  const { caller, now } = input
+  const { accounts } = await checkMayManageUser(db, caller, user.id)
+  if (input.keepApiKeys !== undefined && input.password === undefined)
+    throw invalidField('keep_api_keys', 'without_password', 'is taken together with a new password only')
+  const roles = input.roles && (await replaceRoles(db, { user, ids: input.roles, accounts, caller, now }))
+  const change = await buildChange(deps, user, input)
+  if (!roles && Object.keys(change).length === 0) return undefined
   try {
-    const changed = await updateUser(db, user.id, {
-      ...(input.email !== undefined && { email: input.email }),
-      ...(isMoved && { emailVerifiedAt: null }),
-      ...(input.name !== undefined && { name: input.name }),
-      ...(input.password !== undefined && { passwordHash: await hashPassword(input.password, deps.random) }),
-      now,
-    })
-    if (isMoved || input.password !== undefined) await revokeUserSessions(db, user.id, now)
+    const changed = await updateUser(db, user.id, { ...change, now })
+    if (change.emailVerifiedAt === null || change.passwordHash) await revokeUserSessions(db, user.id, now)
+    if (change.passwordHash) await endOldPassword(db, { changed, before: user.email, ...input })
     return { ...changed, roles: roles ?? user.roles }
   } catch (error) {
     throw toEmailConflict(error)
   }
 }
 
+/** The columns that an update writes: those that differ. */
+async function buildChange(
+  deps: UserDeps,
+  user: UserRecord,
+  { email, name, password }: ChangeUserInput,
+): Promise<Omit<UserChange, 'now'>> {
+  const isMoved = email !== undefined && email.toLowerCase() !== user.email.toLowerCase()
+  return {
+    ...(email !== undefined && email !== user.email && { email }),
+    ...(isMoved && { emailVerifiedAt: null }),
+    ...(name !== undefined && name !== user.name && { name }),
+    ...(password !== undefined && { passwordHash: await hashPassword(password, deps.random) }),
+  }
+}
+
+async function endOldPassword(
+  db: Database,
+  input: { changed: UserRecord; before: string; keepApiKeys?: boolean; now: Date },
+): Promise<void> {
+  const { changed, before, keepApiKeys = false, now } = input
+  if (!keepApiKeys) await revokeUserApiKeys(db, changed.id, now)
+  for (const email of new Set([before, changed.email])) await clearLoginThrottle(db, email)
+}
+
+/** Makes `ids` all roles of a user. Undefined when the user has exactly these. */
 async function replaceRoles(
   db: Database,
-  input: { user: UserWithRoles; ids: readonly string[]; caller: Caller; now: Date },
-): Promise<RoleId[]> {
-  const { user, caller, ids, now } = input
-  const roles = await checkGrantableRoles(db, { caller, ids, held: user.roles })
+  input: {
+    user: UserWithRoles
+    ids: readonly string[]
+    accounts: readonly AccountId[]
+    caller: Caller
+    now: Date
+  },
+): Promise<RoleId[] | undefined> {
+  const { user, caller, ids, accounts, now } = input
+  const roles = await checkGrantableRoles(db, { caller, ids, held: user.roles, accounts })
+  if (roles.length === user.roles.length && roles.every((role) => user.roles.includes(role))) return undefined
   const administrator = await loadAdministratorRoleId(db)
   if (user.roles.includes(administrator) && !roles.includes(administrator)) await checkAdministratorRemains(db, user.id)
   await assignRoles(db, { userId: user.id, roles, now })
   return roles
 }
 
-async function updateManaged(
-  db: Database,
-  input: { user: UserWithRoles; caller: Caller; change: UserChange },
-): Promise<UserWithRoles> {
-  const { user, caller, change } = input
-  await checkMayManageUser(db, caller, user.id)
-  if (change.isActived === false || change.deletedAt !== undefined) await checkAdministratorRemains(db, user.id)
-  return { ...(await updateUser(db, user.id, change)), roles: user.roles }
-}
-
 /**
- * Disables a user: with the next request in any process the user is nobody (D11), and enabling brings no session back.
- * A user who is disabled already stays so, and nothing has changed (undefined). Throws 409 for the last administrator.
+ * Disables a locked user: from the next request on in every process its tokens are void. Its sessions and, unless
+ * `keepApiKeys`, its API keys end, and enabling brings none back. Returns undefined for a user who is disabled already.
+ * Throws 403, and 409 for the last administrator.
  */
 export async function disableUser(
   db: Database,
-  input: { user: UserWithRoles; caller: Caller; now: Date },
+  input: { user: UserWithRoles; keepApiKeys?: boolean; caller: Caller; now: Date },
 ): Promise<UserWithRoles | undefined> {
-  const { user, caller, now } = input
+  const { user, keepApiKeys = false, caller, now } = input
   await checkMayManageUser(db, caller, user.id)
   if (!user.isActived) return undefined
-  const disabled = await updateManaged(db, { user, caller, change: { isActived: false, now } })
+  await checkAdministratorRemains(db, user.id)
+  const disabled = await updateUser(db, user.id, { isActived: false, now })
   await revokeUserSessions(db, user.id, now)
-  return disabled
+  if (!keepApiKeys) await revokeUserApiKeys(db, user.id, now)
+  return { ...disabled, roles: user.roles }
 }
 
-/**
- * Enables a user. Its API keys serve again; it signs in anew. A user who is enabled already stays so, and nothing has
- * changed (undefined).
- */
+/** Enables a locked user, who signs in anew. Returns undefined for a user who is enabled already. Throws 403. */
 export async function enableUser(
   db: Database,
   input: { user: UserWithRoles; caller: Caller; now: Date },
 ): Promise<UserWithRoles | undefined> {
   const { user, caller, now } = input
   await checkMayManageUser(db, caller, user.id)
-  return user.isActived ? undefined : updateManaged(db, { user, caller, change: { isActived: true, now } })
+  if (user.isActived) return undefined
+  return { ...(await updateUser(db, user.id, { isActived: true, now })), roles: user.roles }
 }
 
-/** Soft-deletes a user: its sessions and keys end, its address is free again. Throws 409 for the last administrator. */
+/** Soft-deletes a locked user: its sessions and keys end, its address is free. Throws 403, 409 for the last administrator. */
 export async function deleteUser(
   db: Database,
   input: { user: UserWithRoles; caller: Caller; now: Date },
 ): Promise<UserWithRoles> {
   const { user, caller, now } = input
-  const deleted = await updateManaged(db, { user, caller, change: { deletedAt: now, now } })
+  await checkMayManageUser(db, caller, user.id)
+  await checkAdministratorRemains(db, user.id)
+  const deleted = await updateUser(db, user.id, { deletedAt: now, now })
   await revokeUserSessions(db, user.id, now)
   await revokeUserApiKeys(db, user.id, now)
-  return deleted
+  return { ...deleted, roles: user.roles }
 }
 
-/** Signs a user out everywhere. Returns the sessions that ended. */
-export async function endUserSessions(
+/** Ends all sessions of a locked user and, unless `keepApiKeys`, its API keys. Returns how many of each ended. Throws 403. */
+export async function endUserTokens(
   db: Database,
-  input: { userId: UserId; caller: Caller; now: Date },
-): Promise<SessionId[]> {
-  await checkMayManageUser(db, input.caller, input.userId)
-  return revokeUserSessions(db, input.userId, input.now)
+  input: { userId: UserId; keepApiKeys?: boolean; caller: Caller; now: Date },
+): Promise<{ sessions: number; apiKeys: number }> {
+  const { userId, keepApiKeys = false, caller, now } = input
+  await checkMayManageUser(db, caller, userId)
+  const sessions = await revokeUserSessions(db, userId, now)
+  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(db, userId, now)
+  return { sessions: sessions.length, apiKeys: apiKeys.length }
 }

@@ -97,8 +97,10 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         const set = await replaceEventSet(deps, db, target, { events: body.events, now })
         return {
           data: toEventSet(target, set),
-          message: sayWarnings('Event set replaced.', set.warnings),
-          changed: [{ id: target.id, account: target.account, url: `/api/v3/webhook/webhook/${target.id}/events` }],
+          message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'The event set is the same.', set.warnings),
+          changed: set.isChanged
+            ? [{ id: target.id, account: target.account, url: `/api/v3/webhook/webhook/${target.id}/events` }]
+            : [],
         }
       },
     },
@@ -190,11 +192,12 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     {
       load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
       handle: async (deps, { db, target, body, now }) => {
-        const { subscription, warnings } = await changeSubscription(deps, db, { ...target, event: body.event, now })
+        const moved = await changeSubscription(deps, db, { ...target, event: body.event, now })
+        const { subscription, warnings, isChanged } = moved
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
-          message: sayWarnings('Subscription moved.', warnings),
-          changed: [{ id: subscription.id, account: target.webhook.account }],
+          message: sayWarnings(isChanged ? 'Subscription moved.' : 'The subscription is the same.', warnings),
+          changed: isChanged ? [{ id: subscription.id, account: target.webhook.account }] : [],
         }
       },
     },

@@ -80,8 +80,8 @@ export async function readEventSet(db: Database, webhook: WebhookRecord) {
 }
 
 /**
- * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. Throws a 422 that names each id which is no event type, or one that was deactivated and is not in the set yet.
+ * Replaces a locked webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
+ * revived. `isChanged` says whether any was. Throws a 422 that names each id which is no event type, or one that was deactivated and is not in the set yet.
  */
 export async function replaceEventSet(
   deps: Deps,
@@ -100,7 +100,7 @@ export async function replaceEventSet(
   )
   await removeSubscriptions(db, { webhook: webhook.id, events: plan.remove, now: input.now })
   await addSubscriptions(db, deps.ids, { webhook: webhook.id, events: plan.add, now: input.now })
-  return readEventSet(db, webhook)
+  return { ...(await readEventSet(db, webhook)), isChanged: plan.add.length + plan.remove.length > 0 }
 }
 
 function checkSubscribable(
@@ -170,18 +170,21 @@ export async function unsubscribe(
 
 /**
  * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. What comes
- * back is the link to the new event type, with its own id: one that was there before is revived.
+ * back is the link to the new event type, with its own id: one that was there before is revived. `isChanged` is false for
+ * the event type that the link has already.
  */
 export async function changeSubscription(
   deps: Deps,
   db: Database,
   input: { subscription: SubscriptionRecord; webhook: WebhookRecord; event: string; now: Date },
-): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[] }> {
+): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[]; isChanged: boolean }> {
   const { subscription, webhook, event, now } = input
-  if (event === subscription.event)
-    return { subscription, warnings: findWarnings(webhook, [await loadEventType(db, event)]) }
+  if (event === subscription.event) {
+    const warnings = findWarnings(webhook, [await loadEventType(db, event)])
+    return { subscription, warnings, isChanged: false }
+  }
   // Before the old link goes: an unknown event type is a 422, whatever else would be in the way (D4).
   await loadSubscribable(db, event)
   await unsubscribe(db, subscription, now)
-  return subscribe(deps, db, webhook, { event, now })
+  return { ...(await subscribe(deps, db, webhook, { event, now })), isChanged: true }
 }

@@ -117,8 +117,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       handle: async (deps, { db, target, body, caller, now }) => {
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const webhook = await changeWebhook(deps, db, target, input)
-        return { data: toWebhookRow(webhook), message: 'Webhook updated.', changed: changedOf(webhook) }
+        const { webhook, isChanged } = await changeWebhook(deps, db, target, input)
+        return {
+          data: toWebhookRow(webhook),
+          message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',
+          changed: isChanged ? changedOf(webhook) : [],
+        }
       },
     },
   ),
@@ -173,17 +177,19 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       action: 'active',
       accountScope: 'account',
       summary: 'Activate or deactivate a webhook',
-      description: 'Activating clears the failure count and the reason it was disabled for.',
+      description:
+        'Activating clears the failure count and the reason it was disabled for. A webhook whose account is deleted cannot be activated (409).',
       params: IdParams,
       body: ActiveBody,
       data: WebhookRow,
     },
     {
       load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (_deps, { db, target, body, caller, now }) => {
-        const webhook = await setWebhookActive(db, target, { isActived: body.is_actived, caller, now })
-        const message = webhook.isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
-        return { data: toWebhookRow(webhook), message, changed: changedOf(webhook) }
+      handle: async (deps, { db, target, body, caller, now }) => {
+        const isActived = body.is_actived
+        const webhook = await setWebhookActive(deps, db, { webhook: target, isActived, caller, now })
+        const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
+        return { data: toWebhookRow(webhook ?? target), message, changed: webhook ? changedOf(webhook) : [] }
       },
     },
   ),

@@ -24,7 +24,9 @@ const webhookMembers = {
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
   disabled_reason: nullable(
-    Type.String({ description: '`consecutive-failures` or `legacy-secret-rotation-required`.' }),
+    Type.String({
+      description: '`consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`.',
+    }),
   ),
   created_by: nullable(UuidSchema),
   updated_by: nullable(UuidSchema),

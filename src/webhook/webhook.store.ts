@@ -179,6 +179,25 @@ export async function updateWebhook(
   return toWebhookRecord(updated)
 }
 
+/**
+ * Makes the living webhooks of an account inactive for `reason`, whatever they were before. Locks them in the order of
+ * their ids, as all who lock several do. Those that are inactive already are locked too, or one that is activated
+ * meanwhile would be missed.
+ */
+export async function deactivateAccountWebhooks(
+  db: Database,
+  account: AccountId,
+  change: { reason: string; by: UserId; now: Date },
+): Promise<void> {
+  const { reason, by, now } = change
+  await sql`
+    update webhook set is_actived = false, disabled_at = ${now}, disabled_reason = ${reason}, updated_by = ${by},
+      updated_at = ${now}
+    where document_id in (
+      select document_id from webhook where account = ${account} and deleted_at is null
+      order by document_id for no key update)`.execute(db)
+}
+
 /** Deletes a webhook with its subscriptions, ledger and attempts. */
 export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
   await db.deleteFrom('webhook').where('document_id', '=', id).execute()

@@ -1,6 +1,6 @@
 import type { Caller } from '../http/caller.ts'
-import { invalidField, notFound } from '../http/problem.ts'
-import type { AccountId, IdMaker, WebhookId } from '../id.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
+import type { AccountId, IdMaker, UserId, WebhookId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { type CallbackRules, checkCallbackUrl } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
@@ -9,7 +9,18 @@ import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { subscribeToTest } from './subscription.ts'
-import { deleteWebhookForGood, findWebhook, insertWebhook, updateWebhook, type WebhookRecord } from './webhook.store.ts'
+import {
+  deactivateAccountWebhooks,
+  deleteWebhookForGood,
+  findWebhook,
+  insertWebhook,
+  updateWebhook,
+  type WebhookChange,
+  type WebhookRecord,
+} from './webhook.store.ts'
+
+/** `disabled_reason` of the webhooks of a deleted account. */
+const ACCOUNT_DELETED_REASON = 'account-deleted'
 
 /** What the operations on webhooks use. */
 export interface WebhookDeps {
@@ -18,8 +29,10 @@ export interface WebhookDeps {
   keyring: Keyring
   callbackRules: CallbackRules
   lookup: Lookup
-  /** Throws a 422 on `account` when there is no such account. */
+  /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
+  /** Which of these ids are existing accounts. */
+  findExistingAccounts: (db: Database, ids: readonly string[]) => Promise<Set<string>>
   /** Ends the waiting deliveries of a webhook that goes (D65), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
   /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
@@ -98,53 +111,100 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
+/** What a caller may change of a webhook. */
+export interface ChangeWebhookInput {
+  url?: string
+  name?: string | null
+  description?: string | null
+  isGlobal?: boolean
+  account?: string | null
+  caller: Caller
+  now: Date
+}
+
 /**
  * Changes a webhook. The URL rules hold for the row as it will be, whatever the update changes: one that no longer
  * passes them is refused until its URL is mended (contract, URL rules). The row is locked after the name service was
  * asked, never meanwhile: the router and the results of running POSTs would wait for somebody's dead name server (D73).
- * Throws a 422 on `url` or `account`, and a 404 when the webhook was deleted in between.
+ * The account is locked before the webhook, as the deletion of an account does.
+ * Returns `isChanged` false when nothing differs. Throws a 422 on `url` or `account`, and a 404 when the webhook was deleted
+ * in between.
  */
 export async function changeWebhook(
   deps: WebhookDeps,
   db: Database,
   webhook: WebhookRecord,
-  input: {
-    url?: string
-    name?: string | null
-    description?: string | null
-    isGlobal?: boolean
-    account?: string | null
-    caller: Caller
-    now: Date
-  },
-): Promise<WebhookRecord> {
+  input: ChangeWebhookInput,
+): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
   await checkUrl(deps, input.url ?? webhook.url)
+  const scopeOf = (one: WebhookRecord) => ({
+    isGlobal: input.isGlobal ?? one.isGlobal,
+    account: input.account === undefined ? one.account : input.account,
+  })
+  const expected = scopeOf(webhook)
+  const checked = await checkScope(deps, db, expected)
   const current = await loadWebhook(db, webhook.id, { lock: true })
-  const { isGlobal = current.isGlobal, account = current.account, caller, now } = input
-  const scoped = await checkScope(deps, db, { isGlobal, account })
-  return updateWebhook(
-    db,
-    webhook.id,
-    {
-      ...(input.url !== undefined && { url: input.url }),
-      isGlobal,
-      account: scoped,
-      ...(input.name !== undefined && { name: input.name }),
-      ...(input.description !== undefined && { description: input.description }),
-      by: caller.userId,
-    },
-    now,
-  )
+  const scope = scopeOf(current)
+  const isAsExpected = scope.isGlobal === expected.isGlobal && scope.account === expected.account
+  const account = isAsExpected ? checked : await checkScope(deps, db, scope)
+  const change = findChange(current, { ...input, isGlobal: scope.isGlobal, account })
+  if (Object.keys(change).length === 0) return { webhook: current, isChanged: false }
+  const updated = await updateWebhook(db, webhook.id, { ...change, by: input.caller.userId }, input.now)
+  return { webhook: updated, isChanged: true }
 }
 
-/** Activates or deactivates. Activating clears the failure count and what disabled it (contract, States). */
-export function setWebhookActive(
+/** The columns of an update that differ. */
+function findChange(
+  current: WebhookRecord,
+  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description'> & { isGlobal: boolean; account: AccountId | null },
+): WebhookChange {
+  const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
+  return {
+    ...(url !== current.url && { url }),
+    ...(name !== current.name && { name }),
+    ...(description !== current.description && { description }),
+    ...(isGlobal !== current.isGlobal && { isGlobal }),
+    ...(account !== current.account && { account }),
+  }
+}
+
+/**
+ * Activates or deactivates a locked webhook. Activating clears the failure count and what disabled it (contract, States).
+ * Returns undefined when nothing differs. Throws 409 for activating a webhook whose account is deleted.
+ */
+export async function setWebhookActive(
+  deps: Pick<WebhookDeps, 'findExistingAccounts'>,
   db: Database,
-  webhook: WebhookRecord,
-  input: { isActived: boolean; caller: Caller; now: Date },
-): Promise<WebhookRecord> {
-  const cleared = input.isActived ? { consecutiveFailures: 0, disabledAt: null, disabledReason: null } : {}
-  return updateWebhook(db, webhook.id, { isActived: input.isActived, ...cleared, by: input.caller.userId }, input.now)
+  input: { webhook: WebhookRecord; isActived: boolean; caller: Caller; now: Date },
+): Promise<WebhookRecord | undefined> {
+  const { webhook, isActived, caller, now } = input
+  const by = caller.userId
+  if (!isActived) return webhook.isActived ? updateWebhook(db, webhook.id, { isActived, by }, now) : undefined
+  const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
+  if (webhook.isActived && isClear) return undefined
+  await checkAccountLives(deps, db, webhook)
+  const cleared = { consecutiveFailures: 0, disabledAt: null, disabledReason: null }
+  return updateWebhook(db, webhook.id, { isActived, ...cleared, by }, now)
+}
+
+/** The deletion of an account waits for this webhook's lock and then makes it inactive, so reading is enough here. */
+async function checkAccountLives(
+  deps: Pick<WebhookDeps, 'findExistingAccounts'>,
+  db: Database,
+  { account }: WebhookRecord,
+): Promise<void> {
+  if (account === null || (await deps.findExistingAccounts(db, [account])).has(account)) return
+  const text = 'The account of this webhook was deleted. Give the webhook another account, or make it global, first.'
+  throw new Problem('conflict', text)
+}
+
+/** Makes the webhooks of an account that is deleted inactive, in the transaction that deletes it. Waiting rows rest. */
+export function deactivateWebhooksOf(
+  db: Database,
+  account: AccountId,
+  change: { by: UserId; now: Date },
+): Promise<void> {
+  return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
 }
 
 /** Replaces the secret. The old one is invalid at once (contract, States); waiting deliveries are signed with the new one. */

@@ -28,7 +28,8 @@ export interface components {
       account: string
       /** A UUID in lower case. */
       user: string
-      email: string
+      /** Null for a caller who does not hold `user:find-one`. */
+      email: string | null
       name: string | null
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
@@ -375,6 +376,10 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EndTokens: {
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     EnqueuedTest: {
       /** A UUID in lower case. */
       dispatch_id: string
@@ -542,7 +547,7 @@ export interface components {
       title: string
       status: number
       /** Stable; what programs decide on. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "dependency_unavailable"
       /** A sentence a person can act on. */
       detail: string
       request_id: string
@@ -658,6 +663,14 @@ export interface components {
     }
     RevokedSessionsAnswer: {
       data: components['schemas']['RevokedSessions']
+      message: string
+    }
+    RevokedTokens: {
+      revoked: number
+      api_keys_revoked: number
+    }
+    RevokedTokensAnswer: {
+      data: components['schemas']['RevokedTokens']
       message: string
     }
     Role: {
@@ -853,6 +866,8 @@ export interface components {
       password?: string
       /** Role ids. */
       roles?: Array<string>
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
     }
     UpdateWebhook: {
       /** The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development. */
@@ -905,7 +920,7 @@ export interface components {
       consecutive_failures: number
       /** ISO 8601, UTC, milliseconds. */
       disabled_at: string | null
-      /** `consecutive-failures` or `legacy-secret-rotation-required`. */
+      /** `consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`. */
       disabled_reason: string | null
       /** A UUID in lower case. */
       created_by: string | null
@@ -958,7 +973,7 @@ export interface components {
       consecutive_failures: number
       /** ISO 8601, UTC, milliseconds. */
       disabled_at: string | null
-      /** `consecutive-failures` or `legacy-secret-rotation-required`. */
+      /** `consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`. */
       disabled_reason: string | null
       /** A UUID in lower case. */
       created_by: string | null
@@ -1302,7 +1317,7 @@ export interface operations {
     url: "/api/v3/identity/user/{id}/disable"
     path: { id: string }
     query: undefined
-    body: undefined
+    body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['UserAnswer']
   }
   /** Enable a user */
@@ -1320,8 +1335,8 @@ export interface operations {
     url: "/api/v3/identity/user/{id}/revoke-sessions"
     path: { id: string }
     query: undefined
-    body: undefined
-    answer: components['schemas']['RevokedSessionsAnswer']
+    body: components['schemas']['EndTokens'] | undefined
+    answer: components['schemas']['RevokedTokensAnswer']
   }
   /** How the event table stands against the code */
   webhookCatalogueStatus: {

@@ -132,11 +132,23 @@ describe('admin', () => {
     await using service = await startService({ databaseUrl: database.connectionString, token: '' })
     const before = await signIn(service.url, 'from the variable')
     expect(before.status).toBe(200)
+    const key = await callService(
+      { url: service.url, token: before.body.data.jwt },
+      { method: 'POST', path: '/api/v3/identity/api-key', body: { name: 'ci', permissions: ['user:find-all'] } },
+    )
+    const useKey = () =>
+      callService({ url: service.url, token: key.body.data.key }, { method: 'GET', path: '/api/v3/auth/session' })
+    expect(await run(['admin', 'password', '--email', email, '--keep-api-keys'], given)).toMatchObject({
+      code: 0,
+      stdout: `Password of ${email} set; all sessions ended. API keys kept.\n`,
+    })
+    expect((await useKey()).status).toBe(200)
     await using terminal = startAtTerminal(['admin', 'password', '--email', email], env)
     await terminal.waitForOutput(/Password: /)
     terminal.type('typed unseen\r')
     expect(await terminal.ended).toMatchObject({ code: 0 })
-    expect(terminal.stdout()).toContain(`Password of ${email} set; all sessions ended.`)
+    expect(terminal.stdout()).toContain(`Password of ${email} set; all sessions ended. All API keys revoked.`)
+    expect((await useKey()).status).toBe(401)
     expect(terminal.stdout()).not.toContain('typed unseen')
     expect((await signIn(service.url, 'typed unseen')).status).toBe(200)
     expect((await signIn(service.url, 'from the variable')).status).toBe(401)

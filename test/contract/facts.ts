@@ -123,6 +123,8 @@ export const FACTS: Readonly<Record<string, string>> = {
     [
       ...Array.from({ length: 14 }, (_, at) => `D${at + 1}`),
       ...Array.from({ length: 21 }, (_, at) => `D${at + 60}`),
+      'D11a',
+      'D29',
       'D67a',
       'D70a',
     ].map((row) => [row, 'as decided']),

@@ -11,6 +11,7 @@ import { expectProblem, type Json } from './contract-world.ts'
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const CONTRACTS = '/api/v3/contract/contract'
+const LOGIN = '/api/v3/auth/login/local'
 const ROOT = join(import.meta.dirname, '..', '..')
 let database: TestDatabase
 let app: TestApp
@@ -307,4 +308,102 @@ it('D14: a key holds a subset of what its owner holds: it never reaches further 
   if (created.status === 201)
     expectProblem(await app.callAs(created.body.data.key)('GET', WEBHOOKS), 403, 'permission_denied')
   else expectProblem(created, 403, 'permission_denied')
+})
+
+it('D11a: a token without the power of an owner takes over no owner, joins no account, and deletes or empties no role', async () => {
+  const owning = await createRole(['account:*', 'webhook:create'], { is_account_scoped: true })
+  const account = await createAccount()
+  const owner = await signInWith([owning.document_id])
+  await app.admin('POST', `${IDENTITY}/account/${account}/member`, { user: owner.userId })
+  const clerk = await app.signInMember()
+  const roles = [
+    ...(await app.admin('GET', `${IDENTITY}/user/${clerk.userId}`)).body.data.roles,
+    (await createRole(['user:*', 'role:*', 'account-member:*'])).document_id,
+  ]
+  await app.admin('PATCH', `${IDENTITY}/user/${clerk.userId}`, { roles })
+  const user = `${IDENTITY}/user/${owner.userId}`
+  const role = `${IDENTITY}/role/${owning.document_id}`
+  for (const [method, path, body] of [
+    ['PATCH', user, { password: 'now it is mine' }],
+    ['PATCH', user, { email: 'mine@example.com' }],
+    ['POST', `${user}/disable`, undefined],
+    ['POST', `${user}/revoke-sessions`, undefined],
+    ['DELETE', user, undefined],
+    ['POST', `${IDENTITY}/account/${account}/member`, { user: clerk.userId }],
+    ['DELETE', `${IDENTITY}/account/${account}/member`, { user: owner.userId }],
+    ['PATCH', role, { permissions: [] }],
+    ['DELETE', role, undefined],
+  ] as const) {
+    const refused = expectProblem(await clerk.call(method, path, body), 403, 'permission_denied')
+    expect(refused.detail, `${method} ${path}`).toMatch(
+      /[a-z-]+:(\*|[a-z-]+) (everywhere|in the account [0-9a-f-]{36})/,
+    )
+  }
+  expect((await owner.call('GET', `${IDENTITY}/account/${account}`)).status).toBe(200)
+})
+
+it('D14: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling brings none back', async () => {
+  for (const [method, suffix, body] of [
+    ['PATCH', '', { password: 'another horse battery' }],
+    ['POST', '/revoke-sessions', {}],
+    ['POST', '/disable', {}],
+  ] as const)
+    for (const keep of [false, true]) {
+      const member = await app.signInMember()
+      const made = await member.call('POST', `${IDENTITY}/api-key`, { name: 'ci', permissions: ['contract:*'] })
+      const path = `${IDENTITY}/user/${member.userId}`
+      const ended = await app.admin(method, `${path}${suffix}`, { ...body, ...(keep && { keep_api_keys: true }) })
+      expect(ended.status, JSON.stringify(ended.body)).toBe(200)
+      await app.admin('POST', `${path}/enable`)
+      const call = app.callAs(made.body.data.key)
+      expect((await call('GET', CONTRACTS)).status, `${suffix} ${keep}`).toBe(keep ? 200 : 401)
+    }
+})
+
+it('D14: a key that a key makes expires no later than it, and a user has 100 live keys at most', async () => {
+  const path = `${IDENTITY}/api-key`
+  const role = await createRole(['api-key:create'])
+  const member = await signInWith([role.document_id])
+  const expires_at = new Date(app.clock.now() + 60_000).toISOString()
+  const body = { name: 'maker', permissions: ['api-key:create'] }
+  const maker = await member.call('POST', path, { ...body, expires_at })
+  const made = await app.callAs(maker.body.data.key)('POST', path, body)
+  expect(made.body.data.expires_at).toBe(expires_at)
+  for (let live = 2; live < 100; live += 1) expect((await member.call('POST', path, body)).status).toBe(201)
+  expect(expectProblem(await member.call('POST', path, body), 409, 'limit_reached').detail).toContain('100')
+})
+
+it('D65: deleting an account makes its webhooks inactive with account-deleted, and none is activated after that', async () => {
+  const account = await createAccount()
+  const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account })
+  const path = `${WEBHOOKS}/${created.body.data.document_id}`
+  expect((await app.admin('DELETE', `${IDENTITY}/account/${account}`)).status).toBe(200)
+  const { data } = (await app.admin('GET', path)).body
+  expect(data).toMatchObject({ is_actived: false, disabled_reason: 'account-deleted' })
+  expectProblem(await app.admin('PATCH', `${path}/active`, { is_actived: true }), 409, 'conflict')
+})
+
+it('D29: failures lock e-mail and address together, delay the e-mail elsewhere 30 s at most, and a reset clears both', async () => {
+  const email = 'guessed@example.com'
+  const password = 'correct horse battery'
+  const user = (await app.admin('POST', `${IDENTITY}/user`, { email, password })).body.data
+  const attempt = async (word: string, remoteAddress: string) => {
+    const payload = { email, password: word }
+    const reply = await app.app.server.inject({ method: 'POST', url: LOGIN, payload, remoteAddress })
+    return { status: reply.statusCode, waitSeconds: Number(reply.headers['retry-after'] ?? 0) }
+  }
+  for (let step = 1; step <= 10; step += 1) {
+    expect((await attempt('wrong', '192.0.2.1')).status).toBe(401)
+    if (step < 10) app.clock.advance(30_000)
+  }
+  expect(await attempt(password, '192.0.2.1')).toEqual({ status: 429, waitSeconds: 900 })
+  expect(await attempt(password, '192.0.2.2')).toEqual({ status: 429, waitSeconds: 30 })
+  app.clock.advance(30_000)
+  expect((await attempt(password, '192.0.2.2')).status).toBe(200)
+  expect((await attempt(password, '192.0.2.1')).status).toBe(429)
+  const changed = await app.admin('PATCH', `${IDENTITY}/user/${user.document_id}`, {
+    password: 'another horse battery',
+  })
+  expect(changed.status).toBe(200)
+  expect((await attempt('another horse battery', '192.0.2.1')).status).toBe(200)
 })

@@ -10,10 +10,10 @@ import { ensureSystemRoles } from '../../src/access/system-roles.ts'
 import { accountRoutes } from '../../src/account/account.routes.ts'
 import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
 import { buildRecorders } from '../../src/app/record-change.ts'
+import { listPermissions } from '../../src/app/route-tree.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
-import { permissionOf } from '../../src/http/route.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
 import type { Database } from '../../src/postgres/database.ts'
@@ -24,6 +24,7 @@ import type { SessionKeys } from '../../src/session/session-token.ts'
 import { loginRoutes } from '../../src/sign-in/login.routes.ts'
 import { userRoutes } from '../../src/user/user.routes.ts'
 import { registerUser, type UserWithRoles } from '../../src/user/user.ts'
+import { deactivateWebhooksOf } from '../../src/webhook/webhook.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 
@@ -81,15 +82,8 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   const ids = buildIdMaker(clock, systemRandom)
   const keys: SessionKeys = { secrets: ['the secret that signs sessions in tests'], issuer: () => BASE_URL }
   const now = () => new Date(clock.now())
-  const permissions = ROUTES.filter((route) => route.access === undefined).map(permissionOf)
-  const known = [
-    ...permissions,
-    'webhook:create',
-    'webhook:find-all',
-    'contract:create',
-    'realtime:auth',
-    'api-key:create',
-  ]
+  const permissions = listPermissions(ROUTES).map(({ name }) => name)
+  const known = [...permissions, 'webhook:create', 'webhook:find-all', 'contract:create', 'realtime:auth']
   await ensureSystemRoles(db, { ids, now: now() })
   await syncPermissions(db, { permissions: known.map((name) => ({ name, description: null })), now: now() })
   const server = await buildServer({
@@ -115,7 +109,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitAddress: () => {},
     limitCaller: () => {},
   }
-  const deps = { ids, random: systemRandom, keys, listPermissions: () => known }
+  const deps = { ids, random: systemRandom, keys, listPermissions: () => known, deactivateWebhooksOf }
   mountRoutes(server, pipeline, ROUTES as never, deps)
 
   const call: IdentityApp['call'] = async (method, path, { token, body, address } = {}) => {

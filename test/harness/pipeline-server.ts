@@ -10,6 +10,7 @@ import { notFound, Problem } from '../../src/http/problem.ts'
 import { defineRoute, type Routes } from '../../src/http/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
 import { buildServer } from '../../src/http/server.ts'
+import type { UpgradeRouter } from '../../src/http/upgrade.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
 import { applyListing, buildPage, type ListFields } from '../../src/listing/listing.ts'
 import { type Database, isUniqueViolation } from '../../src/postgres/database.ts'
@@ -230,6 +231,7 @@ export async function buildPipelineServer(options: {
   pipeline?: Partial<Pipeline>
   logStream?: { write(line: string): void }
   routes?: Routes<SampleDeps>
+  upgrades?: UpgradeRouter
   /** Runs before the routes are mounted. */
   before?: (server: FastifyInstance) => Promise<void>
 }) {
@@ -241,6 +243,7 @@ export async function buildPipelineServer(options: {
     ids,
     trustProxy: false,
     baseUrl: () => 'http://service.test',
+    ...(options.upgrades && { upgrades: options.upgrades }),
   })
   const recorded: string[] = []
   const pipeline: Pipeline = {

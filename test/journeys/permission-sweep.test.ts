@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { matchesPattern } from '../../src/http/caller.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
@@ -21,16 +21,22 @@ const ask = (call: TestCall, route: RouteDeclaration): Promise<TestAnswer> => ca
 
 let app: TestApp
 let member: TestCall
-/** Holds everything but the permission that it is made for. */
+/** Calls as a key of the administrator that holds these permissions, until the test ends. */
 let administratorKey: (permissions: string[]) => Promise<TestCall>
+const keys: string[] = []
 
 beforeAll(async () => {
   app = await createTestApp()
   member = (await app.signInMember()).call
   administratorKey = async (permissions) => {
     const { body } = await app.admin('POST', '/api/v3/identity/api-key', { name: 'sweep', permissions })
+    keys.push(body.data.document_id)
     return app.callAs(body.data.key)
   }
+})
+// A user has 100 keys at most.
+afterEach(async () => {
+  for (const id of keys.splice(0)) await app.admin('DELETE', `/api/v3/identity/api-key/${id}`)
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -116,6 +122,6 @@ test('the permissions of the database are those that the declarations need, each
 
 test('no refusal changed anything: the sweep left no event behind but those of its own keys', async () => {
   const { rows } = await app.database.pool.query('select distinct event from event_occurrence')
-  const expected = ['api-key.create', 'webhook.catalogue-sync']
+  const expected = ['api-key.create', 'api-key.delete', 'webhook.catalogue-sync']
   expect(rows.map((row) => row.event).filter((event) => !expected.includes(event))).toEqual([])
 })

@@ -119,9 +119,11 @@ export async function operate(world: World): Promise<void> {
 
 async function toggle(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
   const isActived = world.dice.chance(0.7) ? !webhook.isActive : webhook.isActive
-  await inTransaction(world.db, async (tx) =>
-    setWebhookActive(tx, await loadWebhook(tx, webhook.id, { lock: true }), { isActived, caller: CALLER, now }),
-  )
+  const deps = { findExistingAccounts: async (_db: World['db'], ids: readonly string[]) => new Set(ids) }
+  await inTransaction(world.db, async (tx) => {
+    const locked = await loadWebhook(tx, webhook.id, { lock: true })
+    await setWebhookActive(deps, tx, { webhook: locked, isActived, caller: CALLER, now })
+  })
   webhook.isActive = isActived
   if (isActived) webhook.failures = 0
 }

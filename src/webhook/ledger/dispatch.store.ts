@@ -20,6 +20,8 @@ export interface DispatchRecord {
   lastDurationMs: number | null
   deliveredAt: Date | null
   isTest: boolean
+  /** Who asked for the attempt that is due. */
+  trigger: AttemptTrigger
   leaseUntil: Date | null
   createdAt: Date
   updatedAt: Date
@@ -40,6 +42,7 @@ interface DispatchColumns {
   last_duration_ms: number | null
   delivered_at: Date | null
   is_test: boolean
+  attempt_trigger: string
   lease_until: Date | null
   created_at: Date
   updated_at: Date
@@ -62,6 +65,7 @@ export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
     lastDurationMs: row.last_duration_ms,
     deliveredAt: row.delivered_at,
     isTest: row.is_test,
+    trigger: row.attempt_trigger as AttemptTrigger,
     leaseUntil: row.lease_until,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

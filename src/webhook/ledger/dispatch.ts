@@ -89,7 +89,8 @@ export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>):
 
 /**
  * Makes one extra POST of a dispatch due (D68). `attempts` goes on counting; no automatic retry follows.
- * Throws 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight or its event is gone.
+ * Throws 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight, a replay waits
+ * already, or its event is gone.
  */
 export async function replayDispatch(
   deps: DispatchDeps,
@@ -102,6 +103,7 @@ export async function replayDispatch(
     status: dispatch.status,
     isWebhookActive: webhook?.isActived ?? false,
     isUnderWay: dispatch.leaseUntil !== null,
+    isReplayWaiting: dispatch.status === 'retrying' && dispatch.trigger === 'replay',
     hasEvent: (await findEvent(db, dispatch.eventId)) !== undefined,
     isConfirmed: input.confirmDuplicate,
   })

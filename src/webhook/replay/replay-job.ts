@@ -32,8 +32,6 @@ export type ReplayJobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'fai
 /** Why a row of a job was not replayed. */
 export type SkipReason =
   | ReplayRefusal
-  /** A replay of it waits already: its one POST is on its way. */
-  | 'replay_waiting'
   /** It was deleted since the job was made. */
   | 'gone'
 
@@ -143,16 +141,11 @@ export function decideRows<RowId extends string>(
   const skipped: SkipCounts = {}
   const replayable = ids.filter((id) => {
     const fact = facts.get(id)
-    const verdict = fact ? decideRow(fact, isConfirmed) : exists.has(id) ? 'under_way' : 'gone'
+    const verdict = fact ? decideReplay({ ...fact, isConfirmed }) : exists.has(id) ? 'under_way' : 'gone'
     if (verdict !== 'replay') skipped[verdict] = (skipped[verdict] ?? 0) + 1
     return verdict === 'replay'
   })
   return { replayable, skipped }
-}
-
-function decideRow(fact: ReplayFacts, isConfirmed: boolean): 'replay' | SkipReason {
-  const verdict = decideReplay({ ...fact, isConfirmed })
-  return verdict === 'replay' && fact.isReplayWaiting ? 'replay_waiting' : verdict
 }
 
 /** The job with this id, or a 404; `lock` keeps a worker from moving it until the transaction ends. */

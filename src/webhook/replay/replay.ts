@@ -8,6 +8,8 @@ export interface ReplayQuestion {
   isWebhookActive: boolean
   /** An attempt of the row is being made right now. */
   isUnderWay: boolean
+  /** A replay of the row waits for its POST. */
+  isReplayWaiting: boolean
   /** Whether its event is still stored: rows from before the release have none. */
   hasEvent: boolean
   /** Whether the caller said `confirm_duplicate`. */
@@ -15,7 +17,7 @@ export interface ReplayQuestion {
 }
 
 /** Why a row is not replayed. */
-export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone'
+export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone' | 'replay_waiting'
 
 /** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (D68). */
 const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
@@ -25,7 +27,8 @@ export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal
   if (!question.isWebhookActive) return 'webhook_inactive'
   if (!question.isConfirmed && NEEDS_CONFIRMATION.includes(question.status)) return 'not_confirmed'
   if (question.isUnderWay) return 'under_way'
-  return question.hasEvent ? 'replay' : 'event_gone'
+  if (!question.hasEvent) return 'event_gone'
+  return question.isReplayWaiting ? 'replay_waiting' : 'replay'
 }
 
 /** The problem that tells a caller of a refusal. */
@@ -40,6 +43,8 @@ export function buildReplayProblem(refusal: ReplayRefusal, status: DispatchStatu
       )
     case 'under_way':
       return new Problem('conflict', 'An attempt of this row is in flight. Replay it when that has ended.')
+    case 'replay_waiting':
+      return new Problem('conflict', 'A replay of this row waits for its POST already. Read the row to follow it.')
     case 'event_gone':
       return new Problem(
         'conflict',

@@ -1,0 +1,215 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Caller, findPermissionScope, includesAccount } from '../http/caller.ts'
+import type { AccountId, UserId } from '../id.ts'
+import {
+  checkHoldsGrants,
+  checkMayMakeKey,
+  findMissingGrant,
+  findUnheldKeyPattern,
+  type Grant,
+  type Holdings,
+  holdsGrant,
+  listGivenGrants,
+  listGrants,
+  listMembershipGrants,
+  listRoleGrants,
+  narrowHoldings,
+} from './delegation.ts'
+
+const RESOURCES = ['webhook', 'webhook-event', 'user']
+const ACTIONS = ['create', 'find-all']
+const PERMISSIONS = RESOURCES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`))
+const PATTERNS = [...PERMISSIONS, ...RESOURCES.map((resource) => `${resource}:*`), '*:*']
+const A = 'account-a' as AccountId
+const B = 'account-b' as AccountId
+
+/** A caller with these holdings; `keyPatterns` makes it an API key. */
+function caller(holdings: Partial<Holdings> = {}, keyPatterns: readonly string[] | null = null): Caller {
+  const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, accountId: null }
+  return { ...token, patterns: [], accountPatterns: [], accounts: [], ...holdings, keyPatterns }
+}
+
+const someHoldings = fc.record({
+  patterns: fc.subarray(PATTERNS),
+  accountPatterns: fc.subarray(PATTERNS),
+  accounts: fc.subarray([A, B]),
+})
+const someKey = fc.option(fc.subarray(PATTERNS), { nil: null })
+
+const canReachAccount = (caller: Caller, permission: string, account: AccountId) =>
+  includesAccount(findPermissionScope(caller, permission) ?? [], account)
+
+describe('what a caller holds', () => {
+  test.each<[string, Caller, Grant, boolean]>([
+    [
+      'a global pattern everywhere',
+      caller({ patterns: ['webhook:*'] }),
+      { pattern: 'webhook:create', place: 'everywhere' },
+      true,
+    ],
+    ['a global pattern in any account', caller({ patterns: ['webhook:*'] }), { pattern: 'webhook:*', place: A }, true],
+    [
+      'no wider pattern than its own',
+      caller({ patterns: ['webhook:create'] }),
+      { pattern: 'webhook:*', place: A },
+      false,
+    ],
+    [
+      'no pattern of a resource of a similar name',
+      caller({ patterns: ['webhook:*'] }),
+      { pattern: 'webhook-event:create', place: A },
+      false,
+    ],
+    [
+      'an account pattern in its own account',
+      caller({ accountPatterns: ['user:*'], accounts: [A] }),
+      { pattern: 'user:create', place: A },
+      true,
+    ],
+    [
+      'no account pattern in another account',
+      caller({ accountPatterns: ['user:*'], accounts: [A] }),
+      { pattern: 'user:create', place: B },
+      false,
+    ],
+    [
+      'no account pattern everywhere',
+      caller({ accountPatterns: ['*:*'], accounts: [A, B] }),
+      { pattern: 'user:create', place: 'everywhere' },
+      false,
+    ],
+    [
+      'with a key no more than the key',
+      caller({ patterns: ['*:*'] }, ['user:create']),
+      { pattern: 'user:*', place: 'everywhere' },
+      false,
+    ],
+    [
+      'with a key what both the key and its owner hold',
+      caller({ patterns: ['*:*'] }, ['user:*']),
+      { pattern: 'user:create', place: B },
+      true,
+    ],
+    [
+      'with a key no more than its owner',
+      caller({ patterns: ['user:create'] }, ['*:*']),
+      { pattern: 'user:*', place: 'everywhere' },
+      false,
+    ],
+    ['nothing without roles', caller(), { pattern: 'user:create', place: A }, false],
+  ])('is %s', (_name, holder, grant, expected) => {
+    expect(holdsGrant(holder, grant)).toBe(expected)
+  })
+})
+
+describe('what is given or taken', () => {
+  test('a user holds global patterns everywhere and account patterns in each own account', () => {
+    expect(listGrants({ patterns: ['user:*'], accountPatterns: ['webhook:*'], accounts: [A, B] })).toEqual([
+      { pattern: 'user:*', place: 'everywhere' },
+      { pattern: 'webhook:*', place: A },
+      { pattern: 'webhook:*', place: B },
+    ])
+  })
+
+  test('a role that is made, changed or deleted counts everywhere', () => {
+    for (const isAccountScoped of [true, false])
+      expect(listRoleGrants({ patterns: ['user:*'], isAccountScoped })).toEqual([
+        { pattern: 'user:*', place: 'everywhere' },
+      ])
+  })
+
+  test('an account role that is given counts in the accounts of the user, and everywhere while there are none', () => {
+    const role = { patterns: ['user:*'], isAccountScoped: true }
+    expect(listGivenGrants(role, [A, B]).map(({ place }) => place)).toEqual([A, B])
+    expect(listGivenGrants(role, []).map(({ place }) => place)).toEqual(['everywhere'])
+    expect(listGivenGrants({ ...role, isAccountScoped: false }, [A]).map(({ place }) => place)).toEqual(['everywhere'])
+  })
+
+  test('a membership gives the account patterns of the user in that account only', () => {
+    expect(listMembershipGrants({ accountPatterns: ['user:*'] }, B)).toEqual([{ pattern: 'user:*', place: B }])
+  })
+
+  test('a key holds of each two patterns that overlap the narrower one', () => {
+    const holdings = { patterns: ['webhook:*', 'user:create'], accountPatterns: ['*:*'], accounts: [A] }
+    expect(narrowHoldings(holdings, ['webhook:create', 'user:*'])).toEqual({
+      patterns: ['webhook:create', 'user:create'],
+      accountPatterns: ['webhook:create', 'user:*'],
+      accounts: [A],
+    })
+  })
+})
+
+describe('the rule', () => {
+  test('a caller who holds all that another one holds may do everything that the other may, at every place', () => {
+    fc.assert(
+      fc.property(someHoldings, someKey, someHoldings, (own, keyPatterns, others) => {
+        const giver = caller(own, keyPatterns)
+        const taken = caller(others)
+        if (findMissingGrant(giver, listGrants(others)) !== undefined) return
+        for (const permission of PERMISSIONS) {
+          if (findPermissionScope(taken, permission) === 'all')
+            expect(findPermissionScope(giver, permission)).toBe('all')
+          for (const account of [A, B])
+            if (canReachAccount(taken, permission, account))
+              expect(canReachAccount(giver, permission, account)).toBe(true)
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('a caller with a session holds all of its own', () => {
+    fc.assert(
+      fc.property(someHoldings, (own) => {
+        expect(findMissingGrant(caller(own), listGrants(own))).toBeUndefined()
+      }),
+    )
+  })
+
+  test('a key holds all of what it is narrowed to', () => {
+    fc.assert(
+      fc.property(someHoldings, fc.subarray(PATTERNS), (own, keyPatterns) => {
+        const narrowed = narrowHoldings(own, keyPatterns)
+        expect(findMissingGrant(caller(own, keyPatterns), listGrants(narrowed))).toBeUndefined()
+        const [asKey, asNarrowed] = [caller(own, keyPatterns), caller(narrowed)]
+        for (const permission of PERMISSIONS)
+          for (const account of [A, B])
+            expect(canReachAccount(asNarrowed, permission, account)).toBe(canReachAccount(asKey, permission, account))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('a key that may be made reaches at every place no further than its maker', () => {
+    fc.assert(
+      fc.property(someHoldings, someKey, fc.subarray(PATTERNS), (own, keyPatterns, made) => {
+        const maker = caller(own, keyPatterns)
+        if (findUnheldKeyPattern(maker, made) !== undefined) return
+        const key = caller(own, made)
+        for (const permission of PERMISSIONS)
+          for (const account of [A, B])
+            if (canReachAccount(key, permission, account))
+              expect(canReachAccount(maker, permission, account)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a refusal names the first missing pattern and the place', () => {
+    const grants: Grant[] = [
+      { pattern: 'user:create', place: 'everywhere' },
+      { pattern: 'webhook:*', place: B },
+      { pattern: '*:*', place: 'everywhere' },
+    ]
+    const holder = caller({ patterns: ['user:*'] })
+    expect(() => checkHoldsGrants(holder, grants, 'do this')).toThrow(
+      expect.objectContaining({
+        code: 'permission_denied',
+        detail: 'You cannot do this: this needs webhook:* in the account account-b, which your token does not hold.',
+      }),
+    )
+    expect(() => checkHoldsGrants(holder, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
+    expect(() => checkMayMakeKey(holder, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
+  })
+})

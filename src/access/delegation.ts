@@ -1,0 +1,157 @@
+import type { Caller } from '../http/caller.ts'
+import { Problem } from '../http/problem.ts'
+import type { AccountId, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { findHoldings } from './delegation.store.ts'
+import { coversPattern } from './pattern.ts'
+
+/**
+ * The rule of delegation: a caller gives or takes only what it holds itself, at the same place, through the token in
+ * use. Roles, members, keys and the control over other users all ask this file.
+ */
+
+/** Where a pattern holds: everywhere, or for what one account owns. */
+export type Place = 'everywhere' | AccountId
+
+/** A pattern at a place. */
+export interface Grant {
+  pattern: string
+  place: Place
+}
+
+/** What a user's roles and memberships give. */
+export interface Holdings {
+  /** Patterns of global roles. They hold everywhere. */
+  patterns: readonly string[]
+  /** Patterns of account-scoped roles. They hold in `accounts`. */
+  accountPatterns: readonly string[]
+  /** The living accounts that the user belongs to. */
+  accounts: readonly AccountId[]
+}
+
+/** What the token of a caller gives: the holdings of its user, narrowed by `keyPatterns` when it is an API key. */
+export type Holder = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
+
+/** What a role gives. */
+export interface RoleScope {
+  patterns: readonly string[]
+  isAccountScoped: boolean
+}
+
+const isCovered = (held: readonly string[], pattern: string) => held.some((one) => coversPattern(one, pattern))
+const at = (place: Place, patterns: readonly string[]): Grant[] => patterns.map((pattern) => ({ pattern, place }))
+
+/** Whether `holder` holds `grant`. */
+export function holdsGrant(holder: Holder, grant: Grant): boolean {
+  const { pattern, place } = grant
+  if (holder.keyPatterns !== null && !isCovered(holder.keyPatterns, pattern)) return false
+  if (isCovered(holder.patterns, pattern)) return true
+  return place !== 'everywhere' && holder.accounts.includes(place) && isCovered(holder.accountPatterns, pattern)
+}
+
+/** The first of `grants` that `holder` does not hold. */
+export function findMissingGrant(holder: Holder, grants: readonly Grant[]): Grant | undefined {
+  return grants.find((grant) => !holdsGrant(holder, grant))
+}
+
+/** Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts. */
+export function listGrants(holdings: Holdings): Grant[] {
+  const { patterns, accountPatterns, accounts } = holdings
+  return [...at('everywhere', patterns), ...accounts.flatMap((account) => at(account, accountPatterns))]
+}
+
+/** What a role means by itself. It may be given to anybody, so its patterns count everywhere, also account-scoped ones. */
+export function listRoleGrants(role: RoleScope): Grant[] {
+  return at('everywhere', role.patterns)
+}
+
+/**
+ * What a role gives to a user who belongs to `accounts`. An account-scoped role of a user without an account counts
+ * everywhere: the account where it takes effect is not known yet.
+ */
+export function listGivenGrants(role: RoleScope, accounts: readonly AccountId[]): Grant[] {
+  if (!role.isAccountScoped || accounts.length === 0) return listRoleGrants(role)
+  return accounts.flatMap((account) => at(account, role.patterns))
+}
+
+/** What the membership of an account gives to a user who holds `accountPatterns` in the user's accounts. */
+export function listMembershipGrants(holdings: Pick<Holdings, 'accountPatterns'>, account: AccountId): Grant[] {
+  return at(account, holdings.accountPatterns)
+}
+
+/** What an API key with `keyPatterns` holds: of each pair of patterns that overlap, the narrower one. */
+export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[]): Holdings {
+  const narrow = (patterns: readonly string[]) => [
+    ...new Set([
+      ...keyPatterns.filter((pattern) => isCovered(patterns, pattern)),
+      ...patterns.filter((pattern) => isCovered(keyPatterns, pattern)),
+    ]),
+  ]
+  return {
+    patterns: narrow(holdings.patterns),
+    accountPatterns: narrow(holdings.accountPatterns),
+    accounts: holdings.accounts,
+  }
+}
+
+/**
+ * The first of `patterns` that a key of `holder` cannot hold. A pattern that `holder` holds in its accounts only may be
+ * in a key: the key reaches these accounts and nothing else.
+ */
+export function findUnheldKeyPattern(holder: Holder, patterns: readonly string[]): string | undefined {
+  const { keyPatterns } = holder
+  const held = [...holder.patterns, ...holder.accountPatterns]
+  return patterns.find(
+    (pattern) => !isCovered(held, pattern) || (keyPatterns !== null && !isCovered(keyPatterns, pattern)),
+  )
+}
+
+function describePlace(place: Place): string {
+  return place === 'everywhere' ? 'everywhere' : `in the account ${place}`
+}
+
+/** Checks that `caller` holds all of `grants`. `action` completes "You cannot ...". Throws 403 `permission_denied`. */
+export function checkHoldsGrants(caller: Holder, grants: readonly Grant[], action: string): void {
+  const missing = findMissingGrant(caller, grants)
+  if (missing === undefined) return
+  const text = `You cannot ${action}: this needs ${missing.pattern} ${describePlace(missing.place)}, which your token does not hold.`
+  throw new Problem('permission_denied', text)
+}
+
+/** Checks that a key of `caller` may hold `patterns`. Throws 403 `permission_denied`. */
+export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): void {
+  const missing = findUnheldKeyPattern(caller, patterns)
+  if (missing === undefined) return
+  throw new Problem('permission_denied', `A key cannot hold ${missing}, which your token does not hold.`)
+}
+
+/**
+ * Checks that `caller` may change, take over or shut out the user: it holds all that the user holds, where the user
+ * holds it. Returns the user's holdings. Throws 403 `permission_denied`.
+ */
+export async function checkMayManageUser(db: Database, caller: Holder, userId: UserId): Promise<Holdings> {
+  const holdings = await findHoldings(db, userId)
+  checkHoldsGrants(caller, listGrants(holdings), 'change this user')
+  return holdings
+}
+
+/** Checks that `caller` may end a key of the user that holds `keyPatterns`. Throws 403 `permission_denied`. */
+export async function checkMayEndKey(
+  db: Database,
+  caller: Holder & Pick<Caller, 'userId'>,
+  key: { userId: UserId; patterns: readonly string[] },
+): Promise<void> {
+  if (key.userId === caller.userId && caller.keyPatterns === null) return
+  const holdings = narrowHoldings(await findHoldings(db, key.userId), key.patterns)
+  checkHoldsGrants(caller, listGrants(holdings), 'end this key')
+}
+
+/** Checks that `caller` may add the user to the account, or remove it from there. Throws 403 `permission_denied`. */
+export async function checkMayChangeMember(
+  db: Database,
+  caller: Holder,
+  member: { userId: UserId; account: AccountId; action: 'add this member' | 'remove this member' },
+): Promise<void> {
+  const holdings = await findHoldings(db, member.userId)
+  checkHoldsGrants(caller, listMembershipGrants(holdings, member.account), member.action)
+}

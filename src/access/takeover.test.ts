@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { loadUser } from '../user/user.ts'
+
+const USERS = '/api/v3/identity/user'
+const ACCOUNTS = '/api/v3/identity/account'
+const ROLES = '/api/v3/identity/role'
+
+/** What an owner holds in the own accounts, besides what `member` holds there. */
+const OWNER_PATTERNS = ['account:*', 'account-member:*', 'webhook:create']
+
+let app: IdentityApp
+let root: Person
+/** Holds everything about users, members and roles, and nothing of what accounts own. */
+let clerk: Person
+let ownerRole: string
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+  root = await app.administrator()
+  clerk = await app.holder('clerk', ['user:*', 'role:*', 'account-member:*'])
+  ownerRole = await createRole('owner', OWNER_PATTERNS)
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const as =
+  (token: string) =>
+  (method: string, path: string, body?: unknown): ReturnType<IdentityApp['call']> =>
+    app.call(method, path, { token, body })
+const asRoot = (method: string, path: string, body?: unknown) => as(root.token)(method, path, body)
+const denied = (...words: string[]) => ({
+  status: 403,
+  body: { code: 'permission_denied', detail: expect.stringMatching(words.join('.*')) },
+})
+
+async function createRole(name: string, permissions: string[]): Promise<string> {
+  const reply = await asRoot('POST', ROLES, { name, permissions, is_account_scoped: true })
+  return reply.body.data.document_id
+}
+
+async function createAccount(...members: Person[]): Promise<string> {
+  const { document_id: id } = (await asRoot('POST', ACCOUNTS, { name: 'An account' })).body.data
+  for (const { user } of members)
+    expect((await asRoot('POST', `${ACCOUNTS}/${id}/member`, { user: user.id })).status).toBe(201)
+  return id
+}
+
+let count = 0
+const owner = () => app.person(`owner-${count++}`, [ownerRole])
+
+/** Every way to take a user over, to shut a user out, or to change what a user is. */
+const TAKEOVERS: [string, string, object | undefined][] = [
+  ['PATCH', '', { password: 'now it is mine' }],
+  ['PATCH', '', { email: 'mine@example.test' }],
+  ['PATCH', '', { roles: [] }],
+  ['PATCH', '', { name: 'Somebody Else' }],
+  ['DELETE', '', undefined],
+  ['POST', '/disable', undefined],
+  ['POST', '/enable', undefined],
+  ['POST', '/revoke-sessions', undefined],
+]
+
+describe('the right to edit users', () => {
+  test.each(TAKEOVERS)('is no right to take over the owner of an account: %s %s %j', async (method, suffix, body) => {
+    const victim = await owner()
+    const account = await createAccount(victim)
+    const path = `${USERS}/${victim.user.id}`
+    const refused = await as(clerk.token)(method, `${path}${suffix}`, body)
+    expect(refused).toMatchObject(denied('account:\\*|contract:\\*', account))
+    expect((await asRoot('GET', path)).body.data).toMatchObject({ email: victim.user.email, is_actived: true })
+    expect((await app.call('GET', '/api/v3/auth/session', { token: victim.token })).status).toBe(200)
+  })
+
+  test('is the right over users who hold nothing anywhere', async () => {
+    const nobody = await app.person('in no account')
+    for (const [method, suffix, body] of TAKEOVERS.filter(([method]) => method !== 'DELETE'))
+      expect((await as(clerk.token)(method, `${USERS}/${nobody.user.id}${suffix}`, body)).status).toBe(200)
+    expect((await as(clerk.token)('DELETE', `${USERS}/${nobody.user.id}`)).status).toBe(200)
+  })
+
+  test('covers the users of an account for an editor who holds the same there, and no user of another account', async () => {
+    const editor = await app.holder('editor', ['user:*'])
+    await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
+    const [colleague, traveller] = [await owner(), await owner()]
+    await createAccount(editor, colleague, traveller)
+    const elsewhere = await createAccount(traveller)
+    const rename = (person: Person) => as(editor.token)('PATCH', `${USERS}/${person.user.id}`, { name: 'Renamed' })
+    expect((await rename(colleague)).status).toBe(200)
+    expect(await rename(traveller)).toMatchObject(denied(elsewhere))
+    await asRoot('DELETE', `${ACCOUNTS}/${elsewhere}`)
+    expect((await rename(traveller)).status).toBe(200)
+  })
+
+  test('gives an account role to nobody who would hold more by it than the giver holds there', async () => {
+    const editor = await app.holder('giver', ['user:*'])
+    await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
+    const [inside, outside] = [await app.person('inside'), await app.person('outside')]
+    await createAccount(editor, inside)
+    const give = ({ user }: Person) =>
+      as(editor.token)('PATCH', `${USERS}/${user.id}`, { roles: [...user.roles, ownerRole] })
+    expect((await give(inside)).status).toBe(200)
+    expect(await give(outside)).toMatchObject(denied('account-member:\\*', 'everywhere'))
+    const elsewhere = await createAccount(outside)
+    expect(await give(outside)).toMatchObject(denied(elsewhere))
+  })
+
+  test('puts nobody back into a role that gives more than the giver holds, not even into member', async () => {
+    const stripped = await app.person('stripped')
+    const account = await createAccount(stripped)
+    const path = `${USERS}/${stripped.user.id}`
+    expect((await asRoot('PATCH', path, { roles: [] })).status).toBe(200)
+    expect(await as(clerk.token)('PATCH', path, { roles: stripped.user.roles })).toMatchObject(denied(account))
+  })
+})
+
+describe('the right to add members', () => {
+  test('is no right to join an account, nor to put somebody there', async () => {
+    const account = await createAccount(await owner())
+    const friend = await app.person('friend of the clerk')
+    const path = `${ACCOUNTS}/${account}/member`
+    for (const { user } of [clerk, friend])
+      expect(await as(clerk.token)('POST', path, { user: user.id })).toMatchObject(denied('account:find-one', account))
+    expect((await app.call('GET', `${ACCOUNTS}/${account}`, { token: clerk.token })).status).toBe(404)
+  })
+
+  test('adds and removes those who hold nothing in accounts', async () => {
+    const account = await createAccount()
+    const powerless = await app.person('powerless')
+    await asRoot('PATCH', `${USERS}/${powerless.user.id}`, { roles: [] })
+    const path = `${ACCOUNTS}/${account}/member`
+    expect((await as(clerk.token)('POST', path, { user: powerless.user.id })).status).toBe(201)
+    expect((await as(clerk.token)('DELETE', path, { user: powerless.user.id })).status).toBe(200)
+  })
+
+  test('removes no owner', async () => {
+    const victim = await owner()
+    const account = await createAccount(victim)
+    const path = `${ACCOUNTS}/${account}/member`
+    expect(await as(clerk.token)('DELETE', path, { user: victim.user.id })).toMatchObject(denied(account))
+    expect((await asRoot('GET', path)).body.data).toMatchObject([{ user: victim.user.id }])
+  })
+
+  test('lets an owner add and remove users who hold no more there than the owner', async () => {
+    const boss = await owner()
+    const account = await createAccount(boss)
+    const path = `${ACCOUNTS}/${account}/member`
+    const plain = await app.person('plain newcomer')
+    const strong = await app.person('strong newcomer', [await createRole('strong', ['webhook:*'])])
+    expect((await as(boss.token)('POST', path, { user: plain.user.id })).status).toBe(201)
+    expect((await as(boss.token)('DELETE', path, { user: plain.user.id })).status).toBe(200)
+    expect(await as(boss.token)('POST', path, { user: strong.user.id })).toMatchObject(denied('webhook:\\*', account))
+  })
+
+  test('through a narrowed key gives no more than the key holds', async () => {
+    const boss = await owner()
+    const account = await createAccount(boss)
+    const newcomer = await app.person('by key')
+    const path = `${ACCOUNTS}/${account}/member`
+    const makeKey = async (permissions: string[]) => {
+      const reply = await as(boss.token)('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions })
+      return reply.body.data.key as string
+    }
+    const narrow = await makeKey(['account-member:*'])
+    expect(await as(narrow)('POST', path, { user: newcomer.user.id })).toMatchObject(denied(account))
+    const wide = await makeKey(['account-member:*', 'account:find-one', 'contract:*', 'realtime:auth'])
+    expect((await as(wide)('POST', path, { user: newcomer.user.id })).status).toBe(201)
+    expect(await as(narrow)('DELETE', path, { user: newcomer.user.id })).toMatchObject(denied(account))
+    expect((await as(wide)('DELETE', path, { user: newcomer.user.id })).status).toBe(200)
+  })
+
+  test('is checked against the roles that the user has when the membership is written', async () => {
+    const boss = await owner()
+    const account = await createAccount(boss)
+    const rising = await app.person('rising')
+    const strongRole = await createRole('given meanwhile', ['webhook:*'])
+    const given = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const giving = inTransaction(app.db, async (tx) => {
+      const user = await loadUser(tx, rising.user.id, { lock: true })
+      const row = { user: user.id, role: strongRole, created_at: new Date(app.clock.now()) }
+      await tx.insertInto('user_role').values(row).execute()
+      given.resolve()
+      await mayCommit.promise
+    })
+    await given.promise
+    const adding = as(boss.token)('POST', `${ACCOUNTS}/${account}/member`, { user: rising.user.id })
+    await untilWaiting(app.db, 1)
+    mayCommit.resolve()
+    await giving
+    expect(await adding).toMatchObject(denied('webhook:\\*', account))
+  })
+})

@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/** A protocol that brings its own handler: an OAuth provider, the HTTP API of a realtime server. */
+export interface ForeignProtocol {
+  /** The path under which every request is the protocol's: `/api/v3/oauth`. Routes declared below it stay ours. */
+  prefix: string
+  /** Gets the request as Node read it, its body unread, and answers it itself. */
+  handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+  /** Counts a request against its address before it is handled. Throws `rate_limited`. */
+  limit: (request: FastifyRequest, reply: FastifyReply) => void
+}
+
+/**
+ * Mounts a foreign protocol in a scope of its own: no parser of ours reads its bodies, no header of ours is sent with
+ * its answers, and its errors are its own. What stays ours is what protects the process: request ids, the rate limit of
+ * the address, the one log line, the limits of the server on time and connections.
+ */
+export async function mountProtocol(server: FastifyInstance, protocol: ForeignProtocol): Promise<void> {
+  const { prefix, handle, limit } = protocol
+  await server.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    // The body stays in the socket until the handler reads it, so its limits are the handler's.
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    const serve = async (request: FastifyRequest, reply: FastifyReply) => {
+      limit(request, reply)
+      reply.hijack()
+      reply.raw.setHeader('x-request-id', request.id)
+      try {
+        await handle(request.raw, reply.raw)
+      } catch (error) {
+        request.log.error({ err: error, prefix }, 'foreign protocol failed')
+        endWithFault(reply.raw)
+      }
+    }
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+    for (const url of [prefix, `${prefix}/*`])
+      scope.route({ method: [...methods], url, schema: { hide: true }, handler: serve })
+  })
+}
+
+/** A fixed answer, or the end of the connection when an answer has begun. */
+function endWithFault(response: ServerResponse): void {
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
+  response.end('Internal error\n')
+}

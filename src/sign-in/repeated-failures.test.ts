@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type IdentityApp } from '../../test/harness/identity-app.ts'
+import { systemRandom } from '../random.ts'
+import { resetPassword } from '../user/administrator.ts'
+import { clearLoginThrottle } from './login-attempt.ts'
+import { deleteForgottenThrottles } from './login-throttle.store.ts'
+import { hashSubject } from './login-throttle.ts'
+
+const LOGIN = '/api/v3/auth/login/local'
+const PASSWORD = 'correct horse'
+
+let app: IdentityApp
+
+beforeAll(async () => {
+  app = await buildIdentityApp()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+let count = 0
+/** A new person at an address of its own, so that tests do not slow each other down. */
+async function newcomer() {
+  count += 1
+  const { user } = await app.person(`person-${count}`, [], PASSWORD)
+  return { user, address: `10.1.${count}.1` }
+}
+const logIn = (email: string, password: string, address = '10.0.0.1') =>
+  app.call('POST', LOGIN, { body: { email, password }, address })
+const failed = { status: 401, body: { code: 'login_failed' } }
+
+describe('repeated failures', () => {
+  const throttled = { status: 429, body: { code: 'rate_limited' } }
+
+  test('with one e-mail from one address slow the pair down, then lock it for 15 minutes; the right password waits too', async () => {
+    const { user, address } = await newcomer()
+    const attempt = (password = 'wrong horse') => logIn(user.email, password, address)
+    for (let step = 1; step <= 5; step += 1) expect(await attempt()).toMatchObject(failed)
+    expect(await attempt(PASSWORD)).toMatchObject({ ...throttled, headers: { 'retry-after': '1' } })
+    for (let step = 6; step <= 10; step += 1) {
+      app.clock.advance(30_000)
+      expect(await attempt()).toMatchObject(failed)
+    }
+    expect(await attempt(PASSWORD)).toMatchObject({ ...throttled, headers: { 'retry-after': '900' } })
+    app.clock.advance(15 * 60_000 - 1)
+    expect(await attempt(PASSWORD)).toMatchObject(throttled)
+    app.clock.advance(1)
+    expect((await attempt(PASSWORD)).status).toBe(200)
+    expect(await attempt()).toMatchObject(failed)
+  })
+
+  test('of a stranger lock nobody out: the person signs in from elsewhere within 30 s, however often others fail meanwhile', async () => {
+    const { user, address } = await newcomer()
+    let bots = 0
+    const fail = () => logIn(user.email, 'wrong horse', `10.40.${bots++}.1`)
+    for (let step = 1; step <= 20; step += 1) {
+      expect(await fail()).toMatchObject(failed)
+      app.clock.advance(30_000)
+    }
+    expect(await fail()).toMatchObject(failed)
+    expect(await logIn(user.email, PASSWORD, address)).toMatchObject({ ...throttled, headers: { 'retry-after': '30' } })
+    app.clock.advance(15_000)
+    expect(await fail()).toMatchObject(throttled)
+    app.clock.advance(15_000)
+    expect(await fail()).toMatchObject(failed)
+    expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
+  })
+
+  test('of one address do not lock the person out at another one', async () => {
+    const { user, address } = await newcomer()
+    for (let step = 1; step <= 10; step += 1) {
+      expect(await logIn(user.email, 'wrong horse', '10.41.0.1')).toMatchObject(failed)
+      app.clock.advance(30_000)
+    }
+    expect(await logIn(user.email, PASSWORD, '10.41.0.1')).toMatchObject(throttled)
+    expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
+    expect(await logIn(user.email, PASSWORD, '10.41.0.1')).toMatchObject(throttled)
+  })
+
+  test('never lock a network address: after a minute anybody there may try again', async () => {
+    const { user } = await newcomer()
+    for (let step = 1; step <= 60; step += 1) {
+      expect(await logIn(`colleague-${step}@example.test`, 'wrong horse', '10.42.0.1')).toMatchObject(failed)
+      app.clock.advance(60_000)
+    }
+    expect((await logIn(user.email, PASSWORD, '10.42.0.1')).status).toBe(200)
+  })
+
+  test.each([
+    ['an administrator sets another password', 'patch'],
+    ['the command sets another password', 'command'],
+  ])('with one e-mail are forgotten when %s, those of the network address are not', async (_name, by) => {
+    const { user, address } = await newcomer()
+    for (let step = 1; step <= 10; step += 1) {
+      expect(await logIn(user.email, 'wrong horse', address)).toMatchObject(failed)
+      app.clock.advance(30_000)
+    }
+    const password = 'a password set anew'
+    expect(await logIn(user.email, PASSWORD, address)).toMatchObject(throttled)
+    const path = `/api/v3/identity/user/${user.id}`
+    if (by === 'patch')
+      await app.call('PATCH', path, { token: (await app.administrator('resetter')).token, body: { password } })
+    else {
+      const now = new Date(app.clock.now())
+      await resetPassword({ random: systemRandom }, app.db, { email: user.email.toUpperCase(), password, now })
+    }
+    expect((await logIn(user.email, password, address)).status).toBe(200)
+    const { failures } = await app.db
+      .selectFrom('login_throttle')
+      .select('failures')
+      .where('email_hash', '=', Buffer.alloc(0))
+      .where('address_hash', '=', hashSubject('address', address))
+      .executeTakeFirstOrThrow()
+    expect(failures).toBe(10)
+  })
+
+  test('with an unknown address look the same as with a known one', async () => {
+    const { user } = await newcomer()
+    const statuses = async (email: string, net: number) => {
+      const seen: unknown[] = []
+      for (let step = 0; step < 7; step += 1) {
+        const reply = await logIn(email, 'wrong horse', `10.${net}.${step}.1`)
+        seen.push([reply.status, reply.body.detail, reply.headers['retry-after']])
+      }
+      return seen
+    }
+    expect(await statuses('unknown-one@example.test', 3)).toEqual(await statuses(user.email, 4))
+  })
+
+  test('from one network address slow that address down, for all e-mail addresses and for a whole /64', async () => {
+    for (let step = 0; step < 20; step += 1)
+      expect(await logIn(`guess-${step}@example.test`, 'wrong horse', `2001:db8:5:5::${step + 1}`)).toMatchObject(
+        failed,
+      )
+    const { user } = await newcomer()
+    expect(await logIn(user.email, PASSWORD, '2001:db8:5:5:ffff::1')).toMatchObject(throttled)
+    expect((await logIn(user.email, PASSWORD, '2001:db8:5:6::1')).status).toBe(200)
+  })
+
+  test('at once are all counted: no burst gets more guesses than a patient one', async () => {
+    const { user } = await newcomer()
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, step) => logIn(user.email, 'wrong horse', `10.6.${step}.1`)),
+    )
+    const statuses = replies.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(15)
+  })
+
+  test('at once with a reset never wait for each other in a circle', async () => {
+    const { user } = await newcomer()
+    const attempts = Array.from({ length: 12 }, (_, step) => logIn(user.email, 'wrong horse', `10.43.${step % 4}.1`))
+    const resets = Array.from({ length: 4 }, () => clearLoginThrottle(app.db, user.email))
+    const replies = await Promise.all(attempts)
+    await Promise.all(resets)
+    for (const { status } of replies) expect([401, 429]).toContain(status)
+  })
+
+  test('of right passwords from a busy office are none', async () => {
+    const { user } = await newcomer()
+    for (let step = 0; step < 30; step += 1) expect((await logIn(user.email, PASSWORD, '10.7.0.1')).status).toBe(200)
+  })
+
+  test('of the network address are not cleared by one known account', async () => {
+    const { user } = await newcomer()
+    for (let step = 0; step < 19; step += 1) await logIn(`other-${step}@example.test`, 'wrong horse', '10.8.0.1')
+    expect((await logIn(user.email, PASSWORD, '10.8.0.1')).status).toBe(200)
+    expect(await logIn('other@example.test', 'wrong horse', '10.8.0.1')).toMatchObject(failed)
+    expect(await logIn(user.email, PASSWORD, '10.8.0.1')).toMatchObject(throttled)
+  })
+
+  test('are kept without names, and maintenance forgets the old ones', async () => {
+    const rows = await app.db.selectFrom('login_throttle').selectAll().execute()
+    expect(rows.length).toBeGreaterThan(0)
+    expect(JSON.stringify(rows)).not.toMatch(/example\.test|10\.\d/)
+    const before = new Date(app.clock.now() + 1)
+    expect(await deleteForgottenThrottles(app.db, before)).toBe(rows.length)
+  })
+})

@@ -1,0 +1,312 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
+import { untilWaiting } from '../harness/lock-waits.ts'
+
+const IDENTITY = '/api/v3/identity'
+const WEBHOOKS = '/api/v3/webhook/webhook'
+const AT_ONCE = 5
+
+/** The calls of one case: all the same. */
+interface Calls {
+  /** For `{id}` in the path of the route. */
+  id?: string
+  body?: unknown
+  /** Who calls; the administrator unless said. */
+  call?: TestCall
+  /** The event that is counted, where it is not the route's own. */
+  event?: string
+}
+
+/**
+ * What five calls at once do. `once`: one succeeds, the others are refused with `refusal`, one event. `same`: all succeed,
+ * and those after the first change nothing, one event. `each`: all succeed, each with its event.
+ */
+type Rule = { of: 'once'; refusal: 401 | 404 | 409 } | { of: 'same' } | { of: 'each' }
+
+const onceElse = (refusal: 401 | 404 | 409): Rule => ({ of: 'once', refusal })
+const SAME: Rule = { of: 'same' }
+const EACH: Rule = { of: 'each' }
+
+let app: TestApp
+let account: string
+beforeAll(async () => {
+  app = await createTestApp()
+  account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+let count = 0
+const unique = (word: string) => `${word}-${count++}`
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of every shape
+async function make(path: string, body: unknown = undefined, call: TestCall = app.admin): Promise<any> {
+  const answer = await call('POST', path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body.data
+}
+const makeUser = async (more: object = {}) => {
+  const user = await make(`${IDENTITY}/user`, { email: `${unique('user')}@example.test`, ...more })
+  return { id: user.document_id as string, email: user.email as string }
+}
+const idOf = async (path: string, body: unknown) => ({ id: (await make(path, body)).document_id as string })
+const makeAccount = () => idOf(`${IDENTITY}/account`, { name: 'Acme' })
+const makeRole = () => idOf(`${IDENTITY}/role`, { name: unique('role'), permissions: ['user:find-all'] })
+const makeContract = () => idOf('/api/v3/contract/contract', { account, name: 'Lease' })
+const makeWebhook = () => idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account })
+const makeEventType = () => idOf('/api/v3/webhook/event', { internal: `${unique('invoice')}.paid` })
+const findEventType = async (name: string): Promise<string> =>
+  (await app.admin('GET', `/api/v3/webhook/event?filters=internal|eq|${name}`)).body.data[0].document_id
+const makeSubscription = async () => {
+  const { id: webhook } = await makeWebhook()
+  return idOf('/api/v3/webhook/webhook-event', { webhook, event: await findEventType('contract.create') })
+}
+const makeDispatch = async () => {
+  const { id } = await makeWebhook()
+  const { dispatch_id } = await make(`${WEBHOOKS}/${id}/test`)
+  await app.database.pool.query(`update webhook_dispatch set status = 'exhausted' where document_id = $1`, [
+    dispatch_id,
+  ])
+  return { id: dispatch_id as string }
+}
+const makeJob = async () => {
+  const { id } = await makeDispatch()
+  return idOf('/api/v3/webhook/dispatch/replay', { filters: [`document_id|eq|${id}`] })
+}
+
+const PASSWORD = 'correct horse battery'
+const logIn = ({ email }: { email: string }) =>
+  make('/api/v3/auth/login/local', { email, password: PASSWORD }, app.anonymous)
+
+/** One case for each route that changes something, by the route's event. */
+const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
+  'login.local': [
+    EACH,
+    async () => {
+      const { email } = await makeUser({ password: PASSWORD })
+      return { body: { email, password: PASSWORD }, call: app.anonymous }
+    },
+  ],
+  'session.refresh': [
+    onceElse(401),
+    async () => {
+      const { refresh_token } = await logIn(await makeUser({ password: PASSWORD }))
+      return { body: { refresh_token }, call: app.anonymous }
+    },
+  ],
+  'session.revoke': [
+    SAME,
+    async () => ({ call: app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt) }),
+  ],
+  'user.create': [onceElse(409), async () => ({ body: { email: `${unique('once')}@example.test` } })],
+  'user.update': [SAME, async () => ({ id: (await makeUser()).id, body: { name: 'Renamed', roles: [] } })],
+  'user.delete': [onceElse(404), async () => ({ id: (await makeUser()).id })],
+  'user.disable': [SAME, async () => ({ id: (await makeUser()).id })],
+  'user.enable': [
+    SAME,
+    async () => {
+      const { id } = await makeUser()
+      await make(`${IDENTITY}/user/${id}/disable`)
+      return { id }
+    },
+  ],
+  'user.revoke-sessions': [
+    SAME,
+    async () => {
+      const user = await makeUser({ password: PASSWORD })
+      await logIn(user)
+      return { id: user.id }
+    },
+  ],
+  'account.create': [EACH, async () => ({ body: { name: 'Acme' } })],
+  'account.update': [SAME, async () => ({ ...(await makeAccount()), body: { name: 'Renamed' } })],
+  'account.delete': [onceElse(404), makeAccount],
+  'account-member.create': [
+    onceElse(409),
+    async () => ({ ...(await makeAccount()), body: { user: (await makeUser()).id } }),
+  ],
+  'account-member.delete': [
+    onceElse(404),
+    async () => {
+      const [{ id }, user] = [await makeAccount(), await makeUser()]
+      await make(`${IDENTITY}/account/${id}/member`, { user: user.id })
+      return { id, body: { user: user.id } }
+    },
+  ],
+  'role.create': [onceElse(409), async () => ({ body: { name: unique('once'), permissions: [] } })],
+  'role.update': [SAME, async () => ({ ...(await makeRole()), body: { permissions: ['user:create'] } })],
+  'role.delete': [onceElse(404), makeRole],
+  'api-key.create': [EACH, async () => ({ body: { name: 'key', permissions: ['user:find-all'] } })],
+  'api-key.delete': [onceElse(404), () => idOf(`${IDENTITY}/api-key`, { name: 'key', permissions: ['user:find-all'] })],
+  'contract.create': [EACH, async () => ({ body: { account, name: 'Lease' } })],
+  'contract.update': [SAME, async () => ({ ...(await makeContract()), body: { status: 'active' } })],
+  'contract.delete': [onceElse(404), makeContract],
+  'webhook.create': [EACH, async () => ({ body: { url: 'https://hooks.example.com/', account } })],
+  'webhook.update': [SAME, async () => ({ ...(await makeWebhook()), body: { name: 'Renamed' } })],
+  'webhook.delete': [onceElse(404), makeWebhook],
+  'webhook.purge': [onceElse(404), makeWebhook],
+  'webhook.active': [SAME, async () => ({ ...(await makeWebhook()), body: { is_actived: false } })],
+  'webhook.rotate-secret': [EACH, makeWebhook],
+  'webhook.test': [EACH, makeWebhook],
+  'webhook.catalogue-sync': [EACH, async () => ({})],
+  'webhook-event.set': [
+    SAME,
+    async () => ({ ...(await makeWebhook()), body: { events: [await findEventType('contract.create')] } }),
+  ],
+  'webhook-event.create': [
+    onceElse(409),
+    async () => ({ body: { webhook: (await makeWebhook()).id, event: await findEventType('contract.create') } }),
+  ],
+  'webhook-event.update': [
+    onceElse(404),
+    async () => ({ ...(await makeSubscription()), body: { event: await findEventType('contract.update') } }),
+  ],
+  'webhook-event.delete': [onceElse(404), makeSubscription],
+  'event.create': [onceElse(409), async () => ({ body: { internal: `${unique('once')}.paid` } })],
+  'event.active': [SAME, async () => ({ ...(await makeEventType()), body: { is_actived: false } })],
+  'event.publish': [
+    EACH,
+    async () => {
+      const internal = `${unique('published')}.paid`
+      await make('/api/v3/webhook/event', { internal })
+      return { body: { event: internal, id: 'inv-1' }, event: internal }
+    },
+  ],
+  'webhook-dispatch.replay': [
+    onceElse(409),
+    async () => ({ ...(await makeDispatch()), body: { confirm_duplicate: true } }),
+  ],
+  'webhook-dispatch.replay-all': [
+    EACH,
+    async () => ({ body: { filters: [`document_id|eq|${(await makeDispatch()).id}`], confirm_duplicate: true } }),
+  ],
+  'replay-job.pause': [onceElse(409), makeJob],
+  'replay-job.resume': [
+    onceElse(409),
+    async () => {
+      const { id } = await makeJob()
+      await make(`/api/v3/webhook/replay-job/${id}/pause`)
+      return { id }
+    },
+  ],
+  'replay-job.cancel': [onceElse(409), makeJob],
+}
+
+const CHANGES = (ROUTE_TREE as readonly RouteDeclaration[]).filter(({ method }) => method !== 'GET')
+const routeOf = new Map(CHANGES.map((route) => [eventNameOf(route), route]))
+
+const countEvents = async (event: string) =>
+  (await app.database.pool.query('select from event_occurrence where event = $1', [event])).rowCount ?? 0
+
+/**
+ * Makes calls that really overlap: none can commit before all have gone as far as they can. Each waits either for a row that
+ * another one holds or, with its change made, for the audit log.
+ */
+async function overlap(calls: (() => Promise<TestAnswer>)[]): Promise<TestAnswer[]> {
+  const held = Promise.withResolvers<void>()
+  const mayGoOn = Promise.withResolvers<void>()
+  const holding = inTransaction(app.database.db, async (tx) => {
+    await sql`lock table audit_log in share mode`.execute(tx)
+    held.resolve()
+    await mayGoOn.promise
+  })
+  await held.promise
+  const answers = Promise.all(calls.map((call) => call()))
+  await untilWaiting(app.database.db, calls.length).finally(() => mayGoOn.resolve())
+  await holding
+  return answers
+}
+
+describe('five calls at once', () => {
+  test('every route that changes something has a case', () => {
+    expect(Object.keys(CASES).sort()).toEqual([...routeOf.keys()].sort())
+  })
+
+  test.each(Object.entries(CASES))('of %s follow each other', async (name, [rule, prepare]) => {
+    const route = routeOf.get(name)!
+    const { id = '', body, call = app.admin, event = name } = await prepare()
+    const path = route.path.replace('{id}', id)
+    const before = await countEvents(event)
+    const answers = await overlap(Array.from({ length: AT_ONCE }, () => () => call(route.method, path, body)))
+    const statuses = answers.map(({ status }) => status).sort()
+    const success = route.status ?? 200
+    const expected = Array.from({ length: AT_ONCE }, (_, index) =>
+      rule.of === 'once' && index > 0 ? rule.refusal : success,
+    )
+    expect(statuses, JSON.stringify(answers.map((answer) => answer.body))).toEqual(expected)
+    expect((await countEvents(event)) - before).toBe(rule.of === 'each' ? AT_ONCE : 1)
+  })
+})
+
+describe('two different changes at once', () => {
+  test('of the roles of a user end as one of the two, not as both', async () => {
+    const user = await makeUser()
+    const wanted = [[(await makeRole()).id], [(await makeRole()).id]]
+    const path = `${IDENTITY}/user/${user.id}`
+    await overlap(wanted.map((roles) => () => app.admin('PATCH', path, { roles })))
+    expect(wanted).toContainEqual((await app.admin('GET', path)).body.data.roles)
+  })
+
+  test('of the permissions of a role end as one of the two, not as both', async () => {
+    const wanted = [['user:create'], ['user:update']]
+    const path = `${IDENTITY}/role/${(await makeRole()).id}`
+    await overlap(wanted.map((permissions) => () => app.admin('PATCH', path, { permissions })))
+    expect(wanted).toContainEqual((await app.admin('GET', path)).body.data.permissions)
+  })
+
+  test('of different members of a contract both hold', async () => {
+    const path = `/api/v3/contract/contract/${(await makeContract()).id}`
+    await overlap([{ name: 'Other' }, { status: 'active' }].map((body) => () => app.admin('PATCH', path, body)))
+    expect((await app.admin('GET', path)).body.data).toMatchObject({ name: 'Other', status: 'active' })
+  })
+
+  test('giving a role and deleting it: the role is given first and then gone, or the request is refused', async () => {
+    const [user, role] = [await makeUser(), await makeRole()]
+    const path = `${IDENTITY}/user/${user.id}`
+    const [given, deleted] = await overlap([
+      () => app.admin('PATCH', path, { roles: [role.id] }),
+      () => app.admin('DELETE', `${IDENTITY}/role/${role.id}`),
+    ])
+    expect(deleted?.status).toBe(200)
+    expect([200, 422]).toContain(given?.status)
+    expect((await app.admin('GET', path)).body.data.roles).not.toContain(role.id)
+  })
+
+  test.each([
+    ['a contract', '/api/v3/contract/contract', (id: string) => ({ account: id, name: 'Lease' })],
+    ['a webhook', WEBHOOKS, (id: string) => ({ account: id, url: 'https://hooks.example.com/' })],
+  ])(
+    'deleting an account and creating %s in it: nothing is created in a deleted account',
+    async (_what, path, bodyOf) => {
+      const { id } = await makeAccount()
+      const [deleted, created] = await overlap([
+        () => app.admin('DELETE', `${IDENTITY}/account/${id}`),
+        () => app.admin('POST', path, bodyOf(id)),
+      ])
+      expect(deleted?.status).toBe(200)
+      expect([201, 422]).toContain(created?.status)
+      const { rows } = await app.database.pool.query('select is_actived from webhook where account = $1', [id])
+      for (const row of rows) expect(row.is_actived).toBe(false)
+    },
+  )
+
+  test('deleting an account and activating a webhook of it leave the webhook inactive', async () => {
+    const { id } = await makeAccount()
+    const webhook = await make(WEBHOOKS, { account: id, url: 'https://hooks.example.com/' })
+    const path = `${WEBHOOKS}/${webhook.document_id}`
+    await app.admin('PATCH', `${path}/active`, { is_actived: false })
+    const [deleted, activated] = await overlap([
+      () => app.admin('DELETE', `${IDENTITY}/account/${id}`),
+      () => app.admin('PATCH', `${path}/active`, { is_actived: true }),
+    ])
+    expect(deleted?.status).toBe(200)
+    expect([200, 409]).toContain(activated?.status)
+    expect((await app.admin('GET', path)).body.data).toMatchObject({
+      is_actived: false,
+      disabled_reason: 'account-deleted',
+    })
+  })
+})
