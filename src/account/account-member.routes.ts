@@ -1,7 +1,12 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
-import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
+import {
+  AccountMemberRow,
+  AddAccountMemberBody,
+  RemoveAccountMemberBody,
+  toAccountMemberRow,
+} from './account.schema.ts'
 import { type AccountDeps, addMember, loadAccount, nameMembers, removeMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toAccountMemberRecord } from './account-member.store.ts'
 
@@ -28,7 +33,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       summary: 'Make a user a member of an account',
       description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
-      body: AccountMemberBody,
+      body: AddAccountMemberBody,
       data: AccountMemberRow,
     },
     {
@@ -88,7 +93,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       summary: 'Remove a user from an account',
       description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
-      body: AccountMemberBody,
+      body: RemoveAccountMemberBody,
       data: AccountMemberRow,
     },
     {

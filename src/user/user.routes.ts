@@ -110,6 +110,7 @@ export const userRoutes: Routes<UserDeps> = [
       params: IdParams,
       body: UpdateUserBody,
       data: UserRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
@@ -137,6 +138,7 @@ export const userRoutes: Routes<UserDeps> = [
       summary: 'Delete a user (soft)',
       params: IdParams,
       data: UserRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
