@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
@@ -10,13 +10,14 @@ import { renderCatalogueFiles } from '../src/catalogue/catalogue-files.ts'
 import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
 import { migrate } from '../src/postgres/migrate.ts'
 import { systemRandom } from '../src/random.ts'
+import { renderClientTypes } from './client-types.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
-import { renderOpenApi } from './openapi.ts'
+import { readOpenApi } from './openapi.ts'
 import { renderSchema } from './schema.ts'
 
 /**
  * Writes every generated file of the repository, or with `--check` compares them and exits 1 on a difference:
- * the catalogue and its docs, openapi.json, .env.example, docs/configuration.md, schema.sql and the table types.
+ * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md, schema.sql and the table types.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -31,9 +32,11 @@ const postgres = await startEmbeddedPostgres({
 })
 try {
   await migrate(postgres.connectionString)
+  const openApi = await readOpenApi(postgres.connectionString)
   const files = new Map([
     ...renderCatalogueFiles(buildCatalogue(ROUTE_TREE)),
-    ['openapi.json', await renderOpenApi(postgres.connectionString)],
+    ['openapi.json', `${JSON.stringify(openApi, null, 2)}\n`],
+    ['test/client/api.generated.ts', renderClientTypes(openApi)],
     ['.env.example', renderEnvExample(VARIABLES)],
     ['docs/configuration.md', renderConfigurationDocs(VARIABLES)],
     ['schema.sql', await renderSchema(postgres.connectionString)],
@@ -44,7 +47,9 @@ try {
     const committed = await readFile(join(ROOT, path), 'utf8').catch(() => '')
     if (committed === text) continue
     changed.push(path)
-    if (!isCheck) await writeFile(join(ROOT, path), text)
+    if (isCheck) continue
+    await mkdir(dirname(join(ROOT, path)), { recursive: true })
+    await writeFile(join(ROOT, path), text)
   }
   for (const path of changed) console.log(`${isCheck ? 'differs' : 'wrote'}: ${path}`)
   if (isCheck && changed.length > 0) {

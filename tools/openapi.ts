@@ -5,9 +5,10 @@ import { systemClock } from '../src/clock.ts'
 import { openDatabase } from '../src/postgres/database.ts'
 import { systemRandom } from '../src/random.ts'
 import { buildOpenApiDocument } from '../src/reference/openapi.ts'
+import type { OpenApiDocument } from '../src/reference/openapi-document.ts'
 
 /** The OpenAPI document of the whole v3 tree, as it is committed. Without the sink, which production never has. */
-export async function renderOpenApi(connectionString: string): Promise<string> {
+export async function readOpenApi(connectionString: string): Promise<OpenApiDocument> {
   const secret = 'x'.repeat(32)
   const config = readConfig(
     {
@@ -34,5 +35,5 @@ export async function renderOpenApi(connectionString: string): Promise<string> {
   const document = buildOpenApiDocument(app.server)
   await app.server.close()
   await database.close()
-  return `${JSON.stringify(document, null, 2)}\n`
+  return document
 }

@@ -32,6 +32,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         'The key holds a subset of what its owner holds, at each use. It is shown in this answer only. A key that is made with a key expires with it at the latest. A user has at most 100 keys that are neither revoked nor expired.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
+      problems: ['permission_denied'],
       shownOnce: 'key',
     },
     {
@@ -65,6 +66,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       summary: 'List API keys',
       description: "One's own; with the permission `api-key:find-all` those of everybody.",
       data: ApiKeyRow,
+      problems: ['permission_denied'],
       list: API_KEY_FIELDS,
     },
     {
@@ -91,6 +93,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       description: "One's own; with the permission `api-key:find-one` those of everybody.",
       params: IdParams,
       data: ApiKeyRow,
+      problems: ['permission_denied'],
     },
     {
       load: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
@@ -116,6 +119,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         "One's own; with the permission `api-key:delete` those of everybody, as far as the caller holds what the key holds.",
       params: IdParams,
       data: ApiKeyRow,
+      problems: ['permission_denied'],
     },
     {
       locate: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { ApiKeyRecord } from './api-key.store.ts'
 import { PatternsSchema } from './role.schema.ts'
 
@@ -17,21 +17,27 @@ const apiKeyMembers = {
 }
 
 /** An API key as the API shows it: never the key itself. */
-export const ApiKeyRow = Type.Object(apiKeyMembers)
+export const ApiKeyRow = named('ApiKey', Type.Object(apiKeyMembers))
 
 /** The answer to create, the only one that shows the key. */
-export const ApiKeyWithKey = Type.Object({
-  ...apiKeyMembers,
-  key: nullable(Type.String({ description: '`sbx_...`. Shown once; null in an idempotent replay.' })),
-})
+export const ApiKeyWithKey = named(
+  'ApiKeyWithKey',
+  Type.Object({
+    ...apiKeyMembers,
+    key: nullable(Type.String({ description: '`sbx_...`. Shown once; null in an idempotent replay.' })),
+  }),
+)
 
-export const CreateApiKeyBody = Type.Object(
-  {
-    name: lineSchema(100),
-    permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
-    expires_at: Type.Optional(nullable(TimestampSchema)),
-  },
-  { additionalProperties: false },
+export const CreateApiKeyBody = named(
+  'CreateApiKey',
+  Type.Object(
+    {
+      name: lineSchema(100),
+      permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
+      expires_at: Type.Optional(nullable(TimestampSchema)),
+    },
+    { additionalProperties: false },
+  ),
 )
 
 /** Maps a key for the wire. */

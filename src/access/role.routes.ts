@@ -101,6 +101,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       params: IdParams,
       body: UpdateRoleBody,
       data: RoleRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),
@@ -133,6 +134,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       description: 'The caller holds everything that the role holds.',
       params: IdParams,
       data: RoleRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }),

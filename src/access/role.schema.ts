@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { PATTERN_PATTERN } from './pattern.ts'
 import type { RoleWithPatterns } from './role.store.ts'
 
@@ -14,44 +14,56 @@ const AccountScopedSchema = Type.Boolean({
 })
 
 /** A role as the API shows it. */
-export const RoleRow = Type.Object({
-  document_id: UuidSchema,
-  name: Type.String(),
-  description: nullable(Type.String()),
-  permissions: Type.Array(Type.String()),
-  is_system: Type.Boolean({ description: 'Kept by the service; cannot be changed or deleted.' }),
-  is_account_scoped: Type.Boolean(),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-})
-
-export const CreateRoleBody = Type.Object(
-  {
-    name: lineSchema(100),
-    description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-    permissions: PatternsSchema,
-    is_account_scoped: Type.Optional(AccountScopedSchema),
-  },
-  { additionalProperties: false },
+export const RoleRow = named(
+  'Role',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    description: nullable(Type.String()),
+    permissions: Type.Array(Type.String()),
+    is_system: Type.Boolean({ description: 'Kept by the service; cannot be changed or deleted.' }),
+    is_account_scoped: Type.Boolean(),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
 )
 
-export const UpdateRoleBody = Type.Object(
-  {
-    name: Type.Optional(lineSchema(100)),
-    description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-    permissions: Type.Optional(PatternsSchema),
-    is_account_scoped: Type.Optional(AccountScopedSchema),
-  },
-  { additionalProperties: false, minProperties: 1 },
+export const CreateRoleBody = named(
+  'CreateRole',
+  Type.Object(
+    {
+      name: lineSchema(100),
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      permissions: PatternsSchema,
+      is_account_scoped: Type.Optional(AccountScopedSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateRoleBody = named(
+  'UpdateRole',
+  Type.Object(
+    {
+      name: Type.Optional(lineSchema(100)),
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      permissions: Type.Optional(PatternsSchema),
+      is_account_scoped: Type.Optional(AccountScopedSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
 )
 
 /** A permission as the API shows it. */
-export const PermissionRow = Type.Object({
-  name: Type.String({ description: '`resource:action`' }),
-  description: nullable(Type.String()),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-})
+export const PermissionRow = named(
+  'Permission',
+  Type.Object({
+    name: Type.String({ description: '`resource:action`' }),
+    description: nullable(Type.String()),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
 
 /** Maps a role for the wire. */
 export function toRoleRow(role: RoleWithPatterns): Static<typeof RoleRow> {

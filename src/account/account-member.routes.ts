@@ -4,7 +4,12 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import type { AccountId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
-import { AccountMemberBody, AccountMemberRow, toAccountMemberRow } from './account.schema.ts'
+import {
+  AccountMemberRow,
+  AddAccountMemberBody,
+  RemoveAccountMemberBody,
+  toAccountMemberRow,
+} from './account.schema.ts'
 import { type AccountDeps, addMember, loadAccount, removeMember, showMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toNamedMember } from './account-member.store.ts'
 
@@ -31,7 +36,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       summary: 'Make a user a member of an account',
       description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
-      body: AccountMemberBody,
+      body: AddAccountMemberBody,
       data: AccountMemberRow,
     },
     {
@@ -91,7 +96,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       summary: 'Remove a user from an account',
       description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
-      body: AccountMemberBody,
+      body: RemoveAccountMemberBody,
       data: AccountMemberRow,
     },
     {

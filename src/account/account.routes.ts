@@ -1,7 +1,7 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
-import { AccountBody, AccountRow, toAccountRow } from './account.schema.ts'
+import { AccountRow, CreateAccountBody, toAccountRow, UpdateAccountBody } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRecord } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
 
@@ -27,7 +27,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       status: 201,
       summary: 'Create an account',
       description: 'It begins without members.',
-      body: AccountBody,
+      body: CreateAccountBody,
       data: AccountRow,
     },
     {
@@ -96,7 +96,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       summary: 'Rename an account',
       params: IdParams,
-      body: AccountBody,
+      body: UpdateAccountBody,
       data: AccountRow,
     },
     {

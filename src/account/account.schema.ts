@@ -1,34 +1,41 @@
 import { type Static, Type } from 'typebox'
-import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { AccountRecord } from './account.store.ts'
 import type { NamedAccountMember } from './account-member.store.ts'
 
 /** An account as the API shows it. */
-export const AccountRow = Type.Object({
-  document_id: UuidSchema,
-  name: Type.String(),
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
-})
+export const AccountRow = named(
+  'Account',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    created_by: nullable(UuidSchema),
+    updated_by: nullable(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
 
-/** The body of create and update. */
-export const AccountBody = Type.Object({ name: lineSchema(200) }, { additionalProperties: false })
+export const CreateAccountBody = named('CreateAccount', Type.Object({ name: lineSchema(200) }))
+export const UpdateAccountBody = named('UpdateAccount', Type.Object({ name: lineSchema(200) }))
 
 /** A member as the API shows it. */
-export const AccountMemberRow = Type.Object({
-  document_id: UuidSchema,
-  account: UuidSchema,
-  user: UuidSchema,
-  email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
-  name: nullable(Type.String()),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-})
+export const AccountMemberRow = named(
+  'AccountMember',
+  Type.Object({
+    document_id: UuidSchema,
+    account: UuidSchema,
+    user: UuidSchema,
+    email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
+    name: nullable(Type.String()),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
 
-export const AccountMemberBody = Type.Object({ user: UuidSchema }, { additionalProperties: false })
+export const AddAccountMemberBody = named('AddAccountMember', Type.Object({ user: UuidSchema }))
+export const RemoveAccountMemberBody = named('RemoveAccountMember', Type.Object({ user: UuidSchema }))
 
 /** Maps an account for the wire. */
 export function toAccountRow(record: AccountRecord): Static<typeof AccountRow> {

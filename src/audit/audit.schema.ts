@@ -1,23 +1,26 @@
 import { type Static, Type } from 'typebox'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { AuditRecord } from './audit.store.ts'
 
 /** An entry of the audit log as the API shows it. */
-export const AuditRow = Type.Object({
-  document_id: UuidSchema,
-  action: Type.String({ description: '`<resource>.<action>`.' }),
-  outcome: Type.Union([Type.Literal('success'), Type.Literal('failure')]),
-  user: nullable(UuidSchema),
-  session: nullable(UuidSchema),
-  api_key: nullable(UuidSchema),
-  account: nullable(UuidSchema),
-  target: nullable(UuidSchema),
-  address: nullable(Type.String()),
-  request_id: nullable(Type.String()),
-  detail: Type.Record(Type.String(), Type.Unknown()),
-  created_at: TimestampSchema,
-  updated_at: Type.String({ format: 'date-time', description: 'The same as `created_at`: entries never change.' }),
-})
+export const AuditRow = named(
+  'AuditEntry',
+  Type.Object({
+    document_id: UuidSchema,
+    action: Type.String({ description: '`<resource>.<action>`.' }),
+    outcome: enumSchema(['success', 'failure']),
+    user: nullable(UuidSchema),
+    session: nullable(UuidSchema),
+    api_key: nullable(UuidSchema),
+    account: nullable(UuidSchema),
+    target: nullable(UuidSchema),
+    address: nullable(Type.String()),
+    request_id: nullable(Type.String()),
+    detail: Type.Record(Type.String(), Type.Unknown()),
+    created_at: TimestampSchema,
+    updated_at: Type.String({ format: 'date-time', description: 'The same as `created_at`: entries never change.' }),
+  }),
+)
 
 /** Maps a row for the wire. */
 export function toAuditRow(record: AuditRecord): Static<typeof AuditRow> {

@@ -104,6 +104,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       params: IdParams,
       body: ActiveBody,
       data: EventTypeRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id, { lock: true }),

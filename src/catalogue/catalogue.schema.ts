@@ -1,48 +1,60 @@
 import { type Static, Type } from 'typebox'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { EventTypeRecord } from './catalogue.store.ts'
 
-const AccountScopeSchema = Type.Union([Type.Literal('account'), Type.Literal('none')], {
-  description: '`account`: has an owning account, resolved at publish time. `none`: has no owner.',
-})
+const AccountScopeSchema = named(
+  'AccountScope',
+  enumSchema(['account', 'none'], {
+    description: '`account`: has an owning account, resolved at publish time. `none`: has no owner.',
+  }),
+)
 
 /** A row of the catalogue as the API shows it. */
-export const EventTypeRow = Type.Object({
-  document_id: UuidSchema,
-  internal: Type.String({ description: 'The name: `<resource>.<action>`.' }),
-  account_scope: AccountScopeSchema,
-  method: nullable(Type.String()),
-  route: nullable(Type.String()),
-  source: Type.Union([Type.Literal('route'), Type.Literal('synthetic'), Type.Literal('external')]),
-  description: nullable(Type.String()),
-  is_actived: Type.Boolean(),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-})
+export const EventTypeRow = named(
+  'EventType',
+  Type.Object({
+    document_id: UuidSchema,
+    internal: Type.String({ description: 'The name: `<resource>.<action>`.' }),
+    account_scope: AccountScopeSchema,
+    method: nullable(Type.String()),
+    route: nullable(Type.String()),
+    source: enumSchema(['route', 'synthetic', 'external']),
+    description: nullable(Type.String()),
+    is_actived: Type.Boolean(),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
 
 /** Registers an event type that another service owns (D71). */
-export const CreateEventTypeBody = Type.Object(
-  {
-    internal: Type.String({
-      pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*\\.[a-z][a-z0-9]*(-[a-z0-9]+)*$',
-      maxLength: 128,
-      description: '`<resource>.<action>`, lower case, words joined by hyphens.',
-    }),
-    account_scope: Type.Optional(AccountScopeSchema),
-    description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-  },
-  { additionalProperties: false },
+export const CreateEventTypeBody = named(
+  'CreateEventType',
+  Type.Object(
+    {
+      internal: Type.String({
+        pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*\\.[a-z][a-z0-9]*(-[a-z0-9]+)*$',
+        maxLength: 128,
+        description: '`<resource>.<action>`, lower case, words joined by hyphens.',
+      }),
+      account_scope: Type.Optional(AccountScopeSchema),
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+    },
+    { additionalProperties: false },
+  ),
 )
 
 /** How the `event` table stands against the code. */
-export const CatalogueStatusSchema = Type.Object({
-  generated_count: Type.Integer(),
-  synced_count: Type.Integer(),
-  in_sync: Type.Boolean(),
-  missing_internals: Type.Array(Type.String()),
-  stale_internals: Type.Array(Type.String()),
-  written: Type.Optional(Type.Integer({ description: 'Rows that a sync wrote.' })),
-})
+export const CatalogueStatusSchema = named(
+  'CatalogueStatus',
+  Type.Object({
+    generated_count: Type.Integer(),
+    synced_count: Type.Integer(),
+    in_sync: Type.Boolean(),
+    missing_internals: Type.Array(Type.String()),
+    stale_internals: Type.Array(Type.String()),
+    written: Type.Optional(Type.Integer({ description: 'Rows that a sync wrote.' })),
+  }),
+)
 
 /** Maps a row for the wire. */
 export function toEventTypeRow(record: EventTypeRecord): Static<typeof EventTypeRow> {

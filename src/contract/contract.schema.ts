@@ -1,33 +1,42 @@
 import { type Static, Type } from 'typebox'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { ContractRecord } from './contract.store.ts'
 
 /** Where a contract stands. */
-export const ContractStatusSchema = Type.Union([Type.Literal('draft'), Type.Literal('active'), Type.Literal('ended')])
+export const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
 
 /** A contract as the API shows it. */
-export const ContractRow = Type.Object({
-  document_id: UuidSchema,
-  account: UuidSchema,
-  name: Type.String(),
-  status: ContractStatusSchema,
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
-})
+export const ContractRow = named(
+  'Contract',
+  Type.Object({
+    document_id: UuidSchema,
+    account: UuidSchema,
+    name: Type.String(),
+    status: ContractStatusSchema,
+    created_by: nullable(UuidSchema),
+    updated_by: nullable(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
 
 const NameSchema = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', description: 'Not blank.' })
 
-export const CreateContractBody = Type.Object(
-  { account: UuidSchema, name: NameSchema, status: Type.Optional(ContractStatusSchema) },
-  { additionalProperties: false },
+export const CreateContractBody = named(
+  'CreateContract',
+  Type.Object(
+    { account: UuidSchema, name: NameSchema, status: Type.Optional(ContractStatusSchema) },
+    { additionalProperties: false },
+  ),
 )
 
-export const UpdateContractBody = Type.Object(
-  { name: Type.Optional(NameSchema), status: Type.Optional(ContractStatusSchema) },
-  { additionalProperties: false, minProperties: 1 },
+export const UpdateContractBody = named(
+  'UpdateContract',
+  Type.Object(
+    { name: Type.Optional(NameSchema), status: Type.Optional(ContractStatusSchema) },
+    { additionalProperties: false, minProperties: 1 },
+  ),
 )
 
 /** Maps a row for the wire. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { readCatalogueStatus } from '../catalogue/sync.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { TimestampSchema } from '../http/schema.ts'
+import { named, TimestampSchema } from '../http/schema.ts'
 import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
 import { countByHour, countDeliveries, countWebhooks, listRecentFailures } from './dashboard.store.ts'
 
@@ -16,6 +16,24 @@ export interface DashboardDeps {
 
 const Count = Type.Integer()
 
+const SummarySchema = named(
+  'DashboardSummary',
+  Type.Object({
+    deliveries_24h: Type.Object({
+      pending: Count,
+      retrying: Count,
+      success: Count,
+      exhausted: Count,
+      failed: Count,
+      cancelled: Count,
+    }),
+    webhooks: Type.Object({ active: Count, inactive: Count, auto_disabled: Count }),
+    catalogue: Type.Object({ generated_count: Count, synced_count: Count, in_sync: Type.Boolean() }),
+    recent_failures: Type.Array(DispatchRow),
+    series_24h: Type.Array(Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
+  }),
+)
+
 export const dashboardRoutes: Routes<DashboardDeps> = [
   defineRoute(
     {
@@ -25,20 +43,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       action: 'dashboard',
       accountScope: 'none',
       summary: 'Deliveries, webhooks and catalogue at a glance',
-      data: Type.Object({
-        deliveries_24h: Type.Object({
-          pending: Count,
-          retrying: Count,
-          success: Count,
-          exhausted: Count,
-          failed: Count,
-          cancelled: Count,
-        }),
-        webhooks: Type.Object({ active: Count, inactive: Count, auto_disabled: Count }),
-        catalogue: Type.Object({ generated_count: Count, synced_count: Count, in_sync: Type.Boolean() }),
-        recent_failures: Type.Array(DispatchRow),
-        series_24h: Type.Array(Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
-      }),
+      data: SummarySchema,
     },
     {
       handle: async (deps: DashboardDeps, { db, now }) => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { TimestampSchema } from '../http/schema.ts'
+import { enumSchema, named, TimestampSchema } from '../http/schema.ts'
 import type { Database } from '../postgres/database.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { decideWebhookOutHealth } from './webhook-out.ts'
@@ -8,14 +8,17 @@ import { decideWebhookOutHealth } from './webhook-out.ts'
 /** The health routes use nothing but the database of the request. */
 export type HealthDeps = object
 
-const StatusSchema = Type.Union([Type.Literal('operational'), Type.Literal('degraded'), Type.Literal('down')])
+const StatusSchema = named('HealthStatus', enumSchema(['operational', 'degraded', 'down']))
 
-const ComponentSchema = Type.Object({
-  component: Type.String(),
-  status: StatusSchema,
-  checked_at: TimestampSchema,
-  details: Type.Record(Type.String(), Type.Number()),
-})
+const ComponentSchema = named(
+  'HealthComponent',
+  Type.Object({
+    component: Type.String(),
+    status: StatusSchema,
+    checked_at: TimestampSchema,
+    details: Type.Record(Type.String(), Type.Number()),
+  }),
+)
 
 async function checkWebhookOut(db: Database, now: Date) {
   const facts = await readWebhookOutFacts(db, now)
@@ -57,7 +60,7 @@ export const healthRoutes: Routes<HealthDeps> = [
       accountScope: 'none',
       access: 'public',
       summary: 'Health of all components',
-      data: Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) }),
+      data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
       handle: async (_deps: HealthDeps, { db, now }) => {

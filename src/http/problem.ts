@@ -22,6 +22,7 @@ export const PROBLEMS = {
   idempotency_key_reused: { status: 422, title: 'The key was used with another body' },
   rate_limited: { status: 429, title: 'Too many requests' },
   internal_error: { status: 500, title: 'Something went wrong on our side' },
+  overloaded: { status: 503, title: 'Too many requests of this kind at once' },
   dependency_unavailable: { status: 503, title: 'Something we depend on is down' },
 } as const
 

@@ -4,7 +4,7 @@ import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
-import type { Problem } from './problem.ts'
+import type { Problem, ProblemCode } from './problem.ts'
 
 /** Whether the events of a route have an owning account, resolved when they are recorded (contract, Event). */
 export type AccountScope = 'account' | 'none'
@@ -185,6 +185,8 @@ export interface RouteDeclaration {
   data: TSchema
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
+  /** Problems that its operations throw besides those that follow from the rest of the declaration. For the document. */
+  problems?: readonly ProblemCode[]
   /** The member of `data` that is shown once; an idempotent replay says null instead (D7). */
   shownOnce?: string
 }

@@ -1,9 +1,30 @@
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
-import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
+import { PROBLEMS, type ProblemCode } from './problem.ts'
+import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
-/** A UUID in lower case (D2). */
+/**
+ * Names a schema: `name` becomes its key under `components.schemas` of the OpenAPI document, and the name of its type in a
+ * generated client. Every row, every body and every part of them that two schemas share has a name; one name stands for
+ * one shape. The name is carried as `title`, which validation and serialization ignore.
+ */
+export function named<Schema extends TSchema>(name: string, schema: Schema): Schema {
+  // TypeBox keeps its own marks in members that a spread leaves out.
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Schema
+  return Object.assign(copy, { title: name })
+}
+
+/** One of these words. */
+export function enumSchema<const Words extends readonly string[]>(
+  words: Words,
+  options: { description?: string } = {},
+) {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
+}
+
+/** A UUID in lower case (D2). The pattern decides; the format is for generated clients. */
 export const UuidSchema = Type.String({
+  format: 'uuid',
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   description: 'A UUID in lower case.',
 })
@@ -11,9 +32,14 @@ export const UuidSchema = Type.String({
 /** An instant: ISO 8601 UTC with milliseconds (D2). */
 export const TimestampSchema = Type.String({ format: 'date-time', description: 'ISO 8601, UTC, milliseconds.' })
 
-/** `schema`, or null. */
-export function nullable<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()])
+/**
+ * `schema`, or null. As one schema with two types, not as two alternatives: a broken rule is then one error, and the
+ * serializer needs no validator to choose. For schemas with one `type`.
+ */
+export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
+  const { type, enum: words } = schema as { type?: unknown; enum?: readonly string[] }
+  if (typeof type !== 'string') throw new Error('only a schema with one type can be made nullable')
+  return Type.Unsafe({ ...schema, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
 /** What a person names something with: one line, not blank, no control characters. */
@@ -27,32 +53,38 @@ export function lineSchema(maxLength: number) {
 }
 
 /** The body of routes that switch a row on or off. */
-export const ActiveBody = Type.Object({ is_actived: Type.Boolean() }, { additionalProperties: false })
+export const ActiveBody = named('SetActive', Type.Object({ is_actived: Type.Boolean() }))
 
 /** The path parameter of routes on one row. */
 export const IdParams = Type.Object({ id: UuidSchema })
 
 /** The shape of every error (D4, RFC 9457). */
-export const ProblemSchema = Type.Object(
-  {
+export const ProblemSchema = named(
+  'Problem',
+  Type.Object({
     type: Type.String({ format: 'uri', description: 'The page of this error.' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: Type.String({ description: 'Stable; what programs decide on.' }),
+    code: enumSchema(Object.keys(PROBLEMS) as ProblemCode[], { description: 'Stable; what programs decide on.' }),
     detail: Type.String({ description: 'A sentence a person can act on.' }),
     request_id: Type.String(),
     errors: Type.Optional(
-      Type.Array(Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
+      Type.Array(
+        named('FieldError', Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
+        { description: 'Every broken rule, at most 50, of a `validation_failed`.' },
+      ),
     ),
-  },
-  { $id: 'Problem', title: 'Problem' },
+  }),
 )
 
-const PaginationSchema = Type.Object({
-  page_size: Type.Integer(),
-  next_cursor: nullable(Type.String({ description: 'Opaque; null on the last page.' })),
-  total: Type.Optional(Type.Integer({ description: 'Only with count=true.' })),
-})
+const PaginationSchema = named(
+  'Pagination',
+  Type.Object({
+    page_size: Type.Integer(),
+    next_cursor: nullable(Type.String({ description: 'Opaque; null on the last page.' })),
+    total: Type.Optional(Type.Integer({ description: 'Only with count=true.' })),
+  }),
+)
 
 type SuccessSchema = TSchema | { content: Record<string, { schema: TSchema }> }
 
@@ -60,22 +92,43 @@ function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
   if (route.media)
     return { content: Object.fromEntries(Object.entries(route.media).map(([type, schema]) => [type, { schema }])) }
   if (route.bare) return route.data
-  const message = Type.String()
-  if (route.list) return Type.Object({ data: Type.Array(route.data), message, pagination: PaginationSchema })
-  return Type.Object({ data: route.data, message })
+  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route.data)
 }
 
-type Node = { type?: string; properties?: Record<string, TSchema>; items?: TSchema; anyOf?: TSchema[] }
+/** `ContractAnswer`: one `Contract` and a message. Named after its data, where that has a name. */
+function buildAnswerSchema(data: TSchema): TSchema {
+  const answer = Type.Object({ data, message: Type.String() })
+  const { title } = data as Node
+  return title === undefined ? answer : named(`${title}Answer`, answer)
+}
+
+/** `ContractPage`: some `Contract`s, a message and where the page stands. */
+function buildPageSchema(row: TSchema): TSchema {
+  const page = Type.Object({ data: Type.Array(row), message: Type.String(), pagination: PaginationSchema })
+  const { title } = row as Node
+  return title === undefined ? page : named(`${title}Page`, page)
+}
+
+type Node = {
+  title?: string
+  type?: unknown
+  properties?: Record<string, TSchema>
+  items?: TSchema
+  anyOf?: TSchema[]
+  enum?: unknown[]
+}
 
 /**
  * A request's schema with every object closed: an unknown member is a 422, never silently dropped (D4). An object that
- * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside.
+ * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside. A schema that lists its
+ * values loses its type, which says nothing more: a wrong value is then one error, whatever its type.
  */
 export function closeObjects(schema: TSchema): TSchema {
-  const { properties, items, anyOf } = schema as Node
+  const { properties, items, anyOf, enum: values } = schema as Node
+  const { type: _, ...untyped } = schema as Node
   return {
     ...(properties && { additionalProperties: false }),
-    ...schema,
+    ...(values ? untyped : schema),
     ...(properties && {
       properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, closeObjects(member)])),
     }),
@@ -84,29 +137,42 @@ export function closeObjects(schema: TSchema): TSchema {
   }
 }
 
-/** Which problems a route may answer; each is described by the same schema. */
-function listProblemStatuses(route: RouteDeclaration): number[] {
-  const statuses = [429, 500, 503]
-  if (route.access !== 'public') statuses.push(401)
-  if (route.access === undefined || route.access === 'permission') statuses.push(403)
-  if (route.params) statuses.push(404)
-  if (route.body || route.list || route.query) statuses.push(422)
-  if (route.body) statuses.push(400, 413, 415)
-  if (route.method !== 'GET') statuses.push(409)
-  return statuses.sort()
+/** Where @fastify/swagger looks for the description of a response, apart from that of its schema. */
+const RESPONSE_DESCRIPTION = 'x-response-description'
+
+/** Whether repeating the route can be made safe with an `Idempotency-Key`. */
+export function takesIdempotencyKey(route: RouteDeclaration): boolean {
+  return isChange(route) && !route.strictRateLimit
+}
+
+function needsPermission(route: RouteDeclaration): boolean {
+  return route.access === undefined || route.access === 'permission'
+}
+
+/**
+ * The statuses of the problems that a route may answer: those that follow from its declaration, and those of the codes
+ * in `problems`, which its operations throw besides.
+ */
+export function listProblemStatuses(route: RouteDeclaration): number[] {
+  // A path with %00 is malformed on every route; on those that read a body, so is the body.
+  const codes: ProblemCode[] = ['malformed_request', 'rate_limited', 'internal_error', 'dependency_unavailable']
+  if (route.access !== 'public') codes.push('unauthenticated')
+  if (needsPermission(route)) codes.push('permission_denied')
+  if (route.params) codes.push('not_found')
+  // A body is read, and refused, also where none is taken.
+  if (route.method !== 'GET') codes.push('body_too_large', 'unsupported_media_type', 'validation_failed')
+  if (route.list || route.query) codes.push('validation_failed')
+  if (takesIdempotencyKey(route)) codes.push('idempotency_in_progress', 'idempotency_key_reused')
+  // A repeated request whose caller no longer reaches what the first one made.
+  if (takesIdempotencyKey(route) && route.ownAccounts) codes.push('not_found')
+  codes.push(...(route.problems ?? []))
+  return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
 /** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (D9). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
-  const problems = listProblemStatuses(route).map((status) => [
-    status,
-    {
-      description: 'Problem',
-      content: { 'application/problem+json': { schema: { $ref: 'Problem#' } } },
-    },
-  ])
   const isPublic = route.access === 'public'
-  const permission = route.access === undefined || route.access === 'permission' ? permissionOf(route) : undefined
+  const permission = needsPermission(route) ? permissionOf(route) : undefined
   return {
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
@@ -121,15 +187,12 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
       ? { querystring: buildListQuery(route.list, route.query) }
       : route.query && { querystring: closeObjects(route.query) }),
     ...(route.body && { body: closeObjects(route.body) }),
+    // Problems are not serialized by schema: src/reference/openapi.ts adds their statuses to the document.
     response: {
-      [route.status ?? 200]: { description: 'Success', ...buildSuccessSchema(route) },
+      [route.status ?? 200]: { [RESPONSE_DESCRIPTION]: 'Success', ...buildSuccessSchema(route) },
       ...(route.also && {
-        [route.also.status]: {
-          description: route.also.description,
-          ...Type.Object({ data: route.also.data, message: Type.String() }),
-        },
+        [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),
-      ...Object.fromEntries(problems),
     },
   }
 }

@@ -181,17 +181,38 @@ describe('problems (D4)', () => {
     expect(rows).toEqual([])
   })
 
-  test('bytes that are no HTTP are answered 400 and closed', async () => {
+  /** Sends bytes, and resolves with everything that comes back until the connection is closed. */
+  function sendBytes(bytes: string): Promise<string> {
     const { port } = sample.server.server.address() as AddressInfo
-    const answer = await new Promise<string>((resolve) => {
+    return new Promise((resolve) => {
       let text = ''
-      const socket = connect(port, '127.0.0.1', () => socket.write('SSH-2.0-OpenSSH_9.9\r\n\r\n'))
-      socket.on('data', (bytes) => {
-        text += bytes
+      const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+      socket.on('data', (received) => {
+        text += received
       })
       socket.on('close', () => resolve(text))
     })
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  }
+
+  test('bytes that are no HTTP are answered 400 and closed', async () => {
+    expect(await sendBytes('SSH-2.0-OpenSSH_9.9\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  test('an unknown method is a 405, on a path that takes others and before the HTTP parser knows the path', async () => {
+    for (const method of ['QUERY', 'TRACE', 'PROPFIND']) {
+      const answer = await sendBytes(`${method} ${THING} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
+      expect(answer).toMatch(/^HTTP\/1\.1 405 /)
+      expect(answer).toMatch(/\r\nallow: GET, POST\r\n/i)
+    }
+    const unknown = await sendBytes(`GRAB ${THING} HTTP/1.1\r\nhost: a\r\n\r\n`)
+    expect(unknown).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, POST, PUT, PATCH, DELETE\r\n/)
+  })
+
+  test('the body of a request that no route takes is not read', async () => {
+    const payload = 'x'.repeat(2_000_000)
+    const headers = { 'content-type': 'text/plain' }
+    expect((await send('POST', '/nothing', { payload, headers })).statusCode).toBe(404)
+    expect((await send('PUT', THING, { payload, headers })).statusCode).toBe(405)
   })
 })
 

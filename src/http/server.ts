@@ -16,12 +16,17 @@ import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
-import { ProblemSchema } from './schema.ts'
 import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
 /** 1 MiB (D4). */
 export const BODY_LIMIT_BYTES = 1_048_576
+
+/** The methods that some route takes. */
+const API_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Method, target and version (RFC 9112 section 3). */
+const REQUEST_LINE_PATTERN = /^[A-Za-z-]{1,32} [^ \r\n]{1,3000} HTTP\/1\.[01]\r\n/
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -94,7 +99,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     },
   })
   server.setValidatorCompiler(compileValidator as never)
-  server.addSchema(ProblemSchema)
   if (upgrades) server.server.on('upgrade', upgrades.upgrade)
   const known = collectPaths(server)
   await server.register(formbody)
@@ -107,7 +111,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     reply.header('x-request-id', request.id)
     if (request.url.includes('%00'))
       return done(new Problem('malformed_request', 'The address holds %00, which no text here can.'))
-    done()
+    // Before a body is read: what it holds does not matter where no route takes it.
+    done(request.is404 ? findRouteProblem(known, request) : undefined)
   })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply, clock.now() - (request.startedAtMs ?? clock.now()))
@@ -120,9 +125,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     done()
   })
   server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
-  server.setNotFoundHandler((request, reply) =>
-    sendProblem(findRouteProblem(known, request), request, reply, baseUrl()),
-  )
   return server
 }
 
@@ -211,7 +213,7 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   request.log.error({ err: error }, 'unexpected error')
   return new Problem(
     'internal_error',
-    'Something unexpected happened; nothing was changed. Quote the request id to the operator.',
+    'Unexpected error. Repeat a change only with the same Idempotency-Key, and quote the request id to the operator.',
   )
 }
 
@@ -236,8 +238,15 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
 
 /** Answers bytes that are no HTTP request: there is no request to log or to give an id. */
 function answerUnreadable(error: Error, socket: Socket): void {
-  if ((error as { code?: string }).code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+  const { code, rawPacket } = error as { code?: string; rawPacket?: Buffer }
+  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  // A method that Node's parser does not know never becomes a request, so which methods its path takes is not looked up.
+  const isUnknownMethod =
+    code === 'HPE_INVALID_METHOD' && REQUEST_LINE_PATTERN.test(rawPacket?.toString('latin1', 0, 4096) ?? '')
+  const head = isUnknownMethod
+    ? `HTTP/1.1 405 Method Not Allowed\r\nallow: ${API_METHODS.join(', ')}`
+    : 'HTTP/1.1 400 Bad Request'
+  socket.end(`${head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
 }
 
 /** The path as it was declared, without what a caller filled in; null where there is no such route. */

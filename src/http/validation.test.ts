@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { describe, expect, test } from 'vitest'
-import { closeObjects, nullable, UuidSchema } from './schema.ts'
+import { closeObjects, enumSchema, nullable, UuidSchema } from './schema.ts'
 import { buildFieldErrors, compileValidator } from './validation.ts'
 
 function findErrors(schema: TSchema, value: unknown, httpPart: 'body' | 'querystring' = 'body') {
@@ -14,7 +14,8 @@ const body = closeObjects(
   Type.Object({
     url: Type.String({ maxLength: 10 }),
     account: Type.Optional(nullable(UuidSchema)),
-    status: Type.Optional(Type.Union([Type.Literal('open'), Type.Literal('closed')])),
+    status: Type.Optional(enumSchema(['open', 'closed'])),
+    size: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal(5)])),
     events: Type.Optional(Type.Array(Type.Object({ id: UuidSchema }), { minItems: 1 })),
     more: Type.Optional(Type.Object({ any: Type.String() }, { additionalProperties: true })),
   }),
@@ -42,14 +43,17 @@ describe('bodies (D4)', () => {
     [{ url: true }, 'url', 'type'],
     [{ url: 'a', account: 5 }, 'account', 'type'],
     [{ url: 'a', account: 'no' }, 'account', 'pattern'],
-    [{ url: 'a', status: 'ajar' }, 'status', 'type'],
+    [{ url: 'a', status: 'ajar' }, 'status', 'enum'],
+    [{ url: 'a', status: 5 }, 'status', 'enum'],
+    [{ url: 'a', size: 'tiny' }, 'size', 'type'],
   ])('%j is told once, at %s as %s', (value, path, code) => {
     expect(findErrors(body, value)).toMatchObject([{ path, code }])
   })
 
   test('the values that are allowed are part of the message', () => {
-    expect(findErrors(body, { url: 'a', status: 'ajar' })[0]?.message).toBe('must be "open" or "closed"')
-    expect(findErrors(body, { url: 'a', status: 5 })[0]?.message).toBe('must be "open" or "closed"')
+    expect(findErrors(body, { url: 'a', status: 'ajar' })[0]?.message).toBe('must be one of open, closed')
+    expect(findErrors(body, { url: 'a', status: 5 })[0]?.message).toBe('must be one of open, closed')
+    expect(findErrors(body, { url: 'a', size: true })[0]?.message).toBe('must be "small" or 5')
     expect(findErrors(body, { url: 'a', account: 5 })[0]?.message).toBe('must be string or null')
   })
 

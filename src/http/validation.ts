@@ -10,6 +10,8 @@ const coercingAjv = buildAjv('array')
 function buildAjv(coerceTypes: false | 'array'): Ajv {
   const ajv = new Ajv({ coerceTypes, allErrors: true, removeAdditional: false, useDefaults: true, strict: false })
   addFormats.default(ajv)
+  // The pattern of UuidSchema decides, and is stricter: one broken rule is one error.
+  ajv.addFormat('uuid', true)
   return ajv
 }
 
@@ -106,6 +108,8 @@ function describe(error: ErrorObject): FieldError {
         code: 'unknown_member',
         message: 'is not a member of this request; remove it',
       }
+    case 'type':
+      return { path: base, code: 'type', message: `must be ${[params.type].flat().join(' or ')}` }
     case 'enum':
       return { path: base, code: 'enum', message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` }
     case 'pattern':

@@ -56,7 +56,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   const proof = buildProof(options)
   const sender = buildSender(options)
   const stopping = new AbortController()
-  let sending: Promise<void> | undefined
+  let isSending = false
 
   const listener = buildListener({
     connectionString: options.connectionString,
@@ -77,8 +77,9 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   })
 
   async function sendWork(): Promise<void> {
+    isSending = true
     await clock.sleep(COALESCE_MS, stopping.signal)
-    sending = undefined
+    isSending = false
     if (!stopping.signal.aborted) await sender.send(WORK_CHANNEL, '').catch(onError)
   }
 
@@ -93,7 +94,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   return {
     notify: () => {
       onWork?.()
-      sending ??= sendWork()
+      if (!isSending) void sendWork()
     },
     isProven: (withinMs) => proof.holds(withinMs),
     run: async () => {

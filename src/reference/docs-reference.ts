@@ -1,13 +1,14 @@
 import { CONVENTIONS } from './docs-conventions.ts'
 import { escapeHtml, type PageLink, renderInline, renderText } from './docs-page.ts'
-import { describeRules, describeType, listMembers, renderMembers } from './docs-schema.ts'
-import type { OpenApiDocument, Operation } from './openapi.ts'
+import { describeRules, describeType, findSchemaName, listMembers, renderMembers } from './docs-schema.ts'
+import { type JsonSchema, type OpenApiDocument, type Operation, resolveComponent } from './openapi-document.ts'
 
 /** The pages of the reference, in the order of its navigation. */
 export function listPages(document: OpenApiDocument): PageLink[] {
   return [
     { path: '/docs', label: 'Overview' },
     ...document.tags.map(({ name }) => ({ path: `/docs/${name}`, label: name })),
+    { path: '/docs/schemas', label: 'schemas' },
     { path: '/docs/errors', label: 'errors' },
     { path: '/openapi.json', label: 'openapi.json' },
   ]
@@ -36,6 +37,32 @@ export function renderTag(document: OpenApiDocument, tag: string): string | unde
 ${renderText(found.description ?? '')}
 <ul class="contents">${contents.join('')}</ul>
 ${operations.map(({ html }) => html).join('\n')}`
+}
+
+/** The envelopes of answers say nothing that the overview does not. */
+function isEnvelope({ properties }: JsonSchema): boolean {
+  return properties?.data !== undefined && properties.message !== undefined
+}
+
+/** Every named schema, as generated clients name their types; those that only wrap another one are left out. */
+export function renderSchemas(document: OpenApiDocument): string {
+  const schemas = Object.entries(document.components.schemas ?? {}).filter(([, schema]) => !isEnvelope(schema))
+  const contents = schemas.map(([name]) => `<li><a href="#${escapeHtml(name)}">${escapeHtml(name)}</a></li>`)
+  const sections = schemas.map(([name, schema]) => {
+    const id = escapeHtml(name)
+    const body = schema.properties
+      ? renderMembers(listMembers(document, schema))
+      : `<p><code>${escapeHtml(describeType(document, schema))}</code></p>`
+    return `<section class="operation" id="${id}" aria-labelledby="${id}-title">
+<h2 id="${id}-title">${id}</h2>
+${renderText(schema.description ?? '')}
+${body}
+</section>`
+  })
+  return `<h1>Schemas</h1>
+<p>The rows and bodies of the API under their names in <a href="/openapi.json">openapi.json</a>.</p>
+<ul class="contents">${contents.join('')}</ul>
+${sections.join('\n')}`
 }
 
 interface Entry {
@@ -80,15 +107,8 @@ ${renderResponses(document, operation)}
 </section>`
 }
 
-type Parameter = NonNullable<Operation['parameters']>[number]
-
-function resolveParameter(document: OpenApiDocument, parameter: Parameter): Parameter {
-  const name = /^#\/components\/parameters\/(.+)$/.exec(parameter.$ref ?? '')?.[1]
-  return name ? ((document.components.parameters?.[name] as Parameter | undefined) ?? parameter) : parameter
-}
-
 function renderParameters(document: OpenApiDocument, operation: Operation): string {
-  const parameters = (operation.parameters ?? []).map((parameter) => resolveParameter(document, parameter))
+  const parameters = (operation.parameters ?? []).map((parameter) => resolveComponent(document, parameter))
   const groups = [
     ['path', 'Path'],
     ['query', 'Query'],
@@ -101,6 +121,7 @@ function renderParameters(document: OpenApiDocument, operation: Operation): stri
         .map(({ name = '', required = false, description, schema = {} }) => ({
           path: name,
           type: describeType(document, schema),
+          schemaName: findSchemaName(schema),
           isRequired: required,
           notes: describeRules(document, { ...schema, ...(description && { description }) }),
         }))
@@ -122,7 +143,8 @@ function renderResponses(document: OpenApiDocument, { responses }: Operation): s
   const entries = Object.entries(responses)
   const successes = entries
     .filter((entry) => !isProblem(entry))
-    .map(([status, { description, content }]) => {
+    .map(([status, response]) => {
+      const { description = '', content } = resolveComponent(document, response)
       const schema = Object.values(content ?? {})[0]?.schema
       const members = schema ? renderMembers(listMembers(document, schema)) : ''
       return `<h3>${escapeHtml(status)} <span class="quiet">${renderInline(description)}</span></h3>\n${members}`

@@ -1,10 +1,12 @@
 import { escapeHtml, renderText } from './docs-page.ts'
-import type { JsonSchema, OpenApiDocument } from './openapi.ts'
+import { type JsonSchema, type OpenApiDocument, resolveComponent } from './openapi-document.ts'
 
 /** One member of a schema as the reference lists it: `data.pagination.page_size`. */
 export interface MemberLine {
   path: string
   type: string
+  /** The named schema that `type` speaks of. */
+  schemaName: string | undefined
   isRequired: boolean
   notes: string[]
 }
@@ -14,7 +16,7 @@ const DEPTH_LIMIT = 6
 
 /** Lists the members of a schema, those of nested objects and lists under their dotted path. */
 export function listMembers(document: OpenApiDocument, schema: JsonSchema, prefix = '', depth = 0): MemberLine[] {
-  const resolved = resolveSchema(document, schema)
+  const resolved = resolveComponent(document, schema)
   if (depth > DEPTH_LIMIT) return []
   const branches = [...(resolved.allOf ?? []), ...(resolved.anyOf ?? [])]
   const inBranches = branches.flatMap((branch) => listMembers(document, branch, prefix, depth + 1))
@@ -22,7 +24,13 @@ export function listMembers(document: OpenApiDocument, schema: JsonSchema, prefi
   const own = Object.entries(resolved.properties ?? {}).flatMap(([name, member]) => {
     const path = prefix ? `${prefix}.${name}` : name
     const isRequired = resolved.required?.includes(name) ?? false
-    const line = { path, type: describeType(document, member), isRequired, notes: describeRules(document, member) }
+    const line = {
+      path,
+      type: describeType(document, member),
+      schemaName: findSchemaName(member),
+      isRequired,
+      notes: describeRules(document, member),
+    }
     return [line, ...listMembers(document, member, path, depth + 1)]
   })
   return mergeLines([...own, ...inBranches, ...inItems])
@@ -39,14 +47,18 @@ function mergeLines(lines: MemberLine[]): MemberLine[] {
   return [...byPath.values()]
 }
 
-function resolveSchema(document: OpenApiDocument, schema: JsonSchema): JsonSchema {
-  const name = /^#\/components\/schemas\/(.+)$/.exec(schema.$ref ?? '')?.[1]
-  return name ? ((document.components.schemas?.[name] as JsonSchema | undefined) ?? {}) : schema
+/** The name of the schema that a member has, that its list is of, or that it has when it is not null. */
+export function findSchemaName({ $ref, items, anyOf }: JsonSchema): string | undefined {
+  if ($ref !== undefined) return /^#\/components\/schemas\/(\w+)$/.exec($ref)?.[1]
+  if (items) return findSchemaName(items)
+  const names = (anyOf ?? []).flatMap((branch) => findSchemaName(branch) ?? [])
+  return names.length === 1 ? names[0] : undefined
 }
 
-/** `text`, `integer or null`, `list of object`. */
+/** `text`, `integer or null`, `list of Contract`. */
 export function describeType(document: OpenApiDocument, schema: JsonSchema): string {
-  const { type, format, items, anyOf, allOf, enum: values, ...rest } = resolveSchema(document, schema)
+  const { type, format, items, anyOf, allOf, enum: values, ...rest } = resolveComponent(document, schema)
+  if (rest.properties && schema.$ref) return findSchemaName(schema) ?? 'object'
   if ('const' in rest) return JSON.stringify(rest.const)
   if (values) return values.map((value) => JSON.stringify(value)).join(' or ')
   if (anyOf) return [...new Set(anyOf.map((branch) => describeType(document, branch)))].join(' or ')
@@ -70,7 +82,7 @@ const RULES: Readonly<Record<string, (value: unknown) => string>> = {
 
 /** What a schema says of itself in words: its description, then its limits. */
 export function describeRules(document: OpenApiDocument, schema: JsonSchema): string[] {
-  const resolved = resolveSchema(document, schema)
+  const resolved = resolveComponent(document, schema)
   const rules = Object.entries(RULES).flatMap(([name, say]) => (name in resolved ? [say(resolved[name])] : []))
   const descriptions = [
     schema.description ?? resolved.description,
@@ -82,10 +94,15 @@ export function describeRules(document: OpenApiDocument, schema: JsonSchema): st
 /** Member lines as a definition list; a sentence when there is none. */
 export function renderMembers(lines: readonly MemberLine[]): string {
   if (lines.length === 0) return '<p class="quiet">No members.</p>'
-  const entries = lines.map(({ path, type, isRequired, notes }) => {
+  const entries = lines.map(({ path, type, schemaName, isRequired, notes }) => {
     const required = isRequired ? '<span>required</span>' : ''
-    const term = `<dt><code>${escapeHtml(path)}</code><span>${escapeHtml(type)}</span>${required}</dt>`
+    const linked = linkSchema(escapeHtml(type), schemaName)
+    const term = `<dt><code>${escapeHtml(path)}</code><span>${linked}</span>${required}</dt>`
     return `<div>${term}<dd>${notes.map(renderText).join('')}</dd></div>`
   })
   return `<dl>${entries.join('\n')}</dl>`
+}
+
+function linkSchema(type: string, name: string | undefined): string {
+  return name === undefined ? type : type.replace(name, `<a href="/docs/schemas#${name}">${name}</a>`)
 }

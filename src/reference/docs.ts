@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { PROBLEMS, type ProblemCode } from '../http/problem.ts'
 import { MISSING_PAGE, parseErrorTexts, renderError, renderErrorList } from './docs-errors.ts'
 import { buildPageHtml, DOCS_CSP, DOCS_STYLE } from './docs-page.ts'
-import { listPages, renderOverview, renderTag } from './docs-reference.ts'
-import { buildOpenApiDocument, type OpenApiDocument } from './openapi.ts'
+import { listPages, renderOverview, renderSchemas, renderTag } from './docs-reference.ts'
+import { buildOpenApiDocument } from './openapi.ts'
+import type { OpenApiDocument } from './openapi-document.ts'
 
 const ERRORS_FILE = new URL('../../docs/errors.md', import.meta.url)
 
@@ -37,6 +38,9 @@ export function registerDocs(server: FastifyInstance): void {
   )
   server.get('/docs/style.css', options, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(DOCS_STYLE),
+  )
+  server.get('/docs/schemas', options, (_request, reply) =>
+    send(reply, { title: 'Schemas', path: '/docs/schemas', main: renderSchemas(getDocument()) }),
   )
   server.get('/docs/errors', options, (_request, reply) =>
     send(reply, { title: 'Errors', path: '/docs/errors', main: renderErrorList(errors.introduction) }),

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildPipelineServer, sampleRoutes } from '../../test/harness/pipeline-server.ts'
 import { operationIdOf } from '../http/route.ts'
-import { buildOpenApiDocument, type OpenApiDocument, registerOpenApi } from './openapi.ts'
+import { buildOpenApiDocument, registerOpenApi } from './openapi.ts'
+import { type OpenApiDocument, resolveComponent } from './openapi-document.ts'
 
 const envelope = Type.Object({ id: Type.String(), type: Type.String(), attempt: Type.Integer() })
 const eventTypes = [
@@ -65,7 +66,8 @@ describe('the OpenAPI document (D9)', () => {
   })
 
   test('has operation ids that are all different, webhooks included', () => {
-    const ids = [document.paths, document.webhooks].flatMap(listNodes).flatMap((node) => node.operationId ?? [])
+    const items = [...Object.values(document.paths), ...Object.values(document.webhooks)]
+    const ids = items.flatMap((item) => Object.values(item).map(({ operationId }) => operationId))
     expect(ids).toHaveLength(sampleRoutes.length + eventTypes.length)
     expect(new Set(ids).size).toBe(ids.length)
   })
@@ -83,7 +85,8 @@ describe('the OpenAPI document (D9)', () => {
     for (const [path, item] of Object.entries(document.paths)) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
       for (const operation of Object.values(item)) {
-        const declared = (operation.parameters ?? []).filter((one) => one.in === 'path').map((one) => one.name)
+        const parameters = (operation.parameters ?? []).map((one) => resolveComponent(document, one))
+        const declared = parameters.filter((one) => one.in === 'path').map((one) => one.name)
         expect(declared).toEqual(named)
       }
     }
@@ -94,25 +97,53 @@ describe('the OpenAPI document (D9)', () => {
     for (const { responses } of operations) {
       for (const [status, response] of Object.entries(responses)) {
         if (Number(status) < 400) continue
-        expect(response.content).toEqual({
+        expect(response).toEqual({ $ref: expect.stringMatching(/^#\/components\/responses\/[A-Z]\w+$/) })
+        expect(resolveComponent(document, response).content).toEqual({
           'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
         })
       }
     }
+    expect(document.components.responses?.Conflict?.description).toContain('`duplicate_not_confirmed`')
+  })
+
+  test('documents the problems that each kind of route may answer, and no other', () => {
+    const problemsOf = (method: string, path: string) =>
+      Object.keys(document.paths[`/api/v3/sample/${path}`]?.[method]?.responses ?? {}).filter((one) => one >= '400')
+    const always = ['400', '429', '500', '503']
+    expect(problemsOf('get', 'thing')).toEqual([...always, '401', '403', '422'].sort())
+    expect(problemsOf('get', 'thing/{id}')).toEqual([...always, '401', '403', '404'].sort())
+    expect(problemsOf('get', 'thing/me')).toEqual([...always, '401'].sort())
+    const ofBodies = ['413', '415', '422']
+    expect(problemsOf('post', 'thing')).toEqual([...always, ...ofBodies, '401', '403', '409'].sort())
+    expect(problemsOf('post', 'thing/{id}/test')).toEqual([...always, ...ofBodies, '401', '403', '404', '409'].sort())
+    expect(problemsOf('patch', 'thing/{id}')).toEqual([...always, ...ofBodies, '401', '403', '404', '409'].sort())
+    expect(problemsOf('post', 'thing/sign-in')).toEqual([...always, ...ofBodies].sort())
   })
 
   test('says which POSTs take an Idempotency-Key', () => {
     const takes = (path: string) =>
-      document.paths[path]?.post?.parameters?.some((one) => one.name === 'Idempotency-Key') ?? false
+      document.paths[path]?.post?.parameters?.some(
+        (one) => resolveComponent(document, one).name === 'Idempotency-Key',
+      ) ?? false
     expect(takes('/api/v3/sample/thing')).toBe(true)
     expect(takes('/api/v3/sample/thing/sign-in')).toBe(false)
   })
 
   test('closes the objects of requests, so that a generated client cannot send an unknown member', () => {
     const body = document.paths['/api/v3/sample/thing']?.post?.requestBody?.content['application/json']?.schema
-    expect(body).toMatchObject({
+    expect(body).toEqual({ $ref: '#/components/schemas/ThingBody' })
+    expect(document.components.schemas?.ThingBody).toMatchObject({
       additionalProperties: false,
       properties: { note: { additionalProperties: false } },
+    })
+  })
+
+  test('links what is created to the operations on it', () => {
+    const created = document.paths['/api/v3/sample/thing']?.post?.responses['201']
+    expect(Object.keys(created?.links ?? {})).toEqual(['thingFindOne', 'thingUpdate', 'thingTest'])
+    expect(created?.links?.thingUpdate).toEqual({
+      operationId: 'thingUpdate',
+      parameters: { id: '$response.body#/data/document_id' },
     })
   })
 

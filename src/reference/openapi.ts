@@ -1,62 +1,13 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
-import { type AccountScope, isChange, type RouteDeclaration } from '../http/route.ts'
+import type { RouteDeclaration } from '../http/route.ts'
+import { listProblemStatuses, ProblemSchema, takesIdempotencyKey } from '../http/schema.ts'
 import { CONVENTIONS } from './docs-conventions.ts'
-
-/** An event type as the document tells it. */
-export interface EventTypeDescription {
-  /** `webhook.create` */
-  name: string
-  accountScope: AccountScope
-  description: string
-}
-
-/** As much of an OpenAPI 3.1 document as is read here; the rest is plain JSON. */
-export interface OpenApiDocument {
-  openapi: string
-  info: { title: string; version: string; description?: string }
-  tags: { name: string; description?: string }[]
-  paths: Record<string, Record<string, Operation>>
-  webhooks: Record<string, { post: Operation }>
-  components: Record<string, Record<string, unknown>>
-}
-
-export interface Operation {
-  operationId: string
-  summary?: string
-  description?: string
-  tags?: string[]
-  parameters?: {
-    name?: string
-    in?: string
-    required?: boolean
-    description?: string
-    schema?: JsonSchema
-    $ref?: string
-  }[]
-  requestBody?: { required?: boolean; content: Record<string, { schema: JsonSchema }> }
-  responses: Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>
-  security?: unknown[]
-  'x-permission'?: string
-}
-
-/** A JSON Schema as far as the reference shows it. */
-export interface JsonSchema {
-  $ref?: string
-  type?: string | string[]
-  format?: string
-  description?: string
-  properties?: Record<string, JsonSchema>
-  required?: string[]
-  items?: JsonSchema
-  anyOf?: JsonSchema[]
-  allOf?: JsonSchema[]
-  enum?: unknown[]
-  const?: unknown
-  default?: unknown
-  [keyword: string]: unknown
-}
+import { buildCollectedComponents, collectOperation, liftSchemas } from './openapi-components.ts'
+import type { OpenApiDocument } from './openapi-document.ts'
+import { addLinks } from './openapi-links.ts'
+import { buildWebhook, DELIVERY_HEADERS, DELIVERY_RESPONSES, type EventTypeDescription } from './openapi-webhooks.ts'
 
 /** The parts of the v3 tree (the third segment of a path), in words. A module that a platform adds needs none. */
 const TAGS: Readonly<Record<string, string>> = {
@@ -70,38 +21,6 @@ const TAGS: Readonly<Record<string, string>> = {
   webhook: 'Webhooks, their subscriptions, the catalogue of event types, and the ledger of deliveries.',
 }
 
-const header = (name: string, description: string, schema: JsonSchema = { type: 'string' }) => ({
-  name,
-  in: 'header',
-  required: true,
-  description,
-  schema,
-})
-
-/** The headers of every delivery (D60, D61), under the names they have in `components.parameters`. */
-const DELIVERY_HEADERS = {
-  ServiceSignature: header(
-    'x-service-signature',
-    '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off.',
-  ),
-  WebhookId: header('webhook-id', 'The id of the event: the same for every attempt. Deduplicate on it.'),
-  WebhookTimestamp: header('webhook-timestamp', 'The time of the attempt in Unix seconds.'),
-  WebhookSignature: header(
-    'webhook-signature',
-    '`v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes.',
-  ),
-  ServiceEvent: header('x-service-event', 'The event type, as in `type`.'),
-  ServiceDelivery: header('x-service-delivery', 'The id of the dispatch.'),
-  ServiceAttempt: header('x-service-attempt', 'Which POST of this dispatch it is, from 1.', {
-    type: 'integer',
-    minimum: 1,
-  }),
-  Traceparent: header(
-    'traceparent',
-    'W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt.',
-  ),
-} as const
-
 /** Registers the collector of the document. Before the routes: it sees only those that come after it. */
 export async function registerOpenApi(
   server: FastifyInstance,
@@ -112,7 +31,7 @@ export async function registerOpenApi(
     convertConstToEnum: false,
     hideUntagged: true,
     refResolver: { buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `def-${index}`) },
-    transform: ({ schema, url, route }) => ({ schema: describeHeaders(schema, route.config?.route), url }),
+    transform: ({ schema, url, route }) => ({ schema: describeRoute(schema, route.config?.route), url }),
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -126,8 +45,9 @@ export async function registerOpenApi(
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token (JWT) or an API key (`sbx_...`).' },
         },
-        schemas: { Envelope: { ...JSON.parse(JSON.stringify(envelope)), $id: undefined } },
+        schemas: { Envelope: envelope, Problem: ProblemSchema } as never,
         parameters: DELIVERY_HEADERS as never,
+        responses: DELIVERY_RESPONSES as never,
       },
       webhooks: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, buildWebhook(eventType)])) as never,
     },
@@ -139,57 +59,26 @@ export async function registerOpenApi(
   })
 }
 
-/** `Idempotency-Key` where it is taken and the headers an answer carries. For readers only: nothing here validates. */
-function describeHeaders(schema: object, route: RouteDeclaration | undefined): Record<string, unknown> {
+const IDEMPOTENCY_KEY = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[!-~]+$',
+  description: 'Makes repeating this request safe for 24 hours. Visible ASCII characters.',
+}
+
+/** `Idempotency-Key` where it is taken, and the problems a route may answer. For readers only: nothing here validates. */
+function describeRoute(schema: object, route: RouteDeclaration | undefined): Record<string, unknown> {
   if (!route) return schema as Record<string, unknown>
-  const takesKey = isChange(route) && !route.strictRateLimit
-  const key = { type: 'string', maxLength: 255, description: 'Makes repeating this request safe for 24 hours.' }
-  const responses = Object.entries((schema as { response?: Record<string, object> }).response ?? {})
+  const { response } = schema as { response?: Record<string, object> }
+  // Of problems only the status: `collectOperation` refers to the one response that all with this status share.
+  const problems = listProblemStatuses(route).map((status) => [status, { type: 'null', description: 'Problem' }])
   return {
     ...schema,
-    ...(takesKey && { headers: { type: 'object', properties: { 'Idempotency-Key': key } } }),
-    response: Object.fromEntries(
-      responses.map(([status, one]) => [status, { ...one, headers: listAnswerHeaders(status) }]),
-    ),
-  }
-}
-
-function listAnswerHeaders(status: string): Record<string, JsonSchema> {
-  return {
-    'X-Request-Id': { type: 'string', description: 'The id of this request.' },
-    ...(status === '201' && { Location: { type: 'string', description: 'The path of what was created.' } }),
-    ...(status === '401' && { 'WWW-Authenticate': { type: 'string', description: 'The scheme: Bearer.' } }),
-    ...((status === '429' || status === '503') && {
-      'Retry-After': { type: 'integer', description: 'Seconds until it is worth another request.' },
+    ...(takesIdempotencyKey(route) && {
+      headers: { type: 'object', properties: { 'Idempotency-Key': IDEMPOTENCY_KEY } },
     }),
-  }
-}
-
-/** One entry of the top-level `webhooks` section: what a subscriber receives for this event type (D62). */
-function buildWebhook({ name, accountScope, description }: EventTypeDescription): { post: Operation } {
-  const reach =
-    accountScope === 'account'
-      ? 'Goes to webhooks of the owning account and to global ones.'
-      : 'Has no owner: goes to global webhooks only.'
-  const parameters = Object.keys(DELIVERY_HEADERS).map((key) => ({ $ref: `#/components/parameters/${key}` }))
-  const schema = {
-    allOf: [{ $ref: '#/components/schemas/Envelope' }, { type: 'object', properties: { type: { const: name } } }],
-  }
-  return {
-    post: {
-      operationId: `on${`.${name}`.replace(/[.-]+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())}`,
-      summary: name,
-      description: `${description}\n\n${reach}`,
-      tags: ['events'],
-      security: [],
-      parameters,
-      requestBody: { required: true, content: { 'application/json': { schema } } },
-      responses: {
-        '2XX': { description: 'Received. Answer within 15 seconds.' },
-        '3XX': { description: 'Ends the delivery as failed: redirects are never followed.' },
-        default: { description: 'Anything else is tried again after 1 min, 5 min, 30 min and 2 h.' },
-      },
-    },
+    response: { ...response, ...Object.fromEntries(problems) },
   }
 }
 
@@ -203,14 +92,26 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
     Object.values(found.paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags ?? [])),
   )
   const events = { name: 'events', description: 'What webhooks receive: one signed POST for each event.' }
+  const shared = buildCollectedComponents()
+  for (const [name, schema] of Object.entries(found.components.schemas ?? {}))
+    liftSchemas({ ...schema, title: name }, shared)
+  // In the order of the paths: of two parameters that differ, the first one is the shared one.
+  const paths = Object.entries(sortMembers(found.paths)).map(([path, item]) => {
+    const operations = Object.entries(sortMembers(item))
+    return [path, Object.fromEntries(operations.map(([method, one]) => [method, collectOperation(one, shared)]))]
+  })
   return {
     ...found,
     tags: [...[...used].sort().map((name) => ({ name, ...(TAGS[name] && { description: TAGS[name] }) })), events],
-    paths: sortMembers(
-      Object.fromEntries(Object.entries(found.paths).map(([path, item]) => [path, sortMembers(item)])),
-    ),
+    paths: addLinks(Object.fromEntries(paths)),
     webhooks: sortMembers(found.webhooks),
-    components: { ...found.components, schemas: sortMembers(found.components.schemas ?? {}) },
+    components: {
+      ...found.components,
+      schemas: sortMembers(shared.schemas),
+      parameters: sortMembers({ ...found.components.parameters, ...shared.parameters }),
+      responses: sortMembers({ ...found.components.responses, ...shared.responses }),
+      headers: shared.headers,
+    },
   }
 }
 

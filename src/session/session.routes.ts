@@ -36,6 +36,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
         'The refresh token rotates: it serves once, and the answer holds the next one. Presenting a spent one ends the whole session.',
       body: RefreshBody,
       data: RefreshedTokens,
+      problems: ['refresh_failed'],
     },
     {
       handle: async (deps: SessionDeps, { db, body, now }) => {
@@ -106,6 +107,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
       access: 'caller',
       summary: 'Read whom the token stands for, and what it may do',
       data: SessionRow,
+      problems: ['not_found'],
     },
     {
       handle: async (_deps: SessionDeps, { db, caller }) => ({

@@ -1,66 +1,79 @@
 import { type Static, Type } from 'typebox'
 import type { Caller } from '../http/caller.ts'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { AccountName, SessionUser } from './session.store.ts'
 import type { Refreshed, SessionDescription } from './session.ts'
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 
-export const RefreshBody = Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false })
+export const RefreshBody = named(
+  'RefreshSession',
+  Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false }),
+)
 
+/** May be left out altogether. */
 export const RevokeBody = nullable(
-  Type.Object(
-    {
+  named(
+    'RevokeSession',
+    Type.Object({
       all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
       refresh_token: Type.Optional(RefreshTokenSchema),
-    },
-    { additionalProperties: false },
+    }),
   ),
 )
 
 /** What a client holds after a refresh. The members that a sign-in answers too have the same names (D26). */
-export const RefreshedTokens = Type.Object({
-  jwt: Type.String(),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({ description: 'Seconds that the JWT lives from now.' }),
-  refresh_token: Type.String({ description: 'The next one; the one that was sent is spent.' }),
-})
+export const RefreshedTokens = named(
+  'SessionTokens',
+  Type.Object({
+    jwt: Type.String(),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds that the JWT lives from now.' }),
+    refresh_token: Type.String({ description: 'The next one; the one that was sent is spent.' }),
+  }),
+)
 
 /** How many sessions ended. */
-export const SessionsRevoked = Type.Object({ revoked: Type.Integer() })
+export const SessionsRevoked = named('RevokedSessions', Type.Object({ revoked: Type.Integer() }))
 
 /** The user as a sign-in and a session show it (D26). */
-export const SessionUserRow = Type.Object({
-  document_id: UuidSchema,
-  email: Type.String(),
-  name: nullable(Type.String()),
-  avatar_url: nullable(Type.String()),
-})
+export const SessionUserRow = named(
+  'SessionUser',
+  Type.Object({
+    document_id: UuidSchema,
+    email: Type.String(),
+    name: nullable(Type.String()),
+    avatar_url: nullable(Type.String()),
+  }),
+)
 
 /** An account as a sign-in and a session show it (D26). */
-export const AccountNameRow = Type.Object({ document_id: UuidSchema, name: Type.String() })
+export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
 
 /** Whom a token stands for, and what it may do. */
-export const SessionRow = Type.Object({
-  session: nullable(
-    Type.Object({
-      document_id: UuidSchema,
-      parent: nullable(UuidSchema),
-      address: nullable(Type.String()),
-      user_agent: nullable(Type.String()),
-      expires_at: TimestampSchema,
-      created_at: TimestampSchema,
-      updated_at: TimestampSchema,
-    }),
-  ),
-  api_key: nullable(UuidSchema),
-  user: SessionUserRow,
-  account: nullable(AccountNameRow),
-  accounts: Type.Array(AccountNameRow),
-  permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
-  account_permissions: Type.Array(Type.String(), { description: 'Patterns that hold for the own accounts.' }),
-  key_permissions: nullable(Type.Array(Type.String(), { description: 'What an API key narrows both to.' })),
-})
+export const SessionRow = named(
+  'Session',
+  Type.Object({
+    session: nullable(
+      Type.Object({
+        document_id: UuidSchema,
+        parent: nullable(UuidSchema),
+        address: nullable(Type.String()),
+        user_agent: nullable(Type.String()),
+        expires_at: TimestampSchema,
+        created_at: TimestampSchema,
+        updated_at: TimestampSchema,
+      }),
+    ),
+    api_key: nullable(UuidSchema),
+    user: SessionUserRow,
+    account: nullable(AccountNameRow),
+    accounts: Type.Array(AccountNameRow),
+    permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
+    account_permissions: Type.Array(Type.String(), { description: 'Patterns that hold for the own accounts.' }),
+    key_permissions: nullable(Type.Array(Type.String(), { description: 'What an API key narrows both to.' })),
+  }),
+)
 
 /** Maps a user for the wire. */
 export function toSessionUserRow(user: SessionUser): Static<typeof SessionUserRow> {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../http/schema.ts'
+import { named, nullable } from '../http/schema.ts'
 import {
   AccountNameRow,
   RefreshedTokens,
@@ -10,17 +10,16 @@ import {
 import type { SignIn } from './sign-in.ts'
 
 /** What every sign-in answers (D26). */
-export const LoginPayload = Type.Object({
-  ...RefreshedTokens.properties,
-  user: SessionUserRow,
-  account: nullable(
-    Type.Object(AccountNameRow.properties, {
-      description: 'The current account; null for a user who belongs to none.',
-    }),
-  ),
-  is_new_user: Type.Boolean(),
-  redirect_url: nullable(Type.String()),
-})
+export const LoginPayload = named(
+  'LoginPayload',
+  Type.Object({
+    ...RefreshedTokens.properties,
+    user: SessionUserRow,
+    account: nullable(AccountNameRow),
+    is_new_user: Type.Boolean(),
+    redirect_url: nullable(Type.String()),
+  }),
+)
 
 /** Maps a sign-in for the wire. */
 export function toLoginPayload({ user, issued, isNewUser, redirectUrl }: SignIn): Static<typeof LoginPayload> {

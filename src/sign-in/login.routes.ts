@@ -1,17 +1,21 @@
 import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { named } from '../http/schema.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { checkLocalLogin, logInLocally } from './local-login.ts'
 import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
 
-const LocalLoginBody = Type.Object(
-  {
-    // No format: what is no address is simply nobody's.
-    email: Type.String({ minLength: 1, maxLength: 320 }),
-    password: Type.String({ minLength: 1, maxLength: 1024 }),
-  },
-  { additionalProperties: false },
+const LocalLoginBody = named(
+  'LocalLogin',
+  Type.Object(
+    {
+      // No format: what is no address is simply nobody's.
+      email: Type.String({ minLength: 1, maxLength: 320 }),
+      password: Type.String({ minLength: 1, maxLength: 1024 }),
+    },
+    { additionalProperties: false },
+  ),
 )
 
 /** Sign-in with e-mail and password (D29). */
@@ -30,6 +34,7 @@ export const loginRoutes: Routes<SessionDeps> = [
         'Failed attempts make later ones wait (429 with `Retry-After`). With one e-mail from one network address: 1 s after the 5th failure, doubling, and 15 minutes from the 10th on. From one network address, whatever the e-mail: 1 s after the 20th, doubling, at most 60 s. With one e-mail from any address: 1 s after the 5th, doubling, at most 30 s, and a waiting attempt from another address is not postponed by further failures. Failures are forgotten after an hour without one, and when the password is reset.',
       body: LocalLoginBody,
       data: LoginPayload,
+      problems: ['login_failed'],
     },
     {
       prepare: async (deps: SessionDeps, { db, body, address, headers, now }) => {

@@ -1,6 +1,9 @@
 import { argon2, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
+import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
+import { buildGate } from './gate.ts'
 
 /** Shortest and longest password, in UTF-16 units. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
 export const PASSWORD_LENGTH_MIN = 8
@@ -16,6 +19,12 @@ const PHC_PATTERN =
 
 const runArgon2 = promisify(argon2)
 
+/** A hash that has waited this long is refused. */
+const HASH_WAIT_MS = 5_000
+
+/** As many hashes at once as there are cores: more would only take 19 MiB each and end later. Real time, as the wait is. */
+const hashingGate = buildGate({ atOnce: availableParallelism(), waitMs: HASH_WAIT_MS, clock: systemClock })
+
 interface PasswordHash {
   memory: number
   passes: number
@@ -25,7 +34,7 @@ interface PasswordHash {
 }
 
 function derive(password: string, hash: Omit<PasswordHash, 'tag'> & { tagLength: number }): Promise<Buffer> {
-  return runArgon2('argon2id', {
+  const parameters = {
     // One spelling for what a person types, whatever the keyboard composes (NIST SP 800-63B section 3.1.1.2).
     message: Buffer.from(password.normalize('NFKC')),
     nonce: hash.salt,
@@ -33,7 +42,8 @@ function derive(password: string, hash: Omit<PasswordHash, 'tag'> & { tagLength:
     passes: hash.passes,
     parallelism: hash.parallelism,
     tagLength: hash.tagLength,
-  })
+  }
+  return hashingGate(() => runArgon2('argon2id', parameters))
 }
 
 function encodePhc({ memory, passes, parallelism, salt, tag }: PasswordHash): string {

@@ -36,10 +36,11 @@ export async function createAdministrator(
   if (!EMAIL_PATTERN.test(email) || email.length > 254)
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
   if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
+  const passwordHash = await hashPassword(password, deps.random)
   try {
     const user = await inTransaction(db, async (tx) => {
       const roles = [await loadAdministratorRoleId(tx)]
-      return registerUser(deps, tx, { email, emailVerifiedAt: now, password, roles, now })
+      return registerUser(deps, tx, { email, emailVerifiedAt: now, passwordHash, roles, now })
     })
     return { ok: true, user }
   } catch (error) {

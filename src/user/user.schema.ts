@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { lineSchema, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
 import type { UserWithRoles } from './user.ts'
 
@@ -18,48 +18,60 @@ const KeepApiKeysSchema = Type.Boolean({
 
 /** The body of the actions that end what a user is signed in with. */
 export const EndTokensBody = nullable(
-  Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) }, { additionalProperties: false }),
+  named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),
 )
 
 /** How many sessions and API keys ended. */
-export const TokensRevoked = Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() })
+export const TokensRevoked = named(
+  'RevokedTokens',
+  Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() }),
+)
 
 const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
 
 /** A user as the API shows it. */
-export const UserRow = Type.Object({
-  document_id: UuidSchema,
-  email: Type.String(),
-  email_verified_at: nullable(TimestampSchema),
-  name: nullable(Type.String()),
-  avatar_url: nullable(Type.String()),
-  has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
-  is_actived: Type.Boolean(),
-  roles: Type.Array(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
-})
-
-export const CreateUserBody = Type.Object(
-  {
-    email: EmailSchema,
-    name: Type.Optional(nullable(lineSchema(200))),
-    password: Type.Optional(NewPasswordSchema),
-    roles: Type.Optional(RolesSchema),
-  },
-  { additionalProperties: false },
+export const UserRow = named(
+  'User',
+  Type.Object({
+    document_id: UuidSchema,
+    email: Type.String(),
+    email_verified_at: nullable(TimestampSchema),
+    name: nullable(Type.String()),
+    avatar_url: nullable(Type.String()),
+    has_password: Type.Boolean({ description: 'Whether the user can sign in with a password.' }),
+    is_actived: Type.Boolean(),
+    roles: Type.Array(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
 )
 
-export const UpdateUserBody = Type.Object(
-  {
-    email: Type.Optional(EmailSchema),
-    name: Type.Optional(nullable(lineSchema(200))),
-    password: Type.Optional(NewPasswordSchema),
-    roles: Type.Optional(RolesSchema),
-    keep_api_keys: Type.Optional(KeepApiKeysSchema),
-  },
-  { additionalProperties: false, minProperties: 1 },
+export const CreateUserBody = named(
+  'CreateUser',
+  Type.Object(
+    {
+      email: EmailSchema,
+      name: Type.Optional(nullable(lineSchema(200))),
+      password: Type.Optional(NewPasswordSchema),
+      roles: Type.Optional(RolesSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateUserBody = named(
+  'UpdateUser',
+  Type.Object(
+    {
+      email: Type.Optional(EmailSchema),
+      name: Type.Optional(nullable(lineSchema(200))),
+      password: Type.Optional(NewPasswordSchema),
+      roles: Type.Optional(RolesSchema),
+      keep_api_keys: Type.Optional(KeepApiKeysSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
 )
 
 /** Maps a user for the wire. */

@@ -10,7 +10,6 @@ import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { revokeUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
-import { hashPassword } from '../sign-in/password.ts'
 import { findUser, insertUser, type UserChange, type UserRecord, updateUser } from './user.store.ts'
 
 /** What the operations on users use. */
@@ -61,7 +60,7 @@ export async function registerUser(
     emailVerifiedAt?: Date | null
     name?: string | null
     avatarUrl?: string | null
-    password?: string
+    passwordHash?: string | null
     roles?: readonly RoleId[]
     now: Date
   },
@@ -74,7 +73,7 @@ export async function registerUser(
       emailVerifiedAt: input.emailVerifiedAt ?? null,
       name: input.name ?? null,
       avatarUrl: input.avatarUrl ?? null,
-      passwordHash: input.password === undefined ? null : await hashPassword(input.password, deps.random),
+      passwordHash: input.passwordHash ?? null,
       now,
     })
     const roles = [...new Set([await loadMemberRoleId(db), ...(input.roles ?? [])])]
@@ -89,7 +88,14 @@ export async function registerUser(
 export async function createUser(
   deps: UserDeps,
   db: Database,
-  input: { email: string; name: string | null; password?: string; roles: readonly string[]; caller: Caller; now: Date },
+  input: {
+    email: string
+    name: string | null
+    passwordHash?: string
+    roles: readonly string[]
+    caller: Caller
+    now: Date
+  },
 ): Promise<UserWithRoles> {
   const { caller, roles: ids, ...rest } = input
   const roles = await checkGrantableRoles(db, { caller, ids, held: [], accounts: [] })
@@ -100,7 +106,8 @@ export async function createUser(
 export interface ChangeUserInput {
   email?: string
   name?: string | null
-  password?: string
+  /** Of the new password; made outside the transaction. */
+  passwordHash?: string
   roles?: readonly string[]
   /** Whether the user's API keys outlive the new password. Default false. */
   keepApiKeys?: boolean
@@ -116,17 +123,16 @@ export interface ChangeUserInput {
  * last administrator.
  */
 export async function changeUser(
-  deps: UserDeps,
   db: Database,
   user: UserWithRoles,
   input: ChangeUserInput,
 ): Promise<UserWithRoles | undefined> {
   const { caller, now } = input
   const { accounts } = await checkMayManageUser(db, caller, user.id)
-  if (input.keepApiKeys !== undefined && input.password === undefined)
+  if (input.keepApiKeys !== undefined && input.passwordHash === undefined)
     throw invalidField('keep_api_keys', 'without_password', 'is taken together with a new password only')
   const roles = input.roles && (await replaceRoles(db, { user, ids: input.roles, accounts, caller, now }))
-  const change = await buildChange(deps, user, input)
+  const change = buildChange(user, input)
   if (!roles && Object.keys(change).length === 0) return undefined
   try {
     const changed = await updateUser(db, user.id, { ...change, now })
@@ -139,17 +145,13 @@ export async function changeUser(
 }
 
 /** The columns that an update writes: those that differ. */
-async function buildChange(
-  deps: UserDeps,
-  user: UserRecord,
-  { email, name, password }: ChangeUserInput,
-): Promise<Omit<UserChange, 'now'>> {
+function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUserInput): Omit<UserChange, 'now'> {
   const isMoved = email !== undefined && email.toLowerCase() !== user.email.toLowerCase()
   return {
     ...(email !== undefined && email !== user.email && { email }),
     ...(isMoved && { emailVerifiedAt: null }),
     ...(name !== undefined && name !== user.name && { name }),
-    ...(password !== undefined && { passwordHash: await hashPassword(password, deps.random) }),
+    ...(passwordHash !== undefined && { passwordHash }),
   }
 }
 

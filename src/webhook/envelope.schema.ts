@@ -1,24 +1,27 @@
 import { Type } from 'typebox'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 
 /** What a webhook receives (D62): thin, never the resource itself. */
-export const EnvelopeBody = Type.Object(
-  {
-    id: UuidSchema,
-    type: Type.String(),
-    api_version: Type.String(),
-    created_at: TimestampSchema,
-    attempt: Type.Integer({ minimum: 1 }),
-    data: Type.Object(
-      {
-        account: nullable(UuidSchema),
-        resource: Type.String(),
-        action: Type.String(),
-        id: nullable(Type.String()),
-        url: nullable(Type.String()),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
+export const EnvelopeBody = named(
+  'Envelope',
+  Type.Object(
+    {
+      id: UuidSchema,
+      type: Type.String(),
+      api_version: Type.String(),
+      created_at: TimestampSchema,
+      attempt: Type.Integer({ minimum: 1 }),
+      data: Type.Object(
+        {
+          account: nullable(UuidSchema),
+          resource: Type.String(),
+          action: Type.String(),
+          id: nullable(Type.String()),
+          url: nullable(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    },
+    { additionalProperties: false },
+  ),
 )

@@ -9,7 +9,9 @@ import { WebhookRow } from './webhook.schema.ts'
 /** Of a list's parameters an export takes those that choose and order; it has no pages. */
 const LIST_QUERY = (buildListQuery(WEBHOOK_FIELDS) as TObject).properties
 const ExportQuery = Type.Object({
-  format: Type.Optional(Type.Enum([...EXPORT_FORMATS], { default: 'json' })),
+  format: Type.Optional(
+    Type.Unsafe<(typeof EXPORT_FORMATS)[number]>({ type: 'string', enum: [...EXPORT_FORMATS], default: 'json' }),
+  ),
   ...(LIST_QUERY.filters && { filters: LIST_QUERY.filters }),
   ...(LIST_QUERY.sort && { sort: LIST_QUERY.sort }),
 })
@@ -41,9 +43,9 @@ export const exportRoutes: Routes<object> = [
         const name = `webhooks-${now.toISOString().slice(0, 10)}.${format}`
         return {
           kind: 'stream',
-          headers: { 'content-disposition': `attachment; filename="${name}"` },
           contentType: EXPORT_MEDIA[format],
           body: streamWebhooks(db, { listing, fields: WEBHOOK_FIELDS, format }),
+          headers: { 'content-disposition': `attachment; filename="${name}"` },
         }
       },
     },

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { IdParams, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { WebhookId } from '../id.ts'
 import { StatusSchema } from './ledger/dispatch.schema.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
@@ -22,34 +22,40 @@ const VERDICTS = [
   'changed_since',
 ] as const
 
-const ExplanationSchema = Type.Object({
-  event_id: UuidSchema,
-  event: Type.String(),
-  account: nullable(UuidSchema),
-  routed_at: nullable(TimestampSchema),
-  judged_at: Type.String({ ...TimestampSchema, description: 'The instant at which `current_state` was looked at.' }),
-  summary: Type.Record(Type.String(), Type.Integer(), { description: 'How many of `webhooks` have each verdict.' }),
-  truncated: Type.Boolean({
-    description: `Whether there are more than ${EXPLAINED_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
-  }),
-  webhooks: Type.Array(
-    Type.Object({
-      webhook: UuidSchema,
-      name: nullable(Type.String()),
-      is_global: Type.Boolean(),
-      account: nullable(UuidSchema),
-      is_actived: Type.Boolean(),
-      verdict: Type.Enum([...VERDICTS]),
-      basis: Type.Union([Type.Literal('ledger'), Type.Literal('current_state')], {
-        description: '`ledger`: its row is the fact. `current_state`: judged on what is known of the webhook now.',
-      }),
-      reason: Type.String({ description: 'Why, and what to do about it.' }),
-      dispatch: nullable(UuidSchema),
-      dispatch_status: nullable(StatusSchema),
+const ExplanationSchema = named(
+  'RoutingExplanation',
+  Type.Object({
+    event_id: UuidSchema,
+    event: Type.String(),
+    account: nullable(UuidSchema),
+    routed_at: nullable(TimestampSchema),
+    judged_at: Type.String({ ...TimestampSchema, description: 'The instant at which `current_state` was looked at.' }),
+    summary: Type.Record(Type.String(), Type.Integer(), { description: 'How many of `webhooks` have each verdict.' }),
+    truncated: Type.Boolean({
+      description: `Whether there are more than ${EXPLAINED_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
     }),
-    { description: 'Those with a ledger row first, then the others, oldest first.' },
-  ),
-})
+    webhooks: Type.Array(
+      named(
+        'WebhookRouting',
+        Type.Object({
+          webhook: UuidSchema,
+          name: nullable(Type.String()),
+          is_global: Type.Boolean(),
+          account: nullable(UuidSchema),
+          is_actived: Type.Boolean(),
+          verdict: enumSchema(VERDICTS),
+          basis: enumSchema(['ledger', 'current_state'], {
+            description: '`ledger`: its row is the fact. `current_state`: judged on what is known of the webhook now.',
+          }),
+          reason: Type.String({ description: 'Why, and what to do about it.' }),
+          dispatch: nullable(UuidSchema),
+          dispatch_status: nullable(StatusSchema),
+        }),
+      ),
+      { description: 'Those with a ledger row first, then the others, oldest first.' },
+    ),
+  }),
+)
 
 function toEntry({
   webhook,

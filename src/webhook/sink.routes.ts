@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { named } from '../http/schema.ts'
 import { EnvelopeBody } from './envelope.schema.ts'
 import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
 
@@ -22,7 +23,8 @@ export const sinkRoutes: Routes<SinkDeps> = [
       transaction: false,
       summary: 'Take a signed delivery (development and certification)',
       body: EnvelopeBody,
-      data: Type.Object({ accepted: Type.Literal(true) }),
+      data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),
+      problems: ['signature_invalid', 'not_found'],
     },
     {
       // The signature is judged before the body: who cannot sign learns nothing of the rules.

@@ -187,6 +187,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       params: IdParams,
       body: UpdateSubscriptionBody,
       data: SubscriptionWithWarnings,
+      problems: ['conflict'],
     },
     {
       load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
@@ -211,6 +212,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       summary: 'Unsubscribe (soft)',
       params: IdParams,
       data: SubscriptionRow,
+      problems: ['conflict'],
     },
     {
       load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),

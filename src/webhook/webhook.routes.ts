@@ -5,9 +5,11 @@ import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, Webhook
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
   changeWebhook,
+  checkNewUrl,
   createWebhook,
   deleteWebhook,
   loadWebhook,
+  prepareChange,
   purgeWebhook,
   rotateSecret,
   setWebhookActive,
@@ -48,7 +50,8 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       shownOnce: 'secret',
     },
     {
-      handle: async (deps: WebhookDeps, { db, body, caller, now }) => {
+      prepare: (deps: WebhookDeps, { body }) => checkNewUrl(deps, body.url),
+      handle: async (deps, { db, body, caller, now }) => {
         const { url, name = null, description = null, is_global: isGlobal = false, account = null } = body
         const input = { url, name, description, isGlobal, account, caller, now }
         const { webhook, secret } = await createWebhook(deps, db, input)
@@ -113,11 +116,15 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
-      handle: async (deps, { db, target, body, caller, now }) => {
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      prepare: (deps, { db, params, body }) => {
+        const url = body.url === undefined ? {} : { url: body.url }
+        return prepareChange(deps, db, { id: params.id, ...url })
+      },
+      handle: async (deps, { db, prepared, body, caller, now }) => {
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged } = await changeWebhook(deps, db, target, input)
+        const { webhook, isChanged } = await changeWebhook(deps, db, prepared, input)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { EventTypeRow } from '../catalogue/catalogue.schema.ts'
-import { nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { SubscriptionRecord } from './subscription.store.ts'
 import type { WebhookRecord } from './webhook.store.ts'
 
@@ -34,72 +34,96 @@ const webhookMembers = {
   updated_at: TimestampSchema,
   deleted_at: nullable(TimestampSchema),
 }
-export const WebhookRow = Type.Object(webhookMembers)
+export const WebhookRow = named('Webhook', Type.Object(webhookMembers))
 
 /** The answer to create and to rotate-secret: the only two that show the secret. */
-export const WebhookWithSecret = Type.Object({
-  ...webhookMembers,
-  secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
-})
-
-export const CreateWebhookBody = Type.Object(
-  {
-    url: UrlSchema,
-    name: Type.Optional(NameSchema),
-    description: Type.Optional(DescriptionSchema),
-    is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
-    account: Type.Optional(AccountSchema),
-  },
-  { additionalProperties: false },
+export const WebhookWithSecret = named(
+  'WebhookWithSecret',
+  Type.Object({
+    ...webhookMembers,
+    secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
+  }),
 )
 
-export const UpdateWebhookBody = Type.Object(
-  {
-    url: Type.Optional(UrlSchema),
-    name: Type.Optional(NameSchema),
-    description: Type.Optional(DescriptionSchema),
-    is_global: Type.Optional(Type.Boolean()),
-    account: Type.Optional(AccountSchema),
-  },
-  { additionalProperties: false, minProperties: 1 },
+export const CreateWebhookBody = named(
+  'CreateWebhook',
+  Type.Object(
+    {
+      url: UrlSchema,
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
+      account: Type.Optional(AccountSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateWebhookBody = named(
+  'UpdateWebhook',
+  Type.Object(
+    {
+      url: Type.Optional(UrlSchema),
+      name: Type.Optional(NameSchema),
+      description: Type.Optional(DescriptionSchema),
+      is_global: Type.Optional(Type.Boolean()),
+      account: Type.Optional(AccountSchema),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
 )
 
 /** The full desired event set; `webhook.test` is added when it is missing. */
-export const EventSetBody = Type.Object(
-  { events: Type.Array(UuidSchema, { minItems: 1, maxItems: 1000 }) },
-  { additionalProperties: false },
+export const EventSetBody = named(
+  'ReplaceEventSet',
+  Type.Object({ events: Type.Array(UuidSchema, { minItems: 1, maxItems: 1000 }) }, { additionalProperties: false }),
 )
 
 /** A link between a webhook and an event type. */
-export const SubscriptionRow = Type.Object({
-  document_id: UuidSchema,
-  webhook: UuidSchema,
-  event: UuidSchema,
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
-})
+export const SubscriptionRow = named(
+  'Subscription',
+  Type.Object({
+    document_id: UuidSchema,
+    webhook: UuidSchema,
+    event: UuidSchema,
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    deleted_at: nullable(TimestampSchema),
+  }),
+)
 
 /** A subscription that will never fire, and why. */
-const WarningSchema = Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() })
+const WarningSchema = named(
+  'SubscriptionWarning',
+  Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),
+)
 
 /** A webhook's event set. */
-export const EventSet = Type.Object({
-  webhook: UuidSchema,
-  events: Type.Array(EventTypeRow),
-  warnings: Type.Array(WarningSchema),
-})
-
-export const SubscriptionWithWarnings = Type.Object({
-  ...SubscriptionRow.properties,
-  warnings: Type.Array(WarningSchema),
-})
-
-export const CreateSubscriptionBody = Type.Object(
-  { webhook: UuidSchema, event: UuidSchema },
-  { additionalProperties: false },
+export const EventSet = named(
+  'EventSet',
+  Type.Object({
+    webhook: UuidSchema,
+    events: Type.Array(EventTypeRow),
+    warnings: Type.Array(WarningSchema),
+  }),
 )
-export const UpdateSubscriptionBody = Type.Object({ event: UuidSchema }, { additionalProperties: false })
+
+export const SubscriptionWithWarnings = named(
+  'SubscriptionWithWarnings',
+  Type.Object({
+    ...SubscriptionRow.properties,
+    warnings: Type.Array(WarningSchema),
+  }),
+)
+
+export const CreateSubscriptionBody = named(
+  'CreateSubscription',
+  Type.Object({ webhook: UuidSchema, event: UuidSchema }, { additionalProperties: false }),
+)
+export const UpdateSubscriptionBody = named(
+  'UpdateSubscription',
+  Type.Object({ event: UuidSchema }, { additionalProperties: false }),
+)
 
 /** Maps a row for the wire. */
 export function toWebhookRow(record: WebhookRecord): Static<typeof WebhookRow> {

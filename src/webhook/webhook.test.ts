@@ -36,7 +36,7 @@ async function expectRefusal(call: () => Promise<TestAnswer>, status: number, co
   expect(answer.status, JSON.stringify(answer.body)).toBe(status)
   expect(answer.body.code).toBe(code)
   expect(events).toEqual([])
-  expect(audit).toEqual([])
+  expect(audit.map(({ outcome }) => outcome)).toEqual(status === 403 ? ['failure'] : [])
   return answer.body
 }
 
@@ -281,11 +281,33 @@ describe('changing a webhook', () => {
     expect(mended.body.data).toMatchObject({ name: 'n', url: 'https://old.example.com/' })
   })
 
-  it('is refused while its host resolves to a private address by now', async () => {
+  it('asks the name service about a new URL only: an unchanged one is guarded at each attempt', async () => {
     names.delete('moved.example.com')
     const { document_id: id } = await createWebhook({ url: 'https://moved.example.com/' })
-    names.set('moved.example.com', async () => ['192.168.0.1'])
-    await expectRefusal(() => app.admin('PATCH', `${PATH}/${id}`, { name: 'n' }), 422, 'validation_failed')
+    let asked = 0
+    names.set('moved.example.com', async () => {
+      asked += 1
+      return ['192.168.0.1']
+    })
+    const url = 'https://moved.example.com/'
+    for (const body of [{ name: 'n' }, { name: 'm', url }])
+      expect((await app.admin('PATCH', `${PATH}/${id}`, body)).status).toBe(200)
+    expect(asked).toBe(0)
+    const other = `${url}other`
+    await expectRefusal(() => app.admin('PATCH', `${PATH}/${id}`, { url: other }), 422, 'validation_failed')
+    expect(asked).toBe(1)
+  })
+
+  it('of ten webhooks with a dead name server at once takes no connection of the pool', async () => {
+    const dead = Promise.withResolvers<string[]>()
+    names.set('dead.example.com', () => dead.promise)
+    const ids = await Promise.all(Array.from({ length: 10 }, async () => (await createWebhook()).document_id))
+    const url = 'https://dead.example.com/'
+    const updates = ids.map((id) => app.admin('PATCH', `${PATH}/${id}`, { url }).then(({ status }) => status))
+    await expect.poll(() => app.database.pool.idleCount).toBe(app.database.pool.totalCount)
+    expect((await app.admin('GET', PATH)).status).toBe(200)
+    dead.resolve(['93.184.216.34'])
+    expect(await Promise.all(updates)).toEqual(Array(10).fill(200))
   })
 })
 

@@ -55,12 +55,35 @@ export async function loadWebhook(
   return webhook
 }
 
-/** Applies the URL rules of the contract, and asks the name service as well as that goes (D74). Throws a 422 on `url`. */
-async function checkUrl(deps: WebhookDeps, url: string): Promise<void> {
+/**
+ * Applies the URL rules, and asks the name service (docs/contract/webhooks.md#url-rules). A name server may take seconds,
+ * so this runs outside any transaction. Throws a 422 on `url`.
+ */
+export async function checkNewUrl(deps: Pick<WebhookDeps, 'lookup' | 'callbackRules'>, url: string): Promise<void> {
+  const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
+  if (!resolved.ok) throw invalidField('url', resolved.code, resolved.message)
+}
+
+/** Applies the URL rules alone: for a URL that stays as it is. Throws a 422 on `url`. */
+function checkUrl(deps: Pick<WebhookDeps, 'callbackRules'>, url: string): URL {
   const checked = checkCallbackUrl(url, deps.callbackRules)
   if (!checked.ok) throw invalidField('url', checked.code, checked.message)
-  const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checked.url, deps.callbackRules)
-  if (!resolved.ok) throw invalidField('url', resolved.code, resolved.message)
+  return checked.url
+}
+
+/**
+ * What an update is prepared with: the webhook as it is, its URL checked. The rules hold for the URL that the row will
+ * have, whatever the update changes; the name service is asked about a new one only. Throws 404, and a 422 on `url`.
+ */
+export async function prepareChange(
+  deps: WebhookDeps,
+  db: Database,
+  input: { id: string; url?: string },
+): Promise<WebhookRecord> {
+  const webhook = await loadWebhook(db, input.id)
+  if (input.url === undefined || input.url === webhook.url) checkUrl(deps, webhook.url)
+  else await checkNewUrl(deps, input.url)
+  return webhook
 }
 
 /** The account a webhook is scoped to: none when global, else one that exists (contract, Webhook). */
@@ -86,13 +109,12 @@ export interface CreateWebhookInput {
   now: Date
 }
 
-/** Creates a webhook, active, subscribed to `webhook.test`; its secret is in this answer only. */
+/** Creates a webhook whose URL was checked: active, subscribed to `webhook.test`. Its secret is in this answer only. */
 export async function createWebhook(
   deps: WebhookDeps,
   db: Database,
   input: CreateWebhookInput,
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
-  await checkUrl(deps, input.url)
   const account = await checkScope(deps, db, input)
   const id = deps.ids.next<'webhook'>()
   const secret = createSecret(deps.random)
@@ -123,10 +145,8 @@ export interface ChangeWebhookInput {
 }
 
 /**
- * Changes a webhook. The URL rules hold for the row as it will be, whatever the update changes: one that no longer
- * passes them is refused until its URL is mended (contract, URL rules). The row is locked after the name service was
- * asked, never meanwhile: the router and the results of running POSTs would wait for somebody's dead name server (D73).
- * The account is locked before the webhook, as the deletion of an account does.
+ * Changes a webhook that `prepareChange` has checked. The account is locked before the webhook, as the deletion of an
+ * account does.
  * Returns `isChanged` false when nothing differs. Throws a 422 on `url` or `account`, and a 404 when the webhook was deleted
  * in between.
  */
@@ -136,7 +156,6 @@ export async function changeWebhook(
   webhook: WebhookRecord,
   input: ChangeWebhookInput,
 ): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
-  await checkUrl(deps, input.url ?? webhook.url)
   const scopeOf = (one: WebhookRecord) => ({
     isGlobal: input.isGlobal ?? one.isGlobal,
     account: input.account === undefined ? one.account : input.account,

@@ -55,7 +55,15 @@ async function findViolations(page: Page) {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
 }
 
-const PAGES = ['/docs', '/docs/sample', '/docs/events', '/docs/errors', '/docs/errors/validation_failed', '/docs/nope']
+const PAGES = [
+  '/docs',
+  '/docs/sample',
+  '/docs/events',
+  '/docs/schemas',
+  '/docs/errors',
+  '/docs/errors/validation_failed',
+  '/docs/nope',
+]
 
 describe('the API reference in a browser', () => {
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
@@ -98,6 +106,7 @@ describe('the API reference in a browser', () => {
   test('every link inside the reference leads to a page, and every anchor to its place', async () => {
     const { page } = await openPage('/docs')
     const seen = new Set<string>()
+    const anchors = new Set<string>()
     const waiting = ['/docs']
     while (waiting.length > 0) {
       const path = waiting.pop()!
@@ -109,9 +118,18 @@ describe('the API reference in a browser', () => {
       const links = (await page.evaluate('[...document.links].map((link) => link.getAttribute("href"))')) as string[]
       for (const link of links.filter((one) => one.startsWith('#')))
         expect(await page.locator(`[id="${link.slice(1)}"]`).count()).toBe(1)
-      waiting.push(...links.filter((one) => one.startsWith('/')))
+      for (const link of links.filter((one) => one.startsWith('/'))) {
+        waiting.push(link.split('#')[0]!)
+        if (link.includes('#')) anchors.add(link)
+      }
     }
     expect(seen.size).toBeGreaterThan(20)
+    expect([...anchors]).toContain('/docs/schemas#Thing')
+    for (const link of anchors) {
+      const [path, anchor] = link.split('#')
+      await page.goto(origin + path)
+      expect([link, await page.locator(`[id="${anchor}"]`).count()]).toEqual([link, 1])
+    }
     await page.close()
   })
 

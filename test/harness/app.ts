@@ -11,6 +11,7 @@ import { issueSession } from '../../src/session/session.ts'
 import { createAdministrator } from '../../src/user/administrator.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 
 /** The secrets every test app runs with. */
@@ -176,6 +177,7 @@ function buildCall(app: App, token: string | undefined): TestCall {
       ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
     }
     const response = await app.server.inject(options)
+    checkDocumentedStatus(method, path, response.statusCode)
     const isJson = /^application\/(problem\+)?json\b/.test(String(response.headers['content-type']))
     return { status: response.statusCode, headers: response.headers, body: isJson ? response.json() : response.body }
   }

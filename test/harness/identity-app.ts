@@ -22,6 +22,7 @@ import { sessionRoutes } from '../../src/session/session.routes.ts'
 import { type IssuedSession, issueSession } from '../../src/session/session.ts'
 import type { SessionKeys } from '../../src/session/session-token.ts'
 import { loginRoutes } from '../../src/sign-in/login.routes.ts'
+import { hashPassword } from '../../src/sign-in/password.ts'
 import { userRoutes } from '../../src/user/user.routes.ts'
 import { registerUser, type UserWithRoles } from '../../src/user/user.ts'
 import { deactivateWebhooksOf } from '../../src/webhook/webhook.ts'
@@ -139,7 +140,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
       name,
       roles: roles as never,
       now: now(),
-      ...(password !== undefined && { password }),
+      ...(password !== undefined && { passwordHash: await hashPassword(password, systemRandom) }),
     })
     return signIn(user)
   }

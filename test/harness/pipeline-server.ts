@@ -8,7 +8,7 @@ import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { notFound, Problem } from '../../src/http/problem.ts'
 import { defineRoute, type Routes } from '../../src/http/route.ts'
-import { IdParams, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
+import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../src/http/schema.ts'
 import { buildServer } from '../../src/http/server.ts'
 import type { UpgradeRouter } from '../../src/http/upgrade.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
@@ -31,11 +31,17 @@ const fields: ListFields = {
   created_at: { type: 'timestamp', sortable: true },
 }
 
-const ThingSchema = Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema })
-const ThingBody = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 100 }),
-  note: Type.Optional(Type.Object({ text: Type.String() })),
-})
+const ThingSchema = named(
+  'Thing',
+  Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema }),
+)
+const ThingBody = named(
+  'ThingBody',
+  Type.Object({
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    note: Type.Optional(Type.Object({ text: Type.String() })),
+  }),
+)
 const base = { resource: 'thing', accountScope: 'none' } as const
 
 async function loadThing(db: Database, id: string) {
@@ -75,7 +81,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       status: 201,
       summary: 'Create a thing',
       body: ThingBody,
-      data: Type.Object({ ...ThingSchema.properties, secret: Type.Union([Type.String(), Type.Null()]) }),
+      data: named('ThingWithSecret', Type.Object({ ...ThingSchema.properties, secret: nullable(Type.String()) })),
       shownOnce: 'secret',
     },
     {
@@ -123,6 +129,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       params: IdParams,
       body: ThingBody,
       data: ThingSchema,
+      problems: ['conflict'],
     },
     {
       load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),

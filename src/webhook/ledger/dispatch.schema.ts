@@ -1,23 +1,16 @@
 import { type Static, Type } from 'typebox'
 import type { AttemptRecord } from '../../delivery/settle.store.ts'
-import { nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
 import type { DispatchRecord } from './dispatch.store.ts'
 
 /** The states of a ledger row (D64). */
-export const StatusSchema = Type.Union(
-  [
-    Type.Literal('pending'),
-    Type.Literal('retrying'),
-    Type.Literal('success'),
-    Type.Literal('exhausted'),
-    Type.Literal('failed'),
-    Type.Literal('cancelled'),
-  ],
-  {
+export const StatusSchema = named(
+  'DispatchStatus',
+  enumSchema(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'], {
     description:
       '`pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. ' +
       '`failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted first.',
-  },
+  }),
 )
 
 const dispatchMembers = {
@@ -40,49 +33,84 @@ const dispatchMembers = {
 }
 
 /** A row of the ledger (D63). */
-export const DispatchRow = Type.Object(dispatchMembers)
+export const DispatchRow = named('Dispatch', Type.Object(dispatchMembers))
 
 const Milliseconds = nullable(Type.Number())
 
-/** One entry of the attempt log: one POST. */
-const AttemptRow = Type.Object({
-  attempt: Type.Integer(),
-  trigger: Type.Union([Type.Literal('schedule'), Type.Literal('test'), Type.Literal('replay')]),
-  worker: Type.String({ description: 'The process that made it.' }),
-  started_at: TimestampSchema,
-  duration_ms: Type.Integer(),
-  status_code: nullable(Type.Integer()),
-  error_class: nullable(Type.String()),
-  response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
-  response_headers: nullable(Type.Record(Type.String(), Type.String())),
-  timings: nullable(
-    Type.Object({
-      dns_ms: Milliseconds,
-      connect_ms: Milliseconds,
-      tls_ms: Milliseconds,
-      first_byte_ms: Milliseconds,
-      total_ms: Milliseconds,
-    }),
+/** Why an attempt did not succeed. */
+const ErrorClassSchema = named(
+  'AttemptErrorClass',
+  enumSchema(
+    [
+      'blocked_address',
+      'dns',
+      'connect',
+      'tls',
+      'timeout',
+      'reset',
+      'protocol',
+      'interrupted',
+      'redirect',
+      'http_4xx',
+      'http_5xx',
+      'http_unexpected',
+      'secret_missing',
+      'secret_unreadable',
+    ],
+    {
+      description:
+        'The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that ' +
+        'broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or ' +
+        'cannot be read.',
+    },
   ),
-})
+)
+
+/** One entry of the attempt log: one POST. */
+const AttemptRow = named(
+  'Attempt',
+  Type.Object({
+    attempt: Type.Integer(),
+    trigger: enumSchema(['schedule', 'test', 'replay']),
+    worker: Type.String({ description: 'The process that made it.' }),
+    started_at: TimestampSchema,
+    duration_ms: Type.Integer(),
+    status_code: nullable(Type.Integer()),
+    error_class: nullable(ErrorClassSchema),
+    response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
+    response_headers: nullable(Type.Record(Type.String(), Type.String())),
+    timings: nullable(
+      Type.Object({
+        dns_ms: Milliseconds,
+        connect_ms: Milliseconds,
+        tls_ms: Milliseconds,
+        first_byte_ms: Milliseconds,
+        total_ms: Milliseconds,
+      }),
+    ),
+  }),
+)
 
 /** A row of the ledger with its attempts. */
-export const DispatchWithAttempts = Type.Object({ ...dispatchMembers, attempts_log: Type.Array(AttemptRow) })
+export const DispatchWithAttempts = named(
+  'DispatchWithAttempts',
+  Type.Object({ ...dispatchMembers, attempts_log: Type.Array(AttemptRow) }),
+)
 
 /** May be left out altogether. */
 export const ReplayBody = nullable(
-  Type.Object(
-    {
+  named(
+    'ReplayDispatch',
+    Type.Object({
       confirm_duplicate: Type.Optional(
         Type.Boolean({ description: 'The event may have arrived already; post it again.' }),
       ),
-    },
-    { additionalProperties: false },
+    }),
   ),
 )
 
 /** What the test action answers. */
-export const TestAnswer = Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema })
+export const TestAnswer = named('EnqueuedTest', Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema }))
 
 /** Maps a ledger row for the wire. */
 export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {

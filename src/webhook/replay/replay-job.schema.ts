@@ -1,70 +1,82 @@
 import { type Static, Type } from 'typebox'
-import { nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
 import { REPLAY_JOB_ROWS_LIMIT, type ReplayJobRecord, type ReplayPreview } from './replay-job.ts'
 
 /** Which rows to replay, and how. */
-export const BulkReplayBody = Type.Object({
-  filters: Type.Array(Type.String(), {
-    minItems: 1,
-    maxItems: 20,
-    description:
-      'Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold.',
-  }),
-  confirm_duplicate: Type.Optional(
-    Type.Boolean({
+export const BulkReplayBody = named(
+  'CreateReplayJob',
+  Type.Object({
+    filters: Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: 20,
       description:
-        'Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Else they are skipped.',
+        'Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold.',
     }),
-  ),
-  dry_run: Type.Optional(Type.Boolean({ description: 'Answer what would happen, and do nothing.' })),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: REPLAY_JOB_ROWS_LIMIT, description: 'Only the oldest so many of the rows.' }),
-  ),
-})
-
-const SkippedReasonsSchema = Type.Object(
-  {
-    webhook_inactive: Type.Optional(Type.Integer({ description: 'The webhook is inactive or deleted.' })),
-    not_confirmed: Type.Optional(
-      Type.Integer({ description: 'It may have arrived, and `confirm_duplicate` was not sent.' }),
+    confirm_duplicate: Type.Optional(
+      Type.Boolean({
+        description:
+          'Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Else they are skipped.',
+      }),
     ),
-    under_way: Type.Optional(Type.Integer({ description: 'An attempt was being made.' })),
-    event_gone: Type.Optional(Type.Integer({ description: 'Its event is no longer stored.' })),
-    replay_waiting: Type.Optional(Type.Integer({ description: 'A replay of it waited already.' })),
-    gone: Type.Optional(Type.Integer({ description: 'It was deleted since the job was made.' })),
-  },
-  { description: 'How many rows were not replayed, by reason.' },
+    dry_run: Type.Optional(Type.Boolean({ description: 'Answer what would happen, and do nothing.' })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: REPLAY_JOB_ROWS_LIMIT, description: 'Only the oldest so many of the rows.' }),
+    ),
+  }),
+)
+
+const SkippedReasonsSchema = named(
+  'SkippedReasons',
+  Type.Object(
+    {
+      webhook_inactive: Type.Optional(Type.Integer({ description: 'The webhook is inactive or deleted.' })),
+      not_confirmed: Type.Optional(
+        Type.Integer({ description: 'It may have arrived, and `confirm_duplicate` was not sent.' }),
+      ),
+      under_way: Type.Optional(Type.Integer({ description: 'An attempt was being made.' })),
+      event_gone: Type.Optional(Type.Integer({ description: 'Its event is no longer stored.' })),
+      replay_waiting: Type.Optional(Type.Integer({ description: 'A replay of it waited already.' })),
+      gone: Type.Optional(Type.Integer({ description: 'It was deleted since the job was made.' })),
+    },
+    { description: 'How many rows were not replayed, by reason.' },
+  ),
 )
 
 /** A bulk replay as the API shows it. */
-export const ReplayJobRow = Type.Object({
-  document_id: UuidSchema,
-  status: Type.Enum(['running', 'paused', 'done', 'cancelled', 'failed'], {
-    description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
+export const ReplayJobRow = named(
+  'ReplayJob',
+  Type.Object({
+    document_id: UuidSchema,
+    status: enumSchema(['running', 'paused', 'done', 'cancelled', 'failed'], {
+      description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
+    }),
+    filters: Type.Array(Type.String()),
+    confirm_duplicate: Type.Boolean(),
+    total: Type.Integer({ description: 'Rows of the job, fixed when it was made.' }),
+    processed: Type.Integer({ description: 'Rows dealt with: replayed or skipped.' }),
+    replayed: Type.Integer({ description: 'Rows put on their way, one POST each.' }),
+    skipped: Type.Integer(),
+    skipped_reasons: SkippedReasonsSchema,
+    last_error: nullable(Type.String()),
+    created_by: nullable(UuidSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+    ended_at: nullable(TimestampSchema),
   }),
-  filters: Type.Array(Type.String()),
-  confirm_duplicate: Type.Boolean(),
-  total: Type.Integer({ description: 'Rows of the job, fixed when it was made.' }),
-  processed: Type.Integer({ description: 'Rows dealt with: replayed or skipped.' }),
-  replayed: Type.Integer({ description: 'Rows put on their way, one POST each.' }),
-  skipped: Type.Integer(),
-  skipped_reasons: SkippedReasonsSchema,
-  last_error: nullable(Type.String()),
-  created_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  ended_at: nullable(TimestampSchema),
-})
+)
 
 /** What a bulk replay would do. */
-export const ReplayPreviewRow = Type.Object({
-  dry_run: Type.Literal(true),
-  matched: Type.Integer({ description: 'Rows that the filters name.' }),
-  total: Type.Integer({ description: 'Rows that the job would hold.' }),
-  would_replay: Type.Integer(),
-  would_skip: Type.Integer(),
-  skipped_reasons: SkippedReasonsSchema,
-})
+export const ReplayPreviewRow = named(
+  'ReplayPreview',
+  Type.Object({
+    dry_run: Type.Literal(true),
+    matched: Type.Integer({ description: 'Rows that the filters name.' }),
+    total: Type.Integer({ description: 'Rows that the job would hold.' }),
+    would_replay: Type.Integer(),
+    would_skip: Type.Integer(),
+    skipped_reasons: SkippedReasonsSchema,
+  }),
+)
 
 /** Maps a job for the wire. */
 export function toReplayJobRow(record: ReplayJobRecord): Static<typeof ReplayJobRow> {

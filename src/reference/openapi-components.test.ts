@@ -1,0 +1,106 @@
+import { Type } from 'typebox'
+import { describe, expect, test } from 'vitest'
+import { closeObjects, enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { buildCollectedComponents, collectOperation, liftSchemas } from './openapi-components.ts'
+import type { Operation } from './openapi-document.ts'
+
+const StatusSchema = named('Status', enumSchema(['open', 'closed']))
+const Owner = named('Owner', Type.Object({ id: UuidSchema }))
+
+/** A schema as it arrives in the document: plain JSON. */
+const toJson = (schema: object) => JSON.parse(JSON.stringify(schema))
+
+function buildOperation(members: Partial<Operation>): Operation {
+  return { operationId: 'thingDo', responses: {}, ...members }
+}
+
+describe('named schemas', () => {
+  test('stand once under components, and everything else refers to them', () => {
+    const components = buildCollectedComponents()
+    const row = Type.Object({ status: StatusSchema, owners: Type.Array(Owner), created_at: TimestampSchema })
+    expect(liftSchemas(toJson({ a: named('Row', row), b: Type.Array(named('Row', row)) }), components)).toEqual({
+      a: { $ref: '#/components/schemas/Row' },
+      b: { type: 'array', items: { $ref: '#/components/schemas/Row' } },
+    })
+    expect(Object.keys(components.schemas).sort()).toEqual(['Owner', 'Row', 'Status'])
+    expect(components.schemas.Row).toMatchObject({
+      properties: {
+        status: { $ref: '#/components/schemas/Status' },
+        owners: { type: 'array', items: { $ref: '#/components/schemas/Owner' } },
+      },
+    })
+  })
+
+  test('are the reference or null where they are nullable; what has no name has two types', () => {
+    const components = buildCollectedComponents()
+    const schema = Type.Object({
+      status: nullable(StatusSchema),
+      owner: nullable(Owner),
+      at: nullable(TimestampSchema),
+    })
+    expect(liftSchemas(toJson(schema), components)).toMatchObject({
+      properties: {
+        status: { anyOf: [{ $ref: '#/components/schemas/Status' }, { type: 'null' }] },
+        owner: { anyOf: [{ $ref: '#/components/schemas/Owner' }, { type: 'null' }] },
+        at: { type: ['string', 'null'], format: 'date-time' },
+      },
+    })
+    expect(components.schemas.Status).toEqual({ type: 'string', enum: ['open', 'closed'] })
+    expect(components.schemas.Owner).toMatchObject({ type: 'object' })
+  })
+
+  test('are one schema in a request and in an answer, although a request is closed', () => {
+    const components = buildCollectedComponents()
+    const schema = Type.Object({ status: StatusSchema })
+    liftSchemas(toJson({ body: closeObjects(schema), data: schema }), components)
+    expect(components.schemas.Status).toEqual({ type: 'string', enum: ['open', 'closed'] })
+  })
+
+  test('refuse a name that two different schemas have', () => {
+    const other = named('Owner', Type.Object({ name: Type.String() }))
+    expect(() => liftSchemas(toJson({ a: Owner, b: other }), buildCollectedComponents())).toThrow(
+      'two different schemas are named Owner',
+    )
+  })
+
+  test('leave a member that is called title alone', () => {
+    const components = buildCollectedComponents()
+    const schema = toJson(Type.Object({ title: Type.String() }))
+    expect(liftSchemas(schema, components)).toEqual(schema)
+    expect(components.schemas).toEqual({})
+  })
+})
+
+describe('operations', () => {
+  test('may be called without a body that may be null', () => {
+    const schema = toJson(nullable(Owner))
+    const operation = buildOperation({ requestBody: { required: true, content: { 'application/json': { schema } } } })
+    expect(collectOperation(operation, buildCollectedComponents()).requestBody).toEqual({
+      required: false,
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Owner' } } },
+    })
+  })
+
+  test('share the parameters of lists, except one that only has the same name', () => {
+    const components = buildCollectedComponents()
+    const cursor = { in: 'query', name: 'cursor', schema: { type: 'string' } }
+    const other = { ...cursor, schema: { type: 'integer' } }
+    const own = { in: 'query', name: 'webhook', schema: { type: 'string' } }
+    const share = (parameters: (typeof cursor)[]) =>
+      collectOperation(buildOperation({ parameters }), components).parameters
+    expect(share([cursor, own])).toEqual([{ $ref: '#/components/parameters/Cursor' }, own])
+    expect(share([other])).toEqual([other])
+    expect(components.parameters).toEqual({ Cursor: cursor })
+  })
+
+  test('name the headers of their answers, a location for what was created', () => {
+    const created = collectOperation(
+      buildOperation({ responses: { 201: { description: 'Success' } } }),
+      buildCollectedComponents(),
+    )
+    expect(created.responses['201']?.headers).toMatchObject({
+      Location: { $ref: '#/components/headers/Location' },
+      'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+    })
+  })
+})

@@ -1,0 +1,167 @@
+import { isDeepStrictEqual } from 'node:util'
+import { PROBLEMS } from '../http/problem.ts'
+import type { Header, JsonSchema, Operation, Parameter, Response } from './openapi-document.ts'
+
+/** The parameters that many routes share, by place and name, with their names in `components.parameters`. */
+const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
+  'path id': 'Id',
+  'query page_size': 'PageSize',
+  'query cursor': 'Cursor',
+  'query count': 'Count',
+  'header Idempotency-Key': 'IdempotencyKey',
+}
+
+/** The headers of answers, under their own names in `components.headers`. */
+const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
+  'X-Request-Id': { description: 'The id of this request.', schema: { type: 'string' } },
+  RateLimit: {
+    description: 'What remains of each limit (`r`), and in how many seconds it begins anew (`t`).',
+    schema: { type: 'string' },
+  },
+  'RateLimit-Policy': { description: 'Each limit (`q`) and its window in seconds (`w`).', schema: { type: 'string' } },
+  Location: { description: 'The path of what was created.', schema: { type: 'string' } },
+  'Idempotency-Replayed': {
+    description: '`true` when this is the first answer again, and nothing else was done.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Retry-After': { description: 'Seconds until it is worth another request.', schema: { type: 'integer' } },
+  'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
+}
+
+/** On every answer. */
+const COMMON_HEADERS = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy']
+
+const refer = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
+
+function referHeaders(names: readonly string[]): Record<string, Header> {
+  return Object.fromEntries(names.map((name) => [name, refer('headers', name)]))
+}
+
+/** What was found in the operations so far. */
+export interface CollectedComponents {
+  schemas: Record<string, JsonSchema>
+  parameters: Record<string, Parameter>
+  responses: Record<string, Response>
+  headers: Record<string, Header>
+}
+
+/** Where the parts of a document are collected. */
+export function buildCollectedComponents(): CollectedComponents {
+  return { schemas: {}, parameters: {}, responses: {}, headers: { ...ANSWER_HEADERS } }
+}
+
+/**
+ * An operation that refers to what it shares with others, which goes into `components`: schemas with a name, the
+ * parameters of lists, the responses of problems and the headers of answers.
+ */
+export function collectOperation(operation: Operation, components: CollectedComponents): Operation {
+  const { parameters, requestBody, responses, ...rest } = liftSchemas(operation, components)
+  const shared = parameters?.map((parameter) => shareParameter(parameter, components))
+  const takesKey = shared?.some(({ $ref }) => $ref?.endsWith('/IdempotencyKey')) ?? false
+  return {
+    ...rest,
+    ...(shared && { parameters: shared }),
+    ...(requestBody && { requestBody: describeOptionalBody(requestBody) }),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [
+        status,
+        /^[45]\d\d$/.test(status)
+          ? shareProblem(Number(status), components)
+          : addHeaders(response, { status, takesKey }),
+      ]),
+    ),
+  }
+}
+
+/**
+ * Replaces every schema that has a name (its `title`) by a reference, from the inside out. A nullable one becomes the
+ * reference or null. Throws when two different schemas have one name.
+ */
+export function liftSchemas<Node>(node: Node, components: CollectedComponents): Node {
+  if (typeof node !== 'object' || node === null) return node
+  if (Array.isArray(node)) return node.map((entry) => liftSchemas(entry, components)) as Node
+  const members = Object.entries(node).map(([key, member]) => [key, liftSchemas(member, components)])
+  const lifted = addEnumType(Object.fromEntries(members))
+  return (typeof lifted.title === 'string' ? nameSchema(lifted, components) : lifted) as Node
+}
+
+function nameSchema({ title, ...schema }: JsonSchema, { schemas }: CollectedComponents): JsonSchema {
+  const name = String(title)
+  const isNullable = Array.isArray(schema.type) && schema.type.includes('null')
+  const definition = isNullable ? withoutNull(schema) : schema
+  const before = schemas[name]
+  if (before && !isDeepStrictEqual(before, definition))
+    throw new Error(`two different schemas are named ${name}: name one of them otherwise in its *.schema.ts`)
+  schemas[name] = definition
+  return isNullable ? { anyOf: [refer('schemas', name), { type: 'null' }] } : refer('schemas', name)
+}
+
+/** A parameter that only looks like the shared one stays where it is. */
+function shareParameter(parameter: Parameter, { parameters }: CollectedComponents): Parameter {
+  const name = SHARED_PARAMETERS[`${parameter.in} ${parameter.name}`]
+  if (name === undefined) return parameter
+  parameters[name] ??= parameter
+  return isDeepStrictEqual(parameters[name], parameter) ? refer('parameters', name) : parameter
+}
+
+function shareProblem(status: number, { responses }: CollectedComponents): Response {
+  const { name, response } = buildProblemResponse(status)
+  responses[name] ??= response
+  return refer('responses', name)
+}
+
+/** The schema of request and of answer name their words alike, whether or not a type stands beside them. */
+function addEnumType(schema: JsonSchema): JsonSchema {
+  const isText = Array.isArray(schema.enum) && schema.enum.every((value) => typeof value === 'string')
+  return isText && schema.type === undefined ? { type: 'string', ...schema } : schema
+}
+
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const [type = 'null', ...others] = [schema.type ?? []].flat().filter((one) => one !== 'null')
+  return {
+    ...schema,
+    type: others.length > 0 ? [type, ...others] : type,
+    ...(schema.enum && { enum: schema.enum.filter((value) => value !== null) }),
+  }
+}
+
+/** A body that may be null may as well be left out: that is how a client says it. */
+function describeOptionalBody(body: NonNullable<Operation['requestBody']>): NonNullable<Operation['requestBody']> {
+  const isNull = ({ type }: JsonSchema) => type === 'null'
+  const contents = Object.entries(body.content).map(([mediaType, { schema }]) => {
+    const [only, ...others] = schema.anyOf?.some(isNull) ? schema.anyOf.filter((one) => !isNull(one)) : []
+    return { mediaType, schema: only && others.length === 0 ? only : schema, isOptional: only !== undefined }
+  })
+  return {
+    required: !contents.every(({ isOptional }) => isOptional),
+    content: Object.fromEntries(contents.map(({ mediaType, schema }) => [mediaType, { schema }])),
+  }
+}
+
+function addHeaders(response: Response, { status, takesKey }: { status: string; takesKey: boolean }): Response {
+  const names = [
+    ...COMMON_HEADERS,
+    ...(status === '201' ? ['Location'] : []),
+    ...(takesKey ? ['Idempotency-Replayed'] : []),
+  ]
+  return { ...response, headers: referHeaders(names) }
+}
+
+/** `PermissionDenied`: all problems with one status, named after the first of them in the registry. */
+function buildProblemResponse(status: number): { name: string; response: Response } {
+  const codes = Object.entries(PROBLEMS).filter(([, problem]) => problem.status === status)
+  const [first, { title } = { title: 'Problem' }] = codes[0] ?? [`problem_${status}`]
+  const names = [
+    ...COMMON_HEADERS,
+    ...(status === 401 ? ['WWW-Authenticate'] : []),
+    ...(status === 429 || status === 503 ? ['Retry-After'] : []),
+  ]
+  return {
+    name: first.replace(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    response: {
+      description: `${title}. Codes: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`,
+      headers: referHeaders(names),
+      content: { 'application/problem+json': { schema: refer('schemas', 'Problem') } },
+    },
+  }
+}

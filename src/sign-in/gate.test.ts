@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { buildGate } from './gate.ts'
+
+/** A gate on a manual clock, with work that ends when the test says so. */
+function open(atOnce: number) {
+  const clock = buildManualClock()
+  const gate = buildGate({ atOnce, waitMs: 5_000, clock })
+  const started: string[] = []
+  const enter = (name: string) => {
+    const end = Promise.withResolvers<string>()
+    const done = gate(() => {
+      started.push(name)
+      return end.promise
+    })
+    done.catch(() => {})
+    return { done, finish: () => end.resolve(name), fail: () => end.reject(new Error(name)) }
+  }
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return { clock, enter, started, settle }
+}
+
+describe('a gate', () => {
+  test('lets as many in at once as it has room for, and the others in their order', async () => {
+    const { enter, started, settle } = open(2)
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(enter)
+    await settle()
+    expect(started).toEqual(['a', 'b'])
+    b!.finish()
+    expect(await b!.done).toBe('b')
+    await settle()
+    expect(started).toEqual(['a', 'b', 'c'])
+    a!.fail()
+    await expect(a!.done).rejects.toThrow('a')
+    await settle()
+    expect(started).toEqual(['a', 'b', 'c', 'd'])
+    c!.finish()
+    d!.finish()
+    expect(await Promise.all([c!.done, d!.done])).toEqual(['c', 'd'])
+  })
+
+  test('refuses what has waited its limit with 503 and Retry-After, and that takes nobody its room', async () => {
+    const { enter, clock, started, settle } = open(1)
+    const first = enter('first')
+    const late = enter('late')
+    await settle()
+    clock.advance(4_999)
+    const patient = enter('patient')
+    await settle()
+    clock.advance(1)
+    await expect(late.done).rejects.toMatchObject({ code: 'overloaded', headers: { 'retry-after': '5' } })
+    first.finish()
+    await first.done
+    await settle()
+    expect(started).toEqual(['first', 'patient'])
+    patient.finish()
+    expect(await patient.done).toBe('patient')
+  })
+
+  test('has all its room again after a storm', async () => {
+    const { enter, clock, started, settle } = open(1)
+    const first = enter('first')
+    const storm = Array.from({ length: 100 }, (_, at) => enter(`storm ${at}`))
+    await settle()
+    clock.advance(5_000)
+    const refused = await Promise.allSettled(storm.map(({ done }) => done))
+    expect(refused.every(({ status }) => status === 'rejected')).toBe(true)
+    first.finish()
+    await first.done
+    const next = enter('next')
+    await settle()
+    expect(started).toEqual(['first', 'next'])
+    next.finish()
+    await next.done
+  })
+})

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { OpenApiDocument } from '../src/reference/openapi-document.ts'
+import { renderSchemathesisConfig } from './schemathesis-config.ts'
+
+const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Pick<
+  OpenApiDocument,
+  'paths'
+>
+
+const KINDS = [
+  ...['account', 'apiKey', 'contract', 'dispatch', 'event', 'eventType'],
+  ...['replayJob', 'role', 'subscription', 'user', 'webhook'],
+]
+const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
+const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
+
+test('every path with an id is called with the id of a row that exists', () => {
+  const patterns = [...config.matchAll(/include-path-regex = (".*")/g)].map(([, text]) => new RegExp(JSON.parse(text!)))
+  const uncovered = Object.keys(paths).filter((path) => path.includes('{') && !patterns.some((one) => one.test(path)))
+  expect(uncovered).toEqual([])
+  for (const pattern of patterns) expect(Object.keys(paths).some((path) => pattern.test(path))).toBe(true)
+})
+
+test('a deletion names no row that another test case reads', () => {
+  const blocks = config.split('[[operations]]').filter((block) => block.includes('path.id'))
+  expect(blocks.length).toBe(KINDS.length)
+  for (const block of blocks) expect(block).toContain('exclude-method = ["DELETE"]')
+})
+
+test('every binding names a dictionary, and every dictionary holds its id', () => {
+  for (const [, name] of config.matchAll(/dictionary = "(\w+)"/g))
+    expect(config).toContain(`[dictionaries.${name}]\nvalues = [${JSON.stringify(ids[name!] ?? 'http://sink.test/')}]`)
+})
+
+test('an operation that is left out of a check exists', () => {
+  const names = [...config.matchAll(/include-name = "(\w+) (.*)"/g)]
+  expect(names).toHaveLength(2)
+  for (const [, method, path] of names) expect(paths[path!]).toHaveProperty(method!.toLowerCase())
+})

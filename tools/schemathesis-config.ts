@@ -1,0 +1,85 @@
+/** Ids of rows that exist, by the kind of row. */
+export type SeededIds = Readonly<
+  Record<
+    | 'account'
+    | 'apiKey'
+    | 'contract'
+    | 'dispatch'
+    | 'event'
+    | 'eventType'
+    | 'replayJob'
+    | 'role'
+    | 'subscription'
+    | 'user'
+    | 'webhook',
+    string
+  >
+>
+
+/** How often a generated request names a row that exists. Else it names any id, which finds nothing. */
+const PROBABILITY = 0.8
+
+/** Sequences of linked calls: a creation, then what follows on its id. */
+const STATEFUL_EXAMPLES = 100
+
+/** Which rows the id of a path names, by the part of the path before it. */
+const PATHS: Readonly<Record<string, keyof SeededIds>> = {
+  '/api/v3/contract/contract': 'contract',
+  '/api/v3/identity/account': 'account',
+  '/api/v3/identity/api-key': 'apiKey',
+  '/api/v3/identity/role': 'role',
+  '/api/v3/identity/user': 'user',
+  '/api/v3/webhook/dispatch': 'dispatch',
+  '/api/v3/webhook/event': 'eventType',
+  '/api/v3/webhook/event-occurrence': 'event',
+  '/api/v3/webhook/replay-job': 'replayJob',
+  '/api/v3/webhook/webhook': 'webhook',
+  '/api/v3/webhook/webhook-event': 'subscription',
+}
+
+/** Members of bodies that name rows. */
+const BODIES: Readonly<Record<string, keyof SeededIds>> = {
+  'body.account': 'account',
+  'body.event': 'eventType',
+  'body.events[*]': 'eventType',
+  'body.user': 'user',
+  'body.webhook': 'webhook',
+}
+
+/** A static path that another route's `/{id}` also matches: the methods of that route answer 404 there, not 405. */
+const SHADOWING = ['POST /api/v3/webhook/dispatch/replay', 'GET /api/v3/webhook/webhook/export']
+
+/**
+ * The configuration of a run: generated requests name seeded rows, so that operations succeed and not only refuse.
+ * Deletions name none of them: what one test case deleted, no other could read; they follow links from creations.
+ */
+export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): string {
+  const dictionaries = Object.entries({ ...ids, sinkUrl }).map(
+    ([name, value]) => `[dictionaries.${name}]\nvalues = [${quote(value)}]`,
+  )
+  const bind = (dictionary: string) => `{ dictionary = ${quote(dictionary)}, probability = ${PROBABILITY} }`
+  const bodies = Object.entries({ ...BODIES, 'body.url': 'sinkUrl' }).map(
+    ([member, dictionary]) => `${quote(member)} = ${bind(dictionary)}`,
+  )
+  const paths = Object.entries(PATHS).map(([path, dictionary]) => {
+    const pattern = `^${path.replaceAll('/', '\\/')}\\/\\{id\\}`
+    const scope = `include-path-regex = ${quote(pattern)}\nexclude-method = ["DELETE"]`
+    return `[[operations]]\n${scope}\nparameters = { "path.id" = ${bind(dictionary)} }`
+  })
+  const shadowing = SHADOWING.map((name) => {
+    const checks =
+      'checks = { unsupported_method = { enabled = false }, allow_header_conformance = { enabled = false } }'
+    return `[[operations]]\ninclude-name = ${quote(name)}\n${checks}`
+  })
+  // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
+  const checks = '[checks]\npositive_data_acceptance = { enabled = false }'
+  const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
+  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...shadowing, ''].join(
+    '\n\n',
+  )
+}
+
+/** A basic string of TOML; its escapes are those of JSON. */
+function quote(text: string): string {
+  return JSON.stringify(text)
+}

@@ -1,0 +1,162 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findFreePort, limit, startProgram } from './running-service.ts'
+import { renderSchemathesisConfig, type SeededIds } from './schemathesis-config.ts'
+
+/**
+ * Runs Schemathesis (https://schemathesis.readthedocs.io, `pip install schemathesis`) against a service that is started
+ * on loopback with a database of its own. Every operation of the document is called with data that fits it and data that
+ * does not: no 5xx, no status, header, content type or body that the document does not describe, and nothing refused or
+ * accepted against it. Without Schemathesis nothing is checked, and a line says so. Exits 1 on a failure.
+ *
+ * `SCHEMATHESIS` names the program where it is not on the PATH, `SCHEMATHESIS_SEED` repeats a run.
+ */
+
+const ROOT = join(import.meta.dirname, '..')
+const START_LIMIT_MS = 60_000
+const STOP_LIMIT_MS = 15_000
+/** The run takes some two minutes on 2 cores. */
+const RUN_LIMIT_MS = 300_000
+/** Test cases for each operation and phase; the time grows with it. */
+const MAX_EXAMPLES = 20
+const DEFAULT_SEED = '20260911'
+
+const ADMINISTRATOR = { email: 'admin@example.com', password: 'correct horse battery staple' }
+
+type Call = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>
+
+function findSchemathesis(): string | undefined {
+  const named = process.env.SCHEMATHESIS
+  return (named ? [named] : ['st', 'schemathesis']).find((command) => {
+    const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' })
+    return status === 0 && /\d+\.\d+/.test(stdout)
+  })
+}
+
+/** Calls the API and returns the `data` of a success. Throws on a problem. */
+function buildCall(origin: string, token: string | undefined): Call {
+  return async (method, path, body) => {
+    const response = await fetch(`${origin}/api/v3/${path}`, {
+      method,
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const answer = (await response.json()) as { data: Record<string, unknown> }
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
+    return answer.data
+  }
+}
+
+/** An API key: a session could be signed out by one of the calls, and all that follow would be refused. */
+async function createToken(origin: string): Promise<string> {
+  const { jwt } = await buildCall(origin, undefined)('POST', 'auth/login/local', ADMINISTRATOR)
+  const body = { name: 'schemathesis', permissions: ['*:*'] }
+  const { key } = await buildCall(origin, String(jwt))('POST', 'identity/api-key', body)
+  return String(key)
+}
+
+/** Makes one row of each kind. Deliveries go to the service's own sink, so nothing leaves the machine. */
+async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
+  const create = async (path: string, body: object) => String((await call('POST', path, body)).document_id)
+  const account = await create('identity/account', { name: 'Seed' })
+  const webhook = await create('webhook/webhook', { url: sinkUrl, is_global: true })
+  const eventType = await create('webhook/event', { internal: 'seed.made', account_scope: 'none' })
+  const subscription = await create('webhook/webhook-event', { webhook, event: eventType })
+  const { dispatch_id: dispatch } = await call('POST', `webhook/webhook/${webhook}/test`)
+  const { events } = await call('POST', 'webhook/publish', { event: 'seed.made', id: '1' })
+  const filters = [`document_id|eq|${dispatch}`]
+  return {
+    account,
+    webhook,
+    eventType,
+    subscription,
+    dispatch: String(dispatch),
+    event: String((events as { event_id: string }[])[0]?.event_id),
+    contract: await create('contract/contract', { account, name: 'Seed' }),
+    replayJob: await create('webhook/dispatch/replay', { filters, confirm_duplicate: true }),
+    apiKey: await create('identity/api-key', { name: 'seed', permissions: ['contract:*'] }),
+    role: await create('identity/role', { name: 'seed', permissions: ['contract:*'] }),
+    user: await create('identity/user', { email: 'seed@example.com' }),
+  }
+}
+
+/** Runs it, its output to ours. Resolves with its exit code. */
+function runSchemathesis(command: string, run: { origin: string; token: string; configFile: string; seed: string }) {
+  const args = [
+    ...['--config-file', run.configFile, 'run', `${run.origin}/openapi.json`],
+    ...['--header', `Authorization: Bearer ${run.token}`],
+    ...['--phases', 'coverage,fuzzing,stateful', '--max-examples', String(MAX_EXAMPLES)],
+    ...[
+      '--seed',
+      run.seed,
+      '--continue-on-failure',
+      '--generation-database',
+      'none',
+      '--warnings',
+      'off',
+      '--no-color',
+    ],
+  ]
+  const child = spawn(command, args, { cwd: tmpdir(), stdio: ['ignore', 'inherit', 'inherit'] })
+  const exited = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', resolve)
+  })
+  return limit(exited, RUN_LIMIT_MS, 'Schemathesis').finally(() => child.kill('SIGKILL'))
+}
+
+async function check(command: string, dataDir: string): Promise<boolean> {
+  const port = await findFreePort()
+  const origin = `http://127.0.0.1:${port}`
+  const { DATABASE_URL: _, ...env } = process.env
+  const service = await startProgram({
+    command: process.execPath,
+    args: [join(ROOT, 'src', 'main.ts'), 'serve'],
+    env: {
+      ...env,
+      APP_ENV: 'development',
+      PORT: String(port),
+      BASE_URL: origin,
+      SIGNALBOX_DATA_DIR: dataDir,
+      SIGNALBOX_ADMIN_EMAIL: ADMINISTRATOR.email,
+      SIGNALBOX_ADMIN_PASSWORD: ADMINISTRATOR.password,
+      RATE_LIMIT_PER_MINUTE: '10000000',
+      RATE_LIMIT_STRICT_PER_MINUTE: '10000000',
+      LOG_LEVEL: 'error',
+    },
+    isReady: (output) => output.includes('Stop with Ctrl-C.'),
+    limitMs: START_LIMIT_MS,
+  })
+  try {
+    const token = await createToken(origin)
+    const call = buildCall(origin, token)
+    const sinkUrl = `${origin}/api/v3/webhook/sink`
+    const configFile = join(dataDir, 'schemathesis.toml')
+    await writeFile(configFile, renderSchemathesisConfig(await seedRows(call, sinkUrl), sinkUrl))
+    const seed = process.env.SCHEMATHESIS_SEED ?? DEFAULT_SEED
+    console.log(`schemathesis: seed ${seed}; SCHEMATHESIS_SEED repeats it`)
+    const code = await runSchemathesis(command, { origin, token, configFile, seed })
+    // A key that was lost on the way would have been refused everywhere, and every refusal is documented.
+    await call('GET', 'auth/session')
+    return code === 0
+  } finally {
+    await service.stop(STOP_LIMIT_MS)
+  }
+}
+
+const command = findSchemathesis()
+if (command === undefined) {
+  console.log('schemathesis: not installed (pip install schemathesis), so the API is not checked against openapi.json')
+} else {
+  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox schemathesis '))
+  try {
+    if (!(await check(command, dataDir))) process.exitCode = 1
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
