@@ -137,16 +137,18 @@ export async function revokeApiKeyRow(
   return row && toApiKeyRecord(row)
 }
 
+const REVOKE_ALL = 'update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null'
+const revokeAll = statement<{ document_id: ApiKeyId }>(`${REVOKE_ALL} returning document_id`)
+const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
 /** Revokes all keys of a user. Returns those that this call ended. */
 export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
-  const rows = await db
-    .updateTable('api_key')
-    .set({ revoked_at: now, updated_at: now })
-    .where('user', '=', userId)
-    .where('revoked_at', 'is', null)
-    .returning('document_id')
-    .execute()
-  return rows.map((row) => row.document_id as ApiKeyId)
+  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
+}
+
+/** Revokes all keys of a user; sent with the next statement of the transaction. */
+export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
+  return revokeAllAhead(db, [userId, now])
 }
 
 /** What decides whether a token may make a key. */

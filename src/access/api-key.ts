@@ -7,6 +7,7 @@ import type { Random } from '../random.ts'
 import {
   type ApiKeyId,
   type ApiKeyRecord,
+  endUserApiKeyRows,
   findApiKey,
   findApiKeyWithHoldings,
   insertApiKey,
@@ -143,4 +144,9 @@ export async function revokeApiKey(
 /** Ends all keys of a user, from the next request on. Returns those that this call ended. */
 export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
   return revokeUserApiKeyRows(db, userId, now)
+}
+
+/** Ends all keys of a user, from the next request on; sent with the next statement of the transaction. */
+export function endUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
+  return endUserApiKeyRows(db, userId, now)
 }

@@ -42,11 +42,6 @@ async function loadSystemRole(db: Database, name: string) {
   return role
 }
 
-/** The id of the role `member`. */
-export async function loadMemberRoleId(db: Database): Promise<RoleId> {
-  return (await loadSystemRole(db, MEMBER_ROLE)).id
-}
-
 /** The id of the role `administrator`. */
 export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
   return (await loadSystemRole(db, ADMINISTRATOR_ROLE)).id

@@ -72,15 +72,6 @@ export async function keepAccount(db: Database, id: string): Promise<AccountReco
   return row && toAccountRecord(row)
 }
 
-const selectExisting = statement<{ document_id: string }>(
-  'select document_id from account where document_id = any($1) and deleted_at is null',
-)
-
-/** Those of these ids that are living accounts. */
-export async function listExistingAccounts(db: Database, ids: readonly string[]): Promise<string[]> {
-  return (await selectExisting(db, [ids])).map((row) => row.document_id)
-}
-
 const insert = statement<AccountColumns>(`
   insert into account (document_id, name, created_by, updated_by, created_at, updated_at)
   values ($1, $2, $3, $3, $4, $4) returning ${RETURNED}`)

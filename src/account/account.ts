@@ -10,7 +10,6 @@ import {
   findAccount,
   insertAccount,
   keepAccount,
-  listExistingAccounts,
   renameIfDifferent,
   softDeleteAccount,
 } from './account.store.ts'
@@ -41,11 +40,6 @@ export async function checkAccountExists(db: Database, id: string): Promise<Acco
   const account = await keepAccount(db, id)
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   return account.id
-}
-
-/** Which of these ids are those of existing accounts; one question for any number of them. */
-export async function findExistingAccounts(db: Database, ids: readonly string[]): Promise<Set<string>> {
-  return new Set(ids.length === 0 ? [] : await listExistingAccounts(db, ids))
 }
 
 /** Creates an account without members. */

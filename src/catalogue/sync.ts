@@ -14,13 +14,16 @@ export interface CatalogueStatus {
   stale_internals: string[]
 }
 
+/** What is compared of an event type. */
+type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>
+
 /**
  * Compares the generated catalogue with the rows of the database. External event types are somebody else's and never
  * stale (D71). It is in sync when nothing is missing, no row differs, and no stale row is still active.
  */
 export function compareCatalogue(
   generated: readonly CatalogueEntry[],
-  rows: readonly EventTypeRecord[],
+  rows: readonly ComparedType[],
 ): CatalogueStatus {
   const rowOf = new Map(rows.map((row) => [row.internal, row]))
   const generatedNames = new Set(generated.map((entry) => entry.internal))
@@ -39,7 +42,7 @@ export function compareCatalogue(
   }
 }
 
-function isEqual(entry: CatalogueEntry, row: EventTypeRecord): boolean {
+function isEqual(entry: CatalogueEntry, row: ComparedType): boolean {
   return (
     entry.account_scope === row.accountScope &&
     entry.method === row.method &&

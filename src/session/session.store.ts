@@ -152,15 +152,21 @@ export async function revokeSessionTree(db: Database, id: SessionId, now: Date):
   return rows.map((row) => row.document_id)
 }
 
+const REVOKE_ALL = `
+  update session set revoked_at = $2, updated_at = $2
+  where document_id in (
+    select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
+const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
+const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
 /** Revokes all sessions of a user. Returns those that this call ended. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  const { rows } = await sql<{ document_id: SessionId }>`
-    update session set revoked_at = ${now}, updated_at = ${now}
-    where document_id in (
-      select document_id from session where "user" = ${userId} and revoked_at is null
-      order by document_id for no key update)
-    returning document_id`.execute(db)
-  return rows.map((row) => row.document_id)
+  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
+}
+
+/** Revokes all sessions of a user; sent with the next statement of the transaction. */
+export function endUserSessionRows(db: Database, userId: UserId, now: Date): Promise<void> {
+  return revokeAllAhead(db, [userId, now])
 }
 
 const clearAccount = aheadStatement(`

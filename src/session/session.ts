@@ -7,6 +7,7 @@ import type { Random } from '../random.ts'
 import {
   type AccountName,
   clearSessionAccount,
+  endUserSessionRows,
   findLivingSession,
   findSessionDescription,
   findSessionOfToken,
@@ -173,6 +174,11 @@ export function revokeSession(db: Database, id: SessionId, now: Date): Promise<S
 /** Ends all sessions of a user, at once in every process. Returns those that this call ended. */
 export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return revokeUserSessionRows(db, userId, now)
+}
+
+/** Ends all sessions of a user, at once in every process; sent with the next statement of the transaction. */
+export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
+  return endUserSessionRows(db, userId, now)
 }
 
 /** Takes an account out of the sessions that stand in it: of a user who leaves it, or of all when it is deleted. */

@@ -1,5 +1,6 @@
 import { type CompiledQuery, type Selectable, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
+import { aheadStatement } from '../postgres/statement.ts'
 import type { LoginThrottle } from '../postgres/tables.generated.ts'
 import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
@@ -88,12 +89,14 @@ export async function writeThrottles(
   await tx.executeQuery(mark(query))
 }
 
+const forgetEmail = aheadStatement(`
+  delete from login_throttle where (email_hash, address_hash) in (
+    select email_hash, address_hash from login_throttle where email_hash = $1
+    order by email_hash, address_hash for update)`)
+
 /** Forgets an e-mail address: its own row and its pairs, locked in the order in which attempts lock them. */
 export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
-  await sql`
-    delete from login_throttle where (email_hash, address_hash) in (
-      select email_hash, address_hash from login_throttle where email_hash = ${emailHash}
-      order by email_hash, address_hash for update)`.execute(db)
+  await forgetEmail(db, [emailHash])
 }
 
 /** Forgets subjects whose last failure is older than `before`. Returns how many went. For maintenance. */
