@@ -91,36 +91,21 @@ export async function findApiKeyWithHoldings(
   return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
 }
 
-/** Inserts a key. */
+const insert = aheadStatement(`
+  insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`)
+
+/** Inserts a key; sent with the next statement of the transaction. */
 export async function insertApiKey(
   db: Database,
-  row: {
-    id: ApiKeyId
-    userId: UserId
-    name: string
+  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
     tokenHash: Buffer
-    hint: string
-    patterns: readonly string[]
-    expiresAt: Date | null
     now: Date
   },
 ): Promise<ApiKeyRecord> {
-  const inserted = await db
-    .insertInto('api_key')
-    .values({
-      document_id: row.id,
-      user: row.userId,
-      name: row.name,
-      token_hash: row.tokenHash,
-      hint: row.hint,
-      permissions: [...row.patterns],
-      expires_at: row.expiresAt,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toApiKeyRecord(inserted)
+  const { tokenHash, now, ...key } = row
+  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now])
+  return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
 const revoke = statement<ApiKeyColumns>(`

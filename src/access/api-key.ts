@@ -87,7 +87,7 @@ export async function createApiKey(
     name,
     tokenHash: createHash('sha256').update(key).digest(),
     hint: `${key.slice(0, 8)}…`,
-    patterns,
+    patterns: [...patterns],
     expiresAt,
     now,
   })

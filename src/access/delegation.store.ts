@@ -23,6 +23,8 @@ export interface HoldingsRow {
 }
 
 /** Maps `HOLDINGS_COLUMNS`. */
-export function toHoldings(row: HoldingsRow): Holdings & { patterns: string[]; accountPatterns: string[]; accounts: AccountId[] } {
+export function toHoldings(
+  row: HoldingsRow,
+): Holdings & { patterns: string[]; accountPatterns: string[]; accounts: AccountId[] } {
   return { patterns: row.patterns, accountPatterns: row.account_patterns, accounts: row.accounts as AccountId[] }
 }

@@ -33,7 +33,15 @@ interface RoleColumns {
   updated_at: Date
 }
 
-const COLUMNS = ['document_id', 'name', 'description', 'is_system', 'is_account_scoped', 'created_at', 'updated_at'] as const
+const COLUMNS = [
+  'document_id',
+  'name',
+  'description',
+  'is_system',
+  'is_account_scoped',
+  'created_at',
+  'updated_at',
+] as const
 
 /** The columns above, as SQL. */
 const RETURNED = sql.raw(COLUMNS.join(', '))
@@ -184,9 +192,11 @@ export async function replacePatterns(db: Database, role: RoleId, patterns: read
   await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
 }
 
-/** Deletes a role; its users lose it with the row. */
+const remove = aheadStatement('delete from role where document_id = $1')
+
+/** Deletes a role; its users lose it with the row. Sent with the next statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await db.deleteFrom('role').where('document_id', '=', id).execute()
+  await remove(db, [id])
 }
 
 /** Makes `roles` all that a user has. */

@@ -52,7 +52,15 @@ export async function createRole(
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'make this role')
   try {
     const id = deps.ids.next<'role'>()
-    const role = await insertRole(db, { id, name, description, isSystem: false, isAccountScoped, patterns: [...patterns], now })
+    const role = await insertRole(db, {
+      id,
+      name,
+      description,
+      isSystem: false,
+      isAccountScoped,
+      patterns: [...patterns],
+      now,
+    })
     return { ...role, patterns: [...patterns].sort() }
   } catch (error) {
     throw toNameConflict(error)

@@ -24,15 +24,7 @@ interface AccountColumns {
   deleted_at: Date | null
 }
 
-const COLUMNS = [
-  'document_id',
-  'name',
-  'created_by',
-  'updated_by',
-  'created_at',
-  'updated_at',
-  'deleted_at',
-] as const
+const COLUMNS = ['document_id', 'name', 'created_by', 'updated_by', 'created_at', 'updated_at', 'deleted_at'] as const
 
 /** The columns above, as SQL. */
 const RETURNED = COLUMNS.join(', ')

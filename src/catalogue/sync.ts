@@ -21,10 +21,7 @@ type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method'
  * Compares the generated catalogue with the rows of the database. External event types are somebody else's and never
  * stale (D71). It is in sync when nothing is missing, no row differs, and no stale row is still active.
  */
-export function compareCatalogue(
-  generated: readonly CatalogueEntry[],
-  rows: readonly ComparedType[],
-): CatalogueStatus {
+export function compareCatalogue(generated: readonly CatalogueEntry[], rows: readonly ComparedType[]): CatalogueStatus {
   const rowOf = new Map(rows.map((row) => [row.internal, row]))
   const generatedNames = new Set(generated.map((entry) => entry.internal))
   const missing = generated.filter((entry) => !rowOf.has(entry.internal))

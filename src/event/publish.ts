@@ -64,11 +64,7 @@ export async function publishEvents(
 }
 
 /** One event for each id: publications with the same key are one. */
-function listDrafts(
-  publications: readonly Publication[],
-  ids: readonly EventId[],
-  trace: string | null,
-): EventDraft[] {
+function listDrafts(publications: readonly Publication[], ids: readonly EventId[], trace: string | null): EventDraft[] {
   const drafts = new Map<EventId, EventDraft>()
   publications.forEach((publication, index) => {
     const id = ids[index] as EventId

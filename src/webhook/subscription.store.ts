@@ -106,7 +106,11 @@ function toNamedType(internal: string | null, scope: string | null, isActived: b
 }
 
 type InsertedColumns = Joined<SubscriptionColumns> &
-  Joined<WebhookColumns> & { internal: string | null; type_account_scope: string | null; type_is_actived: boolean | null }
+  Joined<WebhookColumns> & {
+    internal: string | null
+    type_account_scope: string | null
+    type_is_actived: boolean | null
+  }
 
 const insert = statement<InsertedColumns>(`
   with hook as (

@@ -9,19 +9,15 @@ import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { subscribeToTest } from './subscription.ts'
+import { findWebhook, insertWebhook, updateWebhook, type WebhookChange, type WebhookRecord } from './webhook.store.ts'
 import {
   activateIfDifferent,
   deactivateAccountWebhooks,
   deactivateIfActive,
   deleteWebhookForGood,
-  findWebhook,
-  insertWebhook,
   rotateSecretOf,
   softDeleteWebhook,
-  updateWebhook,
-  type WebhookChange,
-  type WebhookRecord,
-} from './webhook.store.ts'
+} from './webhook-state.store.ts'
 
 /** `disabled_reason` of the webhooks of a deleted account. */
 const ACCOUNT_DELETED_REASON = 'account-deleted'

@@ -19,7 +19,11 @@ export interface Measured {
  * held in memory: `app` must have been started. A process trusts what it holds for one second of real time after a proof
  * that notifications arrive, so each measurement begins with a new one.
  */
-export async function measureHeld(app: TestApp, caller: TestCall, request: () => Promise<TestAnswer>): Promise<Measured> {
+export async function measureHeld(
+  app: TestApp,
+  caller: TestCall,
+  request: () => Promise<TestAnswer>,
+): Promise<Measured> {
   await renewProof(app)
   const warmed = await caller('GET', '/api/v3/auth/session')
   if (warmed.status !== 200) throw new Error(`the caller is not signed in: ${JSON.stringify(warmed.body)}`)

@@ -2,8 +2,8 @@ import { type EventDeps, recordRoutedEvent } from '../../event/event.ts'
 import { notFound, Problem } from '../../http/problem.ts'
 import type { DispatchId, EventId, IdMaker, WebhookId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
 import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
+import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
 import type { WebhookRecord } from '../webhook.store.ts'
 import {
   type DispatchRecord,

@@ -3,8 +3,8 @@ import type { Id, IdMaker, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
-import { decideReplay, type ReplayRefusal } from './replay.ts'
 import { listReplayFacts, type ReplayFacts } from './replay.store.ts'
+import { decideReplay, type ReplayRefusal } from './replay.ts'
 import { countMatches, findReplayJob, insertReplayJob, listMatches, moveJob } from './replay-job.store.ts'
 
 export type ReplayJobId = Id<'replay job'>

@@ -4,7 +4,7 @@ import { buildTotalsOf } from '../../delivery/total.store.ts'
 import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { markAhead } from '../../postgres/dialect.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { statement } from '../../postgres/statement.ts'
 import { type DispatchColumns, type DispatchRecord, OF_DISPATCH, toDispatchRecord } from '../ledger/dispatch.store.ts'
 
 /** What the rule of a replay looks at in a ledger row. */
@@ -41,19 +41,16 @@ function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
   }
 }
 
-const selectReplayable = statement<DispatchColumns & ReplayFactColumns>(`
+const lock = statement<DispatchColumns & ReplayFactColumns>(`
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from webhook_dispatch d join webhook w on w.document_id = d.webhook
-  where d.document_id = $1`)
+  where d.document_id = $1 for update of d`)
 
-const lock = aheadStatement('select from webhook_dispatch where document_id = $1 for update')
-
-/** A ledger row with what decides over its replay, locked before until the transaction ends. */
+/** A ledger row, locked until the transaction ends, with what decides over its replay. */
 export async function lockReplayable(
   db: Database,
   id: string,
 ): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
-  await lock(db, [id])
-  const [row] = await selectReplayable(db, [id])
+  const [row] = await lock(db, [id])
   return row && { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
 }
 
