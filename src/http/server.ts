@@ -213,7 +213,7 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   request.log.error({ err: error }, 'unexpected error')
   return new Problem(
     'internal_error',
-    'Unexpected error. Repeat a change only with the same Idempotency-Key, and quote the request id to the operator.',
+    'Unexpected error. Quote the request id to the operator; send a change again only under its Idempotency-Key.',
   )
 }
 
