@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { findBrokenCitations, findRepeatedAnchors } from './tidy/citation-rules.ts'
 import { EXCEPTIONS } from './tidy/exceptions.ts'
+import { findDeadExports } from './tidy/export-rules.ts'
 import {
   findCycles,
   findDeadFiles,
@@ -131,6 +132,18 @@ const RULES: Rule[] = [
       'src/a/a.ts': "import { b } from '../b/b.ts'\nimport { c } from '../c/c.ts'\n",
       'src/b/b.ts': "import { c } from '../c/c.ts'\n",
       'src/c/c.ts': "import type { A } from '../a/a.ts'\n",
+    },
+  },
+  {
+    name: 'no dead export',
+    find: findDeadExports,
+    broken: {
+      'src/a/a.ts': 'export function used() {}\nexport const lonely = 1\n',
+      'src/b.ts': "import { used } from './a/a.ts'\n",
+    },
+    kept: {
+      'src/a/a.ts': 'export interface Options { a: 1 }\nexport function used(options: Options) {}\n',
+      'src/b.ts': "import { used } from './a/a.ts'\n",
     },
   },
   {

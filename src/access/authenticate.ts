@@ -7,7 +7,7 @@ import { findKeyCaller, findSessionCaller, touchApiKey } from './caller.store.ts
 import type { CallerCache } from './caller-cache.ts'
 
 /** How often the last use of a key is written down (D14). */
-export const LAST_USED_PRECISION_MS = 60_000
+const LAST_USED_PRECISION_MS = 60_000
 
 /** What finds the caller of a token. */
 export interface AuthenticateOptions {

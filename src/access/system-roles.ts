@@ -11,7 +11,7 @@ import {
 } from './role.store.ts'
 
 /** Holds everything (D11). */
-export const ADMINISTRATOR_ROLE = 'administrator'
+const ADMINISTRATOR_ROLE = 'administrator'
 
 /** Given at sign-up; holds for the accounts that the user belongs to (D11). */
 export const MEMBER_ROLE = 'member'

@@ -2,7 +2,7 @@
 export const AUTO_DISABLE_AFTER_FAILURES = 20
 
 /** Failed deliveries in a row that warn the other global webhooks. */
-export const WARN_AT_FAILURES: readonly number[] = [10, 15]
+const WARN_AT_FAILURES: readonly number[] = [10, 15]
 
 /** `disabled_reason` of an automatic disable (D66). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'

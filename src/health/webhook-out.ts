@@ -1,11 +1,11 @@
 /** Exhausted deliveries in the last 24 h from which on outbound webhooks are `degraded` (contract, Limits). */
-export const DEGRADED_AT_EXHAUSTED = 10
+const DEGRADED_AT_EXHAUSTED = 10
 
 /** The window of the health component and the dashboard, in milliseconds (contract, Limits). */
 export const HEALTH_WINDOW_MS = 24 * 3_600_000
 
 /** How long the oldest due dispatch may wait before the component says so. The dispatcher is down, or far behind. */
-export const DEGRADED_AT_LAG_SECONDS = 300
+const DEGRADED_AT_LAG_SECONDS = 300
 
 /** What the component looks at. */
 export interface WebhookOutFacts {

@@ -20,7 +20,7 @@ import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
 /** 1 MiB (D4). */
-export const BODY_LIMIT_BYTES = 1_048_576
+const BODY_LIMIT_BYTES = 1_048_576
 
 /** The methods that some route takes. */
 const API_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']

@@ -18,8 +18,8 @@ export type { ListFields, ListFilter, ListOperator } from './filter.ts'
 export { parseFilters } from './filter.ts'
 export type { ListFieldType } from './value.ts'
 
-export const PAGE_SIZE_DEFAULT = 50
-export const PAGE_SIZE_LIMIT = 200
+const PAGE_SIZE_DEFAULT = 50
+const PAGE_SIZE_LIMIT = 200
 
 /** Filters, sort and page of one list request (D5). */
 export interface Listing {

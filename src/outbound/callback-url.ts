@@ -2,7 +2,7 @@ import { type AddressRange, classifyAddress, isInRange, parseAddress, parseRange
 import { findForbiddenPort } from './port.ts'
 
 /** Longest callback URL, in characters (contract, Limits). Counted on the text as given and on its normal form. */
-export const MAX_CALLBACK_URL_LENGTH = 2048
+const MAX_CALLBACK_URL_LENGTH = 2048
 
 /** One entry of `WEBHOOK_ALLOWED_PRIVATE_TARGETS`: a host name or a range of addresses, on one port or on any. */
 export type AllowedTarget =

@@ -15,7 +15,7 @@ const KEEP_ALIVE_MS = 4_000
 const KEEP_ALIVE_MAX_MS = 30_000
 
 /** Largest response head taken, in bytes. */
-export const MAX_RESPONSE_HEADER_BYTES = 16_384
+const MAX_RESPONSE_HEADER_BYTES = 16_384
 
 /** Where a connection goes: the origin for name, SNI and Host; the checked addresses for the socket. */
 export interface ConnectionTarget {

@@ -7,9 +7,9 @@ import { buildFailure, exchange, type PostRequest, type PostRun } from './send-r
 
 /** Limits of one POST (D64), in milliseconds: 15 s over everything, of it 5 s to connect and shake hands. */
 export const TOTAL_TIMEOUT_MS = 15_000
-export const CONNECT_TIMEOUT_MS = 5_000
+const CONNECT_TIMEOUT_MS = 5_000
 /** Limit of the look-up before the POST, in milliseconds. It counts towards the total too. */
-export const DNS_TIMEOUT_MS = 5_000
+const DNS_TIMEOUT_MS = 5_000
 
 export type { PostRequest } from './send-request.ts'
 

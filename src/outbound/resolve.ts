@@ -10,7 +10,7 @@ import {
 import type { Lookup } from './dns.ts'
 
 /** Limit of the look-up when a webhook is created or updated, in milliseconds. */
-export const REGISTRATION_LOOKUP_MS = 2_000
+const REGISTRATION_LOOKUP_MS = 2_000
 
 /** An address that was checked and may be dialled. */
 export interface ResolvedAddress {

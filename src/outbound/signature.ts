@@ -8,7 +8,7 @@ const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
 /** The signature header of the contract. */
-export const SIGNATURE_HEADER = 'x-service-signature'
+const SIGNATURE_HEADER = 'x-service-signature'
 
 /** Makes a secret: `whsec_` and the base64 of 32 random bytes (D60). */
 export function createSecret(random: Random): string {

@@ -3,7 +3,7 @@ import { isUuid } from '../id.ts'
 import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
 
 /** What every session JWT is for. One fixed word, so that it stays when the service moves to another address. */
-export const SESSION_AUDIENCE = 'signalbox'
+const SESSION_AUDIENCE = 'signalbox'
 
 /** How long a session JWT lives (D20). */
 export const SESSION_JWT_SECONDS = 3600

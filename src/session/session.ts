@@ -159,16 +159,6 @@ async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise
   return { kind: 'refused', reason: 'reused', session: await findSession(tx, known.sessionId) }
 }
 
-/** The session while it serves: unrevoked, unexpired, its user active. For a handshake's inner token (D32). */
-export function findUsableSession(db: Database, id: SessionId, now: Date): Promise<SessionRecord | undefined> {
-  return findLivingSession(db, id, now)
-}
-
-/** Ends a session and those opened from it, at once in every process. Returns those that this call ended. */
-export function revokeSession(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return revokeSessionTree(db, id, now)
-}
-
 /** Ends all sessions of a user, at once in every process. Returns those that this call ended. */
 export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return revokeUserSessionRows(db, userId, now)

@@ -1,7 +1,7 @@
 import { buildSignatureHeaders } from '../outbound/signature.ts'
 
 /** Version of the body a subscriber reads (contract, Versioning). */
-export const ENVELOPE_API_VERSION = '2026-09-11'
+const ENVELOPE_API_VERSION = '2026-09-11'
 
 /** What an envelope tells about an event. Thin: never the resource itself. */
 export interface EnvelopeEvent {

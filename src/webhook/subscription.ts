@@ -14,7 +14,7 @@ import {
 import type { WebhookRecord } from './webhook.store.ts'
 
 /** Always part of a webhook's event set (contract, Webhook event). */
-export const TEST_EVENT = 'webhook.test'
+const TEST_EVENT = 'webhook.test'
 
 /** A subscription that will never fire. */
 export interface SubscriptionWarning {

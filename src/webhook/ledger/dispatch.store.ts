@@ -124,7 +124,7 @@ export async function findDispatch(
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
  * of a longer backlog may follow in the sweeps (`cancelOrphanedDispatches`), and a deletion is quick whatever waits.
  */
-export const CANCELLED_AT_ONCE = 10_000
+const CANCELLED_AT_ONCE = 10_000
 
 /** Ends what waits for a webhook that was deleted (D65). What is being posted right now ends by its own result. */
 export async function cancelWaitingDispatches(
