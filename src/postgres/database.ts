@@ -19,6 +19,16 @@ export interface DatabasePool {
 // int8 comes as text from the driver. Counts and totals here stay far below 2^53, so numbers serve better.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
+const parseAnyTimestamp = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)
+
+/** An instant as a connection in UTC writes it: `2026-09-11 12:00:00.123+00`. */
+const UTC_PATTERN = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?\+00$/
+
+// Lists read three instants a row: the engine's own parser of ISO 8601 takes a quarter of the time of the driver's.
+pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, (text: string) =>
+  UTC_PATTERN.test(text) ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : parseAnyTimestamp(text),
+)
+
 /** How long the database may take to show that it is there. */
 const READY_LIMIT_MS = 2_000
 
