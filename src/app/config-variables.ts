@@ -1,3 +1,4 @@
+import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
 
 /** The environment a process serves (D100). */
@@ -110,6 +111,11 @@ function bearerToken(value: string): string {
   return value
 }
 
+function metricsToken(value: string): string {
+  if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
+  return bearerToken(value)
+}
+
 /** Every variable the service reads (D100). `.env.example` and `docs/configuration.md` are generated from this table. */
 export const VARIABLES = {
   APP_ENV: variable(
@@ -215,7 +221,26 @@ export const VARIABLES = {
     '60',
     'Requests a minute per address to sign-in, exchange, refresh and handshake.',
   ),
-  TRUST_PROXY: variable(flag, 'false', 'Whether X-Forwarded-For of the connecting proxy names the caller.'),
+  TRUST_PROXY: variable(
+    parseTrustProxy,
+    'false',
+    'Which proxies may name the client in X-Forwarded-For: false, the number of proxies in front, or a comma-separated list of their addresses and networks (10.0.0.0/8, fd00::/8, loopback, linklocal, uniquelocal). The rightmost address that is not one of them counts.',
+  ),
+  HTTP_MAX_CONNECTIONS: variable(
+    integer(1, 100_000),
+    '2000',
+    'Open connections of clients that one process holds at most. Further ones are closed at once.',
+  ),
+  METRICS_PORT: variable(
+    integer(0, 65535),
+    'none',
+    'A port of its own for GET /metrics, on HOST, without a token: keep it inside. 0 takes any free one.',
+  ),
+  METRICS_TOKEN: secretVariable(
+    metricsToken,
+    'none',
+    'The bearer token that opens GET /metrics on PORT outside development, at least 16 characters.',
+  ),
   INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
   INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),
   INTEGRATION_REALTIME_SECRET: secretVariable(text, 'none', 'Realtime provider: server secret.'),

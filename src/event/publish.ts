@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type EventTypeRecord, findEventTypesByName } from '../catalogue/catalogue.store.ts'
 import type { Caller } from '../http/caller.ts'
-import { type FieldError, Problem } from '../http/problem.ts'
+import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type EventDeps, type EventDraft, recordEvents } from './event.ts'
@@ -89,7 +89,8 @@ async function readContext(
 function checkErrors(errors: readonly FieldError[]): void {
   const [first] = errors
   if (!first) return
-  const more = errors.length > 1 ? ` ${errors.length - 1} more are in errors.` : ''
+  const listed = errors.length > ERRORS_LIMIT ? `errors lists the first ${ERRORS_LIMIT}` : 'errors lists them'
+  const more = errors.length > 1 ? ` ${errors.length} rules are broken; ${listed}.` : ''
   throw new Problem('validation_failed', `${first.path}: ${first.message}. Nothing was recorded.${more}`, {
     errors: [...errors],
   })

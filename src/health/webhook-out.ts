@@ -7,7 +7,13 @@ export const HEALTH_WINDOW_MS = 24 * 3_600_000
 /** How long the oldest due dispatch may wait before the component says so. The dispatcher is down, or far behind. */
 const DEGRADED_AT_LAG_SECONDS = 300
 
-/** What the component looks at. */
+/** Where each count of the component ends: this many, or more. */
+export const COUNT_LIMIT = 10_000
+
+/** How long the facts are kept in a process, in milliseconds: health and metrics are at most this old. */
+export const FACTS_LIFETIME_MS = 5_000
+
+/** What the component looks at. Counts end at `COUNT_LIMIT`. */
 export interface WebhookOutFacts {
   exhausted_24h: number
   auto_disabled: number

@@ -172,6 +172,8 @@ export interface RouteDeclaration {
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
   bare?: boolean
+  /** The largest body in bytes, where it is not 64 KiB. */
+  bodyLimitBytes?: number
   /** Whether the body may come as `application/x-www-form-urlencoded` too (D53). */
   takesForm?: boolean
   /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials, so they take no `Idempotency-Key`. */

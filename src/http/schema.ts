@@ -1,6 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
-import { PROBLEMS, type ProblemCode } from './problem.ts'
+import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'
 import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
 /**
@@ -42,12 +42,15 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
-/** What a person names something with: one line, not blank, no control characters. */
+/**
+ * What a person names something with: one line, not blank, no control characters. The pattern takes linear time: only the
+ * first repetition takes a blank, so no text can be divided between the two in more than one way.
+ */
 export function lineSchema(maxLength: number) {
   return Type.String({
     minLength: 1,
     maxLength,
-    pattern: '^[^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
+    pattern: '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
     description: 'Not blank; no control characters.',
   })
 }
@@ -177,7 +180,11 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,
-    description: [route.description, permission && `Needs the permission \`${permission}\`.`]
+    description: [
+      route.description,
+      route.bodyLimitBytes && `The body is at most ${formatBytes(route.bodyLimitBytes)}.`,
+      permission && `Needs the permission \`${permission}\`.`,
+    ]
       .filter(Boolean)
       .join('\n\n'),
     ...(permission && { 'x-permission': permission }),

@@ -88,3 +88,35 @@ describe('closing the objects of a request (D4)', () => {
     expect(findErrors(schema, { labels: { any: 'name' } })).toEqual([])
   })
 })
+
+describe('the work that an input can cause', () => {
+  test('a text over its maxLength is not matched against its pattern', () => {
+    // Needs 2^40 steps for this text if it is matched.
+    const schema = Type.Object({ name: Type.String({ maxLength: 39, pattern: '^(a+)+$' }) })
+    expect(findErrors(schema, { name: `${'a'.repeat(40)}!` })).toMatchObject([{ path: 'name', code: 'maxLength' }])
+  })
+
+  test('a text of its maxLength is matched, and the pattern is part of the message', () => {
+    const schema = Type.Object({ name: Type.String({ maxLength: 3, pattern: '^[a-z]+$' }) })
+    const message = 'must match ^[a-z]+$'
+    for (const name of ['ab1', '😀😀😀'])
+      expect(findErrors(schema, { name })).toEqual([{ path: 'name', code: 'pattern', message }])
+  })
+
+  test('a small input has all its faults listed, at most 50; a large one its first', () => {
+    const extra = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]))
+    expect(findErrors(body, { url: 5, account: 5, ...extra(10) })).toHaveLength(12)
+    expect(findErrors(body, extra(1_000))).toHaveLength(50)
+    expect(findErrors(body, { url: 5, account: 5, note: 'x'.repeat(70_000) })).toHaveLength(1)
+  })
+
+  test('a path shows no more than 200 characters of a name that the caller made up', () => {
+    const [error] = findErrors(body, { url: 'a', ['x'.repeat(10_000)]: 1 })
+    expect(error?.path).toBe(`${'x'.repeat(200)}…`)
+  })
+
+  test('a schema with a format that nothing checks is refused when it is compiled', () => {
+    const schema = Type.String({ format: 'hostname' })
+    expect(() => compileValidator({ schema, httpPart: 'body', method: 'POST', url: '/' })).toThrow(/hostname/)
+  })
+})

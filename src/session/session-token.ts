@@ -1,3 +1,4 @@
+import { LAST_INSTANT } from '../http/instant.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import { isUuid } from '../id.ts'
 import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
@@ -53,7 +54,8 @@ export function signSessionToken(keys: SessionKeys, claims: SessionClaims): stri
 export type SessionTokenResult = { ok: true; claims: SessionClaims } | { ok: false; reason: Hs256Refusal | 'claims' }
 
 /**
- * Verifies a session JWT: HS256, class `JWT` or none, our issuer and audience, times with 5 s of leeway, well-formed ids.
+ * Verifies a session JWT: HS256, class `JWT` or none, our issuer and audience, times up to the year
+ * 9999 with 5 s of leeway, well-formed ids.
  * A handshake (`sso+jwt`), its carrier (`sso-inner+jwt`) and an OAuth access token (`at+jwt`) are refused by class. Never throws.
  */
 export function verifySessionToken(keys: SessionKeys, token: string, now: Date): SessionTokenResult {
@@ -68,7 +70,12 @@ export function verifySessionToken(keys: SessionKeys, token: string, now: Date):
   if (!result.ok) return result
   const { sub, sid, account, jti, iat, exp } = result.claims
   const isWellFormed =
-    isId(sub) && isId(sid) && typeof jti === 'string' && jti.length <= 255 && (account === null || isId(account))
+    isId(sub) &&
+    isId(sid) &&
+    typeof jti === 'string' &&
+    jti.length <= 255 &&
+    (account === null || isId(account)) &&
+    exp * 1000 <= LAST_INSTANT.getTime()
   if (!isWellFormed) return { ok: false, reason: 'claims' }
   const claims = {
     userId: sub as UserId,

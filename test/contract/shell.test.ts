@@ -93,10 +93,31 @@ it('D4: 404 not_found for a path and for an id, 405 with Allow for a method', as
   expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
 })
 
-it('D4: 413 over 1 MiB, and 1 MiB is still read', async () => {
+it('D8b: a body is at most 64 KiB, of publish 1 MiB: that is still read, one byte more is 413 with the limit', async () => {
   const build = (bytes: number) => JSON.stringify({ name: 'x'.repeat(bytes - '{"name":""}'.length) })
-  expectProblem(await app.admin('POST', WEBHOOKS, build(1_048_577)), 413, 'body_too_large')
-  expectProblem(await app.admin('POST', WEBHOOKS, build(1_048_576)), 422, 'validation_failed')
+  for (const [path, limit, words] of [
+    [WEBHOOKS, 65_536, '64 KiB'],
+    ['/api/v3/webhook/publish', 1_048_576, '1 MiB'],
+  ] as const) {
+    expectProblem(await app.admin('POST', path, build(limit)), 422, 'validation_failed')
+    const refused = expectProblem(await app.admin('POST', path, build(limit + 1)), 413, 'body_too_large')
+    expect(refused.detail).toContain(words)
+  }
+})
+
+it('D8b: at most 50 broken rules are named', async () => {
+  const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`m${index}`, index]))
+  const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
+  expect(problem.errors).toHaveLength(50)
+})
+
+it('D8b: instants lie between the years 1970 and 9999 in UTC, in bodies and in filters', async () => {
+  for (const instant of ['9999-12-31T23:59:59-23:59', '1970-01-01T00:00:00+00:01', '10000-01-01T00:00:00Z']) {
+    const body = { name: 'key', permissions: ['webhook:find-all'], expires_at: instant }
+    expectProblem(await app.admin('POST', '/api/v3/identity/api-key', body), 422, 'validation_failed')
+    const query = `filters=${encodeURIComponent(`created_at|lt|${instant}`)}`
+    expectProblem(await app.admin('GET', `${WEBHOOKS}?${query}`), 422, 'validation_failed')
+  }
 })
 
 it('D4: 415 for another content type', async () => {
@@ -133,6 +154,16 @@ it('D4: 429 with Retry-After once the limit of a minute is spent', async () => {
   expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
   limited.clock.advance(Number(answer.headers['retry-after']) * 1_000)
   expect((await read()).status).toBe(200)
+})
+
+it('D8: every path has a limit: the reference, the probes, the metrics, and paths that do not exist', async () => {
+  for (const path of ['/docs', '/docs/webhook', '/openapi.json', '/livez', '/readyz', '/metrics', '/no/such/path']) {
+    await using limited = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '1', APP_ENV: 'development' } })
+    expect((await limited.anonymous('GET', path)).status, path).toBe(path === '/no/such/path' ? 404 : 200)
+    const answer = await limited.anonymous('GET', path)
+    expectProblem(answer, 429, 'rate_limited')
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+  }
 })
 
 it('D8: the limits are shared between processes, and strict on sign-in', async () => {

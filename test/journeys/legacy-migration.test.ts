@@ -279,7 +279,7 @@ test('D68: an old ledger row is read with its lifetime attempts, and refuses a r
 })
 
 test('D77: the all-time metric begins with what the old ledger holds', async () => {
-  const { body } = await app.anonymous('GET', '/metrics')
+  const { body } = await app.scrape()
   expect(body).toMatch(/webhook_out_deliveries_total\{status="failed"\} 4\n/)
   expect(body).toMatch(/webhook_out_deliveries_total\{status="success"\} 3\n/)
 })
