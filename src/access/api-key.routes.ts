@@ -16,7 +16,7 @@ const API_KEY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Keys for programs (D14). Everybody deals with their own; the permission of a route opens it for everybody's. */
+/** Keys for programs (docs/contract/identity.md#api-keys). Everybody deals with their own; the permission of a route opens it for everybody's. */
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   defineRoute(
     {

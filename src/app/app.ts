@@ -221,7 +221,7 @@ function readPort(server: FastifyInstance): number | undefined {
   return typeof address === 'object' ? address?.port : undefined
 }
 
-/** The sink exists in development, and in certification when its secret is set (contract, Events 9). */
+/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
 function isSinkMounted(config: Config): boolean {
   if (config.appEnv === 'development') return true
   return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined

@@ -1,10 +1,10 @@
 import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
 
-/** The environment a process serves (D100). */
+/** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
 
-/** What a process does (D100, `SIGNALBOX_ROLES`). */
+/** What a process does (docs/contract/configuration.md#reader, `SIGNALBOX_ROLES`). */
 export const ROLES = ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -86,7 +86,7 @@ function roles(value: string): Role[] {
   return [...new Set(parts as Role[])]
 }
 
-/** Comma-separated secrets, the newest first; each at least 32 bytes (D20). */
+/** Comma-separated secrets, the newest first; each at least 32 bytes (docs/contract/sessions.md#session-jwt). */
 function secrets(value: string): string[] {
   const parts = list(value)
   if (parts.length === 0) throw new Error('must hold at least one secret')
@@ -116,7 +116,7 @@ function metricsToken(value: string): string {
   return bearerToken(value)
 }
 
-/** Every variable the service reads (D100). `.env.example` and `docs/configuration.md` are generated from this table. */
+/** Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md` are generated from this table. */
 export const VARIABLES = {
   APP_ENV: variable(
     oneOf('development', 'certification', 'production', 'test'),

@@ -13,7 +13,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** The four secrets that development makes for itself (D100). Each holds one or more secrets, the newest first. */
+/** The four secrets that development makes for itself (docs/contract/configuration.md#reader). Each holds one or more secrets, the newest first. */
 export interface ServiceSecrets {
   secretKey: string[]
   sessionJwt: string[]
@@ -61,7 +61,7 @@ export interface Config {
 type Environment = Record<string, string | undefined>
 
 /**
- * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (D100).
+ * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (docs/contract/configuration.md#reader).
  * Throws a `ConfigError` that lists every fault at once: a value that breaks its rule, an unknown `SIGNALBOX_*`,
  * a secret that is required, a setting that the environment forbids.
  */

@@ -33,7 +33,7 @@ export interface StopRequest {
 }
 
 /**
- * `signalbox serve`: prepares the database, listens, makes the first administrator in development (D13), and runs until
+ * `signalbox serve`: prepares the database, listens, makes the first administrator in development (docs/contract/identity.md#first-administrator), and runs until
  * `stopRequested` resolves. Then everything stops in order. Resolves with the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {

@@ -10,7 +10,7 @@ import { listPublishKeys, type PublishKey, takePublishKeys } from './publish.sto
 /** How long an idempotency key of a publisher is remembered. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
 
-/** One event that another service says has happened (D71). */
+/** One event that another service says has happened (docs/contract/events.md#publishing-from-outside). */
 export interface Publication {
   /** The event type. */
   event: string
@@ -37,7 +37,7 @@ export interface PublishContext {
 export type PathOf = (index: number, member: string) => string
 
 /**
- * Records events of other services in the transaction `db` (D71): all of them or, when one breaks a rule, none, with every
+ * Records events of other services in the transaction `db` (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every
  * broken one named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before.
  * Throws 409 `conflict` while the event queue is off.
  */

@@ -1,5 +1,5 @@
 /**
- * The closed registry of errors (D4, RFC 9457). Each code has one status, one title and one page at `/docs/errors/<code>`,
+ * The closed registry of errors (docs/contract/api.md#errors, RFC 9457). Each code has one status, one title and one page at `/docs/errors/<code>`,
  * whose text is `docs/errors.md`; a test holds the two together in both directions.
  */
 export const PROBLEMS = {

@@ -22,14 +22,14 @@ export function enumSchema<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
-/** A UUID in lower case (D2). The pattern decides; the format is for generated clients. */
+/** A UUID in lower case (docs/contract/api.md#identifiers). The pattern decides; the format is for generated clients. */
 export const UuidSchema = Type.String({
   format: 'uuid',
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   description: 'A UUID in lower case.',
 })
 
-/** An instant: ISO 8601 UTC with milliseconds (D2). */
+/** An instant: ISO 8601 UTC with milliseconds (docs/contract/api.md#identifiers). */
 export const TimestampSchema = Type.String({ format: 'date-time', description: 'ISO 8601, UTC, milliseconds.' })
 
 /**
@@ -61,7 +61,7 @@ export const ActiveBody = named('SetActive', Type.Object({ is_actived: Type.Bool
 /** The path parameter of routes on one row. */
 export const IdParams = Type.Object({ id: UuidSchema })
 
-/** The shape of every error (D4, RFC 9457). */
+/** The shape of every error (docs/contract/api.md#errors, RFC 9457). */
 export const ProblemSchema = named(
   'Problem',
   Type.Object({
@@ -122,7 +122,7 @@ type Node = {
 }
 
 /**
- * A request's schema with every object closed: an unknown member is a 422, never silently dropped (D4). An object that
+ * A request's schema with every object closed: an unknown member is a 422, never silently dropped (docs/contract/api.md#errors). An object that
  * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside. A schema that lists its
  * values loses its type, which says nothing more: a wrong value is then one error, whatever its type.
  */
@@ -172,7 +172,7 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
-/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (D9). */
+/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (docs/contract/api.md#route-declaration). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined

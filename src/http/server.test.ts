@@ -39,7 +39,7 @@ async function createThing(name: string): Promise<string> {
   return response.json().data.document_id
 }
 
-describe('success (D3)', () => {
+describe('success', () => {
   test('a creation answers 201 with the envelope, its Location, and no cache keeps it', async () => {
     const response = await send('POST', THING, { payload: { name: 'first' } })
     const { data, message } = response.json()
@@ -88,7 +88,7 @@ describe('success (D3)', () => {
   })
 })
 
-describe('the order of checks: 401, 403, 404, 422, 409 (D4)', () => {
+describe('the order of checks: 401, 403, 404, 422, 409', () => {
   const wrong = { payload: { name: 5 } }
 
   test('no valid token comes before everything, and names the scheme', async () => {
@@ -125,7 +125,7 @@ describe('the order of checks: 401, 403, 404, 422, 409 (D4)', () => {
   })
 })
 
-describe('problems (D4)', () => {
+describe('problems', () => {
   test('have exactly the members of the contract, as application/problem+json', async () => {
     const response = await send('GET', MISSING, { headers: { 'x-request-id': 'my-id' } })
     expect(response.headers['content-type']).toMatch(/^application\/problem\+json/)
@@ -261,7 +261,7 @@ describe('a method that no route has', () => {
   })
 })
 
-describe('bodies (D4)', () => {
+describe('bodies', () => {
   test.each([
     ['a missing member', {}, 'name', 'required'],
     ['an unknown member', { name: 'a', nmae: 'b' }, 'nmae', 'unknown_member'],
@@ -326,7 +326,7 @@ describe('bodies (D4)', () => {
   })
 })
 
-describe('query strings (D5)', () => {
+describe('query strings', () => {
   test.each([
     ['limit=5', 'limit'],
     ['page_size=0', 'page_size'],
@@ -352,7 +352,7 @@ describe('query strings (D5)', () => {
   })
 })
 
-describe('request ids (D6)', () => {
+describe('request ids', () => {
   test.each(['a', 'A-z_0.9', 'x'.repeat(128)])('%s is taken and echoed', async (id) => {
     const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
     expect(response.headers['x-request-id']).toBe(id)
@@ -395,7 +395,7 @@ describe('a change that the database gave up for another one', () => {
   })
 })
 
-describe('while the database is away (D4)', () => {
+describe('while the database is away', () => {
   test('reads and changes answer 503 with Retry-After and without a word about the database server', async () => {
     const closed = openDatabase({
       connectionString: 'postgres://nobody@127.0.0.1:1/none',

@@ -207,7 +207,7 @@ function readClientAddresses(server: FastifyInstance, trust: TrustProxy, clock: 
   })
 }
 
-/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (D4). */
+/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (docs/contract/api.md#errors). */
 export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   const { code, statusCode } = (error ?? {}) as FastifyError
@@ -262,7 +262,7 @@ function routePathOf(request: FastifyRequest): string | null {
   return request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
 }
 
-/** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
+/** The one line of a request: ids first, then what happened (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const isFault = reply.statusCode >= 500
   if (!isFault && !(request.log as Logger).isLevelEnabled('info')) return

@@ -22,7 +22,7 @@ const body = closeObjects(
 )
 const ID = '01890000-0000-7000-8000-000000000001'
 
-describe('bodies (D4)', () => {
+describe('bodies', () => {
   test.each([
     { url: 'a' },
     { url: 'a', account: null },
@@ -75,7 +75,7 @@ describe('query strings', () => {
   })
 })
 
-describe('closing the objects of a request (D4)', () => {
+describe('closing the objects of a request', () => {
   test('reaches lists, alternatives and nested objects, and leaves the given schema as it was', () => {
     const given = Type.Object({ one: Type.Union([Type.Object({ a: Type.String() }), Type.Null()]) })
     const closed = closeObjects(given)

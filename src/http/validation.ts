@@ -91,7 +91,7 @@ function isSmall(value: unknown): boolean {
 }
 
 /**
- * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (D4).
+ * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (docs/contract/api.md#errors).
  * `part` says which of the two is asked: path parameters are judged before the target is loaded, the rest after it.
  */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
@@ -116,7 +116,7 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
 /** Longer than any path of a schema. A member that the caller made up is shown as far as this. */
 const PATH_LENGTH_LIMIT = 200
 
-/** Refuses members sent to a route that takes no body (D4: never silently dropped). An empty object is as good as nothing. */
+/** Refuses members sent to a route that takes no body (docs/contract/api.md#errors: never silently dropped). An empty object is as good as nothing. */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']

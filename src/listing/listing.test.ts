@@ -25,7 +25,7 @@ function findErrors(query: Record<string, unknown>) {
   return undefined
 }
 
-describe('list parameters (D5)', () => {
+describe('list parameters', () => {
   test('without any: newest first, 50 a page, no filter, no total', () => {
     expect(parseListing({}, fields)).toEqual({
       filters: [],
@@ -95,7 +95,7 @@ describe('list parameters (D5)', () => {
   })
 })
 
-describe('filters (D5)', () => {
+describe('filters', () => {
   test.each([
     ['name|eq|', ['']],
     ['name|eq|a|b', ['a|b']],
@@ -213,7 +213,7 @@ describe('filters (D5)', () => {
   })
 })
 
-describe('cursors (D5)', () => {
+describe('cursors', () => {
   test('come back as they were', () => {
     const value = new Date('2026-09-11T08:00:00.123Z')
     const cursor = encodeCursor('-created_at', { value, id: ID })

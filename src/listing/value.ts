@@ -42,7 +42,7 @@ export function formatValue(value: ListValue): string {
 }
 
 /**
- * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash (D5); a backslash before
+ * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash (docs/contract/api.md#filters); a backslash before
  * anything else stands for itself, so `C:\temp` needs no escaping.
  */
 export function splitValues(text: string): string[] {

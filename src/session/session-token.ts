@@ -6,10 +6,10 @@ import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
 /** What every session JWT is for. One fixed word, so that it stays when the service moves to another address. */
 const SESSION_AUDIENCE = 'signalbox'
 
-/** How long a session JWT lives (D20). */
+/** How long a session JWT lives (docs/contract/sessions.md#session-jwt). */
 export const SESSION_JWT_SECONDS = 3600
 
-/** Clocks of processes may disagree by this much; the same as for the handshake (D31). */
+/** Clocks of processes may disagree by this much; the same as for the handshake (docs/contract/sso.md#handshake-token). */
 const LEEWAY_SECONDS = 5
 
 /** What session JWTs are made and checked with. */
@@ -20,7 +20,7 @@ export interface SessionKeys {
   issuer: () => string
 }
 
-/** What a session JWT says (D20). */
+/** What a session JWT says (docs/contract/sessions.md#session-jwt). */
 export interface SessionClaims {
   userId: UserId
   sessionId: SessionId
@@ -31,7 +31,7 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (D20). Times are cut to seconds. */
+/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (docs/contract/sessions.md#session-jwt). Times are cut to seconds. */
 export function signSessionToken(keys: SessionKeys, claims: SessionClaims): string {
   const [secret] = keys.secrets
   if (secret === undefined) throw new Error('session tokens need at least one secret')
@@ -96,7 +96,7 @@ const LOCALHOST_PATTERN = /^http:\/\/localhost:\d{1,5}$/
 
 /**
  * Whether `iss` is this service. Exactly its base URL; and where that is the default `http://localhost:<port>`, any port:
- * several processes of one machine share a database and the secrets, and each calls itself by its own port (D100).
+ * several processes of one machine share a database and the secrets, and each calls itself by its own port (docs/contract/configuration.md#reader).
  */
 export function isOwnIssuer(iss: string, baseUrl: string): boolean {
   return iss === baseUrl || (LOCALHOST_PATTERN.test(iss) && LOCALHOST_PATTERN.test(baseUrl))

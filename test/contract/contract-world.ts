@@ -46,7 +46,7 @@ export async function startContractWorld(
     ...appOptions,
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...options.env },
   })
-  // A session ends after an hour and these tests let days pass, so the administrator comes with an API key (D14).
+  // A session ends after an hour and these tests let days pass, so the administrator comes with an API key (docs/contract/identity.md#api-keys).
   const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'contract', permissions: ['*:*'] })
   const app = { ...started, admin: started.callAs(key.body.data.key) }
   const admin = async (...call: Parameters<TestApp['admin']>) => {
