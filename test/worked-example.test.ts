@@ -39,11 +39,11 @@ beforeAll(async () => {
     await mkdir(dirname(place), { recursive: true })
     await writeFile(place, text)
   }
-  const tree = await readFile(join(copy, 'src/app/route-tree.ts'), 'utf8')
+  const tree = await readFile(join(copy, 'src/app/features.ts'), 'utf8')
   const [importLine = '', treeLine = ''] = example.treeLines
   await writeFile(
-    join(copy, 'src/app/route-tree.ts'),
-    importLine + tree.replace('export const ROUTE_TREE = [\n', (start) => start + treeLine),
+    join(copy, 'src/app/features.ts'),
+    importLine + tree.replace('export const FEATURES: readonly Feature[] = [\n', (start) => start + treeLine),
   )
 })
 
@@ -80,7 +80,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 120_000 }, () => {
   test('has the right types', async () => {
     const { output } = await run('node_modules/typescript/bin/tsc', '--noEmit', '-p', '.')
     // What the example touches; the rest of the repository is checked where it lies.
-    expect(output.split('\n').filter((line) => /^src\/(?:invoice|app|route-tree)/.test(line))).toEqual([])
+    expect(output.split('\n').filter((line) => /^src\/(?:invoice|app)/.test(line))).toEqual([])
   })
 
   test('passes its own tests', async () => {
@@ -93,7 +93,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 120_000 }, () => {
 interface Example {
   /** The text of each file by its path. */
   files: Map<string, string>
-  /** What goes into src/app/route-tree.ts: an import, and an entry. */
+  /** What goes into src/app/features.ts: an import, and an entry. */
   treeLines: string[]
 }
 

@@ -3,10 +3,10 @@ import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { findActiveHolders, findRoleByName, type RoleId, replacePatterns, upsertSystemRole } from './role.store.ts'
 
-/** Holds everything (D11). */
+/** Holds everything (docs/contract/identity.md#system-roles). */
 export const ADMINISTRATOR_ROLE = 'administrator'
 
-/** Given at sign-up; holds for the accounts that the user belongs to (D11). */
+/** Given at sign-up; holds for the accounts that the user belongs to (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
 const SYSTEM_ROLES = [
@@ -25,7 +25,7 @@ const SYSTEM_ROLES = [
 ]
 
 /**
- * Makes sure that the roles of D11 exist and hold what they must, in the caller's transaction. Safe at every start, in
+ * Makes sure that the system roles exist (docs/contract/identity.md#system-roles) and hold what they must, in the caller's transaction. Safe at every start, in
  * several processes at once.
  */
 export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now: Date }): Promise<void> {
@@ -47,7 +47,7 @@ export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
   return (await loadSystemRole(db, ADMINISTRATOR_ROLE)).id
 }
 
-/** Whether some active user is an administrator (D13). */
+/** Whether some active user is an administrator (docs/contract/identity.md#first-administrator). */
 export async function hasAdministrator(db: Database): Promise<boolean> {
   return (await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 1 })).length > 0
 }

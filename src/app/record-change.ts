@@ -47,7 +47,7 @@ export function draftEvents(
 }
 
 /** The audit entries of a change: one for each changed resource, one for a refusal or a change without any. Pure. */
-export function draftAudit(
+function draftAudit(
   route: RouteDeclaration,
   outcome: Outcome<unknown>,
   request: RequestFacts<unknown, unknown, unknown>,

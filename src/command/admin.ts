@@ -9,7 +9,7 @@ import { systemRandom } from '../random.ts'
 import { createAdministrator, resetPassword } from '../user/administrator.ts'
 import { print, withGround } from './resources.ts'
 
-/** Adds `signalbox admin create` and `signalbox admin password` (D13). */
+/** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('administrators')
   admin

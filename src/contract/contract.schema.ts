@@ -3,7 +3,7 @@ import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../htt
 import type { ContractRecord } from './contract.store.ts'
 
 /** Where a contract stands. */
-export const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
+const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
 
 /** A contract as the API shows it. */
 export const ContractRow = named(

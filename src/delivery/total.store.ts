@@ -11,7 +11,10 @@ function findShard(workerId: string): number {
   return (createHash('sha256').update(workerId).digest()[0] ?? 0) % SHARDS
 }
 
-/** Adds to the all-time counts, in the transaction of what is counted (D77); sent with its next statement. */
+/**
+ * Adds to the all-time counts (docs/contract/delivery.md#metrics), in the transaction of what is counted; sent with its next
+ * statement.
+ */
 export async function addToTotals(
   db: Database,
   workerId: string,

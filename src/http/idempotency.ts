@@ -49,7 +49,7 @@ export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclarat
 }
 
 /** Whose keys these are: a person's over all sessions, an API key's its own, since each is another program. */
-export function describeCaller(caller: Caller): string {
+function describeCaller(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
 

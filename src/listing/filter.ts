@@ -5,7 +5,7 @@ import { formatValue, type ListFieldType, type ListValue, parseValue, splitValue
 /** The fields of a list route that may be filtered and, where `sortable`, sorted. Only columns that are never null are sortable. */
 export type ListFields = Readonly<Record<string, { type: ListFieldType; sortable?: boolean; column?: string }>>
 
-export const LIST_OPERATORS = ['eq', 'ne', 'in', 'nin', 'lt', 'lte', 'gt', 'gte', 'between', 'like', 'null'] as const
+const LIST_OPERATORS = ['eq', 'ne', 'in', 'nin', 'lt', 'lte', 'gt', 'gte', 'between', 'like', 'null'] as const
 export type ListOperator = (typeof LIST_OPERATORS)[number]
 
 /** `filters=<field>|<operator>|<values>` once read. */
@@ -17,7 +17,7 @@ export interface ListFilter {
 
 /** Enough for any page of the console, few enough that one request cannot keep the database busy. */
 export const FILTERS_LIMIT = 20
-export const FILTER_VALUES_LIMIT = 500
+const FILTER_VALUES_LIMIT = 500
 
 const ORDERED: readonly ListOperator[] = ['lt', 'lte', 'gt', 'gte', 'between']
 
@@ -31,7 +31,7 @@ export function listOperators(type: ListFieldType): ListOperator[] {
 }
 
 /**
- * Reads the filters of a list request (D5). Every fault is named, each at `filters.<index>`, with what is allowed there.
+ * Reads the filters of a list request (docs/contract/api.md#filters). Every fault is named, each at `filters.<index>`, with what is allowed there.
  * Throws 422 `validation_failed`.
  */
 export function parseFilters(texts: readonly string[], fields: ListFields): ListFilter[] {

@@ -12,7 +12,7 @@ import {
 } from './post-result.ts'
 
 /** Most bytes of a response body that are read; then the connection is ended. */
-export const MAX_RESPONSE_BODY_BYTES = 16_384
+const MAX_RESPONSE_BODY_BYTES = 16_384
 
 /** One POST to send. */
 export interface PostRequest {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { buildDialect, isStalePlan } from './dialect.ts'
 import type { DB } from './tables.generated.ts'
+import { parseUtcTimestamp } from './timestamp.ts'
 
 /** The database, or a transaction of it: stores take either. */
 export type Database = Kysely<DB>
@@ -18,6 +19,13 @@ export interface DatabasePool {
 
 // int8 comes as text from the driver. Counts and totals here stay far below 2^53, so numbers serve better.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+const parseAnyTimestamp = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)
+
+pg.types.setTypeParser(
+  pg.types.builtins.TIMESTAMPTZ,
+  (text: string) => parseUtcTimestamp(text) ?? parseAnyTimestamp(text),
+)
 
 /** How long the database may take to show that it is there. */
 const READY_LIMIT_MS = 2_000

@@ -137,7 +137,7 @@ function listAncestors(path: string): string[] {
 }
 
 /** Whether `user` can walk to the programs and read what they load. */
-export async function isReachableBy(user: ServerUser, nativeDir: string): Promise<boolean> {
+async function isReachableBy(user: ServerUser, nativeDir: string): Promise<boolean> {
   for (const path of listAncestors(nativeDir)) {
     if (!isAccessibleTo(user, await stat(path), 'enter')) return false
   }

@@ -6,7 +6,7 @@ import { buildFailedRunError, EmbeddedPostgresError, findSystemErrorCode, USE_DA
 import { buildClusterArgument, type ServerUser } from './embedded-user.ts'
 
 /** The major version of the embedded server; a cluster of another one cannot be opened by it. */
-export const EMBEDDED_MAJOR_VERSION = '18'
+const EMBEDDED_MAJOR_VERSION = '18'
 
 /** The superuser and the database of the embedded server. */
 export const EMBEDDED_NAME = 'signalbox'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 
 /** Where the numbered SQL files lie. */
-export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
+const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
 
 /** The key of the advisory lock under which one process migrates while the others wait. Any constant of our own. */
 const MIGRATION_LOCK = 7_320_114

@@ -19,7 +19,7 @@ const COALESCE_MS = 20
 const PROOF_EVERY_MS = 250
 
 /** For how long a proof holds, from the moment it was sent. */
-export const PROOF_HOLDS_MS = 1_000
+const PROOF_HOLDS_MS = 1_000
 
 /** Best-effort notifications between the processes of one database; workers also poll. */
 export interface Notifier {

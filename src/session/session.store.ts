@@ -9,7 +9,7 @@ export interface SessionRecord {
   userId: UserId
   /** The current account. */
   accountId: AccountId | null
-  /** The session that this one was opened from by a handshake (D32). */
+  /** The session that this one was opened from by a handshake (docs/contract/sso.md#exchange-checks). */
   parentId: SessionId | null
   address: string | null
   userAgent: string | null
@@ -47,10 +47,6 @@ interface SessionColumns {
 /** The columns above of the session `s`. */
 const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.expires_at, s.revoked_at,
   s.created_at, s.updated_at`
-
-/** Whether the session `s` of the user `u` serves at `now`, a parameter. */
-const serves = (now: string) =>
-  `s.revoked_at is null and s.expires_at > ${now} and u.is_actived and u.deleted_at is null`
 
 function toSessionRecord(row: SessionColumns): SessionRecord {
   return {
@@ -122,16 +118,6 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
   return row && toSessionRecord(row)
 }
 
-const selectLiving = statement<SessionColumns>(`
-  select ${OF_SESSION} from session s join "user" u on u.document_id = s."user"
-  where s.document_id = $1 and ${serves('$2')}`)
-
-/** The session with this id while it serves: unrevoked, unexpired, its user active. */
-export async function findLivingSession(db: Database, id: SessionId, now: Date): Promise<SessionRecord | undefined> {
-  const [row] = await selectLiving(db, [id, now])
-  return row && toSessionRecord(row)
-}
-
 /**
  * Revokes a session and every session opened from it. Returns those that this call ended. All that change several
  * sessions lock them in the order of their ids, so that none wait for each other in a circle.
@@ -188,7 +174,8 @@ const rotate = statement<SessionColumns & { is_living: boolean; is_expired: bool
   with spent as (
     update session_refresh set spent_at = $2 where token_hash = $1 and spent_at is null returning session, expires_at
   ), found as (
-    select ${OF_SESSION}, ${serves('$2')} as is_living, spent.expires_at <= $2 as is_expired
+    select ${OF_SESSION}, s.revoked_at is null and s.expires_at > $2 and u.is_actived and u.deleted_at is null as is_living,
+      spent.expires_at <= $2 as is_expired
     from spent join session s on s.document_id = spent.session join "user" u on u.document_id = s."user"
   ), fresh as (
     insert into session_refresh (token_hash, session, expires_at, created_at)

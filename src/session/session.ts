@@ -8,7 +8,6 @@ import {
   type AccountName,
   clearSessionAccount,
   endUserSessionRows,
-  findLivingSession,
   findSessionDescription,
   findSessionOfToken,
   insertSession,
@@ -73,14 +72,14 @@ function signFor(deps: SessionDeps, session: SessionRecord, now: Date): { jwt: s
   return { jwt, expiresInSeconds: Math.floor((expiresAt.getTime() - now.getTime()) / 1000) }
 }
 
-/** Makes a refresh token (D21): `sbr_` and 32 random bytes; only its hash is kept. */
+/** Makes a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is kept. */
 function createRefreshToken({ random }: SessionDeps, now: Date): { token: string; kept: NewRefreshToken } {
   const token = `sbr_${random.bytes(32).toString('base64url')}`
   return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
 }
 
 /**
- * Opens a session (D20, D21) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
+ * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
  * the one the user has belonged to longest, else none. A session with a `parentId` ends with it and lives no longer than it.
  * Undefined when the user is disabled or deleted, or `passwordHash` is no longer the one of its password, be it since a
  * moment ago: none is opened past that.
@@ -159,16 +158,6 @@ async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise
   if (!session) return { kind: 'refused', reason: 'unknown', session: undefined }
   await revokeSessionTree(tx, session.id, now)
   return { kind: 'refused', reason: 'reused', session }
-}
-
-/** The session while it serves: unrevoked, unexpired, its user active. For a handshake's inner token (D32). */
-export function findUsableSession(db: Database, id: SessionId, now: Date): Promise<SessionRecord | undefined> {
-  return findLivingSession(db, id, now)
-}
-
-/** Ends a session and those opened from it, at once in every process. Returns those that this call ended. */
-export function revokeSession(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return revokeSessionTree(db, id, now)
 }
 
 /** Ends all sessions of a user, at once in every process. Returns those that this call ended. */

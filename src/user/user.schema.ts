@@ -4,9 +4,9 @@ import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.
 import type { UserWithRoles } from './user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
-export const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
+const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
 
-export const NewPasswordSchema = Type.String({
+const NewPasswordSchema = Type.String({
   minLength: PASSWORD_LENGTH_MIN,
   maxLength: PASSWORD_LENGTH_LIMIT,
   description: 'Kept as an Argon2id hash.',

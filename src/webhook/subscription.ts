@@ -14,8 +14,8 @@ import {
   type SubscriptionRecord,
 } from './subscription.store.ts'
 
-/** Always part of a webhook's event set (contract, Webhook event). */
-export const TEST_EVENT = 'webhook.test'
+/** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
+const TEST_EVENT = 'webhook.test'
 
 /** A subscription that will never fire. */
 export interface SubscriptionWarning {
@@ -38,7 +38,7 @@ function buildUnsynced(): Problem {
   })
 }
 
-/** Says of each event type that an account webhook will never receive why not (contract, routing rules). */
+/** Says of each event type that an account webhook will never receive why not (docs/contract/events.md#routing-rules). */
 export function findWarnings(
   webhook: Pick<SubscribingWebhook, 'isGlobal'>,
   events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],

@@ -31,7 +31,7 @@ export interface WebhookDeps {
   lookup: Lookup
   /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-  /** Ends the waiting deliveries of a webhook that goes (D65), in the transaction that deletes it. */
+  /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
   /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
   deleteLedger: (db: Database, webhook: WebhookId) => Promise<void>
@@ -86,7 +86,7 @@ export async function prepareChange(
   return webhook
 }
 
-/** The account a webhook is scoped to: none when global, else one that exists (contract, Webhook). */
+/** The account a webhook is scoped to: none when global, else one that exists (docs/contract/webhooks.md#webhook). */
 async function checkScope(
   deps: WebhookDeps,
   db: Database,
@@ -189,7 +189,8 @@ function findChange(
 
 /**
  * Activates or deactivates a webhook; `isChanged` is false when nothing differs. Activating clears the failure count and
- * what disabled it (contract, States). Throws 404, and 409 for activating a webhook whose account is deleted.
+ * what disabled it (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose account is
+ * deleted.
  */
 export async function setWebhookActive(
   db: Database,
@@ -217,8 +218,8 @@ export function deactivateWebhooksOf(
 }
 
 /**
- * Replaces the secret. The old one is invalid at once (contract, States); waiting deliveries are signed with the new one.
- * Throws 404.
+ * Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed
+ * with the new one. Throws 404.
  */
 export async function rotateSecret(
   deps: Pick<WebhookDeps, 'random' | 'keyring'>,
@@ -232,7 +233,7 @@ export async function rotateSecret(
   return { webhook: webhook ?? throwNotFound(), secret }
 }
 
-/** Soft-deletes: the ledger stays, what waits in it is cancelled (D65). Throws 404. */
+/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). Throws 404. */
 export async function deleteWebhook(
   deps: Pick<WebhookDeps, 'cancelWaitingDispatches'>,
   db: Database,

@@ -22,6 +22,9 @@ export const TEST_SECRETS = {
   oauthHook: ['test-hook-secret-of-at-least-32-bytes'],
 }
 
+/** What opens `/metrics` of a test app, and of a service process of tests. */
+export const TEST_METRICS_TOKEN = 'test-token-of-metrics'
+
 /** An answer of the API. */
 export interface TestAnswer {
   status: number
@@ -51,6 +54,8 @@ export interface TestApp extends AsyncDisposable {
   adminId: UserId
   /** Makes a user with the role `member`, in these accounts, and gives its calls. */
   signInMember(accounts?: AccountId[]): Promise<{ call: TestCall; userId: UserId; token: string }>
+  /** Reads `/metrics` as a scraper does. */
+  scrape(): Promise<TestAnswer>
   /** Calls with any token. */
   callAs(token: string): TestCall
   /** Routes what was recorded, posts what is due, and records it; until nothing is left to do now. */
@@ -70,6 +75,7 @@ export interface TestAppOptions {
   /** The keys that stored secrets are sealed under, in place of those of `TEST_SECRETS`. */
   secretKey?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
+  hasStarted?: () => boolean
 }
 
 /** Builds the service for a test. Names resolve to nothing unless `lookup` says otherwise. */
@@ -81,6 +87,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     PORT: '0',
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_MINUTE: '1000000',
+    METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnv(),
     ...options.env,
   }
@@ -105,6 +112,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
+    ...(options.hasStarted && { hasStarted: options.hasStarted }),
   })
   const ids = buildIdMaker(clock, systemRandom)
   const deps = { ids, random: systemRandom, keys: { secrets: TEST_SECRETS.sessionJwt, issuer: () => app.baseUrl() } }
@@ -129,6 +137,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     admin: callAs(adminToken),
     adminToken,
     adminId: admin.user.id,
+    scrape: () => callAs(TEST_METRICS_TOKEN)('GET', '/metrics'),
     callAs,
     signInMember: async (accounts = []) => {
       const address = `member-${systemRandom.bytes(4).toString('hex')}@example.com`

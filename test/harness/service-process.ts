@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { TEST_SECRETS, type TestAnswer } from './app.ts'
+import { TEST_METRICS_TOKEN, TEST_SECRETS, type TestAnswer } from './app.ts'
 import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
 import { limit, waitFor } from './wait.ts'
 
@@ -59,6 +59,7 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
     DATABASE_POOL_SIZE: '6',
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '1000000',
+    METRICS_TOKEN: TEST_METRICS_TOKEN,
     SECRET_KEY: TEST_SECRETS.secretKey.join(','),
     SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(','),
     SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(','),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
 import type { DispatchRecord, LoggedAttempt } from './dispatch.store.ts'
 
-/** The states of a ledger row (D64). */
+/** The states of a ledger row (docs/contract/delivery.md#statuses). */
 export const StatusSchema = named(
   'DispatchStatus',
   enumSchema(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'], {
@@ -31,7 +31,7 @@ const dispatchMembers = {
   updated_at: TimestampSchema,
 }
 
-/** A row of the ledger (D63). */
+/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export const DispatchRow = named('Dispatch', Type.Object(dispatchMembers))
 
 const Milliseconds = nullable(Type.Number())

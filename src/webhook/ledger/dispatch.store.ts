@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/database.ts'
 import { markAhead } from '../../postgres/dialect.ts'
 import { statement } from '../../postgres/statement.ts'
 
-/** A row of the ledger (D63). */
+/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
   id: DispatchId
   webhook: WebhookId
@@ -174,9 +174,9 @@ export async function findDispatchWithAttempts(
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
  * of a longer backlog may follow in the sweeps (`cancelOrphanedDispatches`), and a deletion is quick whatever waits.
  */
-export const CANCELLED_AT_ONCE = 10_000
+const CANCELLED_AT_ONCE = 10_000
 
-/** Ends what waits for a webhook that was deleted (D65). What is being posted right now ends by its own result. */
+/** Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding). What is being posted right now ends by its own result. */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
@@ -231,7 +231,7 @@ export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit
   return Number(result.numAffectedRows ?? 0)
 }
 
-/** Deletes up to `limit` ended rows older than `before`, with their attempts (D78). Returns how many went. */
+/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many went. */
 export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
     delete from webhook_dispatch where document_id in (

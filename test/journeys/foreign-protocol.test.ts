@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { buildPipelineServer } from '../../test/harness/pipeline-server.ts'
-import { mountProtocol } from './mount-protocol.ts'
-import { Problem } from './problem.ts'
-import { buildUpgradeRouter, type UpgradeRouter } from './upgrade.ts'
+import { mountProtocol } from '../../src/http/mount-protocol.ts'
+import { Problem } from '../../src/http/problem.ts'
+import { buildUpgradeRouter, type UpgradeRouter } from '../../src/http/upgrade.ts'
+import { createTestDatabase } from '../harness/database.ts'
+import { buildPipelineServer } from '../harness/pipeline-server.ts'
 
 const closing: (() => PromiseLike<unknown>)[] = []
 afterEach(async () => {
