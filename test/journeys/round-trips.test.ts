@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestCall } from '../harness/app.ts'
@@ -82,6 +83,12 @@ const signIn = async (): Promise<Json> => {
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
+
+/** The health routes answer from memory for a while. */
+const whenCheckIsOld = (): Request => {
+  world.app.clock.advance(FACTS_LIFETIME_MS)
+  return {}
+}
 
 const read = (request?: Price['request']): Price => ({ cost: [1, 1], ...(request && { request }) })
 
@@ -264,8 +271,8 @@ const PRICES: Record<string, Price> = {
   },
   'replay-job.cancel': { cost: [4, 2], request: of(newJob) },
   'webhook.dashboard': read(),
-  'health.webhook-out': read(),
-  'health.find-all': read(),
+  'health.webhook-out': read(whenCheckIsOld),
+  'health.find-all': read(whenCheckIsOld),
 }
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
