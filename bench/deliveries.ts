@@ -144,7 +144,6 @@ async function subscribeSink(app: App, resources: Resources, url: string): Promi
     callbackRules: app.callbackRules,
     lookup: async () => [],
     checkAccountExists: () => Promise.reject(new Error('no accounts here')),
-    findExistingAccounts: async () => new Set<string>(),
     cancelWaitingDispatches: async () => {},
     deleteLedger: async () => {},
   }
@@ -153,7 +152,7 @@ async function subscribeSink(app: App, resources: Resources, url: string): Promi
     const input = { url, name: 'bench', description: null, isGlobal: true, account: null, caller: null, now }
     const { webhook } = await createWebhook(deps, tx, input)
     const events = await findEventTypesByName(tx, ['contract.update'])
-    await replaceEventSet(deps, tx, webhook, { events: events.map((event) => event.id), now })
+    await replaceEventSet(deps, tx, webhook.id, { events: events.map((event) => event.id), now })
   })
 }
 

@@ -97,8 +97,8 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       problems: ['permission_denied'],
     },
     {
-      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
-        loadApiKey(db, { id: params.id, caller, permission: 'api-key:find-one' }),
+      load: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
       handle: async (_deps, { target }) => ({
         data: toApiKeyRow(target),
         message: 'API key.',
@@ -123,10 +123,10 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       problems: ['permission_denied'],
     },
     {
-      load: (_deps: ApiKeyDeps, { db, params, caller }) =>
-        loadApiKey(db, { id: params.id, caller, permission: 'api-key:delete' }),
-      handle: async (_deps, { db, target, caller, now }) => {
-        const key = await revokeApiKey(db, { key: target, caller, now })
+      locate: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
+        loadApiKey(db, { id: params.id, caller, permission }),
+      handle: async (_deps, { db, params, caller, permission, now }) => {
+        const key = await revokeApiKey(db, { id: params.id, caller, permission, now })
         return { data: toApiKeyRow(key), message: 'API key revoked.', changed: [{ id: key.id, account: null }] }
       },
     },

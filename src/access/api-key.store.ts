@@ -1,7 +1,8 @@
-import { type Selectable, sql } from 'kysely'
 import type { Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { ApiKey } from '../postgres/tables.generated.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
+import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import type { Holdings } from './delegation.ts'
 
 export type ApiKeyId = Id<'api key'>
 
@@ -20,8 +21,34 @@ export interface ApiKeyRecord {
   updatedAt: Date
 }
 
+interface ApiKeyColumns {
+  document_id: string
+  user: string
+  name: string
+  hint: string
+  permissions: string[]
+  expires_at: Date | null
+  last_used_at: Date | null
+  revoked_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'user',
+  'name',
+  'hint',
+  'permissions',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+  'created_at',
+  'updated_at',
+] as const
+
 /** Maps a row of the `api_key` table. */
-export function toApiKeyRecord(row: Selectable<ApiKey>): ApiKeyRecord {
+export function toApiKeyRecord(row: ApiKeyColumns): ApiKeyRecord {
   return {
     id: row.document_id as ApiKeyId,
     userId: row.user as UserId,
@@ -38,96 +65,80 @@ export function toApiKeyRecord(row: Selectable<ApiKey>): ApiKeyRecord {
 
 /** The unrevoked keys, as the base of a list: of one user, or of all. */
 export function selectApiKeys(db: Database, owner: UserId | 'all') {
-  const unrevoked = db.selectFrom('api_key').where('revoked_at', 'is', null)
+  const unrevoked = db.selectFrom('api_key').select(COLUMNS).where('revoked_at', 'is', null)
   return owner === 'all' ? unrevoked : unrevoked.where('user', '=', owner)
 }
 
+const OF_KEY = COLUMNS.map((column) => `k."${column}"`).join(', ')
+const UNREVOKED = 'k.document_id = $1 and k.revoked_at is null'
+const selectOne = statement<ApiKeyColumns>(`select ${OF_KEY} from api_key k where ${UNREVOKED}`)
+
 /** The unrevoked key with this id. */
 export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord | undefined> {
-  const row = await db
-    .selectFrom('api_key')
-    .selectAll()
-    .where('document_id', '=', id)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst()
+  const [row] = await selectOne(db, [id])
   return row && toApiKeyRecord(row)
 }
 
-/** Inserts a key. */
+const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow>(`
+  select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" where ${UNREVOKED}`)
+
+/** The unrevoked key with this id, and what its user holds. */
+export async function findApiKeyWithHoldings(
+  db: Database,
+  id: string,
+): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
+  const [row] = await selectWithHoldings(db, [id])
+  return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
+}
+
+const insert = aheadStatement(`
+  insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`)
+
+/** Inserts a key; sent with the next statement of the transaction. */
 export async function insertApiKey(
   db: Database,
-  row: {
-    id: ApiKeyId
-    userId: UserId
-    name: string
+  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
     tokenHash: Buffer
-    hint: string
-    patterns: readonly string[]
-    expiresAt: Date | null
     now: Date
   },
 ): Promise<ApiKeyRecord> {
-  const inserted = await db
-    .insertInto('api_key')
-    .values({
-      document_id: row.id,
-      user: row.userId,
-      name: row.name,
-      token_hash: row.tokenHash,
-      hint: row.hint,
-      permissions: [...row.patterns],
-      expires_at: row.expiresAt,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toApiKeyRecord(inserted)
+  const { tokenHash, now, ...key } = row
+  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now])
+  return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-/** Revokes a key. Undefined when it was revoked meanwhile. */
-export async function revokeApiKeyRow(db: Database, id: ApiKeyId, now: Date): Promise<ApiKeyRecord | undefined> {
-  const row = await db
-    .updateTable('api_key')
-    .set({ revoked_at: now, updated_at: now })
-    .where('document_id', '=', id)
-    .where('revoked_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
+const revoke = statement<ApiKeyColumns>(`
+  update api_key k set revoked_at = $3, updated_at = $3 where ${UNREVOKED} and ($2::uuid is null or k."user" = $2)
+  returning ${OF_KEY}`)
+
+/** Revokes the key with this id, of `owner` or of anybody. Undefined when there is no such key that is unrevoked. */
+export async function revokeApiKeyRow(
+  db: Database,
+  id: string,
+  { owner, now }: { owner: UserId | 'all'; now: Date },
+): Promise<ApiKeyRecord | undefined> {
+  const [row] = await revoke(db, [id, owner === 'all' ? null : owner, now])
   return row && toApiKeyRecord(row)
 }
 
+const REVOKE_ALL = 'update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null'
+const revokeAll = statement<{ document_id: ApiKeyId }>(`${REVOKE_ALL} returning document_id`)
+const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
 /** Revokes all keys of a user. Returns those that this call ended. */
 export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
-  const rows = await db
-    .updateTable('api_key')
-    .set({ revoked_at: now, updated_at: now })
-    .where('user', '=', userId)
-    .where('revoked_at', 'is', null)
-    .returning('document_id')
-    .execute()
-  return rows.map((row) => row.document_id as ApiKeyId)
+  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
 
-/**
- * Locks the user until the transaction ends, so that the keys of one user are made one after the other, and not while
- * another transaction ends keys and sessions of the user. False when the user is disabled or deleted.
- */
-export async function lockKeyOwner(db: Database, userId: UserId): Promise<boolean> {
-  const row = await db
-    .selectFrom('user')
-    .select('document_id')
-    .where('document_id', '=', userId)
-    .where('is_actived', '=', true)
-    .where('deleted_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
+/** Revokes all keys of a user; sent with the next statement of the transaction. */
+export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
+  return revokeAllAhead(db, [userId, now])
 }
 
 /** What decides whether a token may make a key. */
 export interface KeyMakerFacts {
-  /** Whether the session or key of the token is unrevoked and unexpired. */
+  /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
   isTokenLive: boolean
   /** When the key of the token expires; null for a session and for a key without an end. */
   tokenExpiresAt: Date | null
@@ -135,24 +146,30 @@ export interface KeyMakerFacts {
   liveKeys: number
 }
 
-/** Reads what decides whether a token may make a key, in one statement. */
-export async function readKeyMakerFacts(
+const lockOwner = aheadStatement('select from "user" where document_id = $1 for no key update')
+
+const selectMakerFacts = statement<{ is_live: boolean; expires_at: Date | null; live: number }>(`
+  select
+    exists (select from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null)
+      and (coalesce(bool_or(k.document_id = $3), false) or exists (
+        select from session s where s.document_id = $2 and s.revoked_at is null and s.expires_at > $4)) as is_live,
+    max(k.expires_at) filter (where k.document_id = $3) as expires_at,
+    count(k.document_id)::int as live
+  from api_key k where k."user" = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)`)
+
+/**
+ * Reads what decides whether a token may make a key, and locks its user before until the transaction ends: so the keys of
+ * one user are made one after the other, and not while another transaction ends keys and sessions of the user.
+ */
+export async function lockKeyMaker(
   db: Database,
   token: { userId: UserId; sessionId: SessionId | null; apiKeyId: string | null; now: Date },
 ): Promise<KeyMakerFacts> {
   const { userId, sessionId, apiKeyId, now } = token
-  const { rows } = await sql<{ session: boolean; key: boolean; expires_at: Date | null; live: number }>`
-    select
-      exists (select from session s where s.document_id = ${sessionId} and s.revoked_at is null
-        and s.expires_at > ${now}) as session,
-      coalesce(bool_or(k.document_id = ${apiKeyId}), false) as key,
-      max(k.expires_at) filter (where k.document_id = ${apiKeyId}) as expires_at,
-      count(k.document_id)::int as live
-    from api_key k
-    where k."user" = ${userId} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`.execute(db)
-  const [row] = rows
+  await lockOwner(db, [userId])
+  const [row] = await selectMakerFacts(db, [userId, sessionId, apiKeyId, now])
   return {
-    isTokenLive: (row?.session ?? false) || (row?.key ?? false),
+    isTokenLive: row?.is_live ?? false,
     tokenExpiresAt: row?.expires_at ?? null,
     liveKeys: row?.live ?? 0,
   }

@@ -7,11 +7,12 @@ import type { Random } from '../random.ts'
 import {
   type ApiKeyId,
   type ApiKeyRecord,
+  endUserApiKeyRows,
   findApiKey,
+  findApiKeyWithHoldings,
   insertApiKey,
   type KeyMakerFacts,
-  lockKeyOwner,
-  readKeyMakerFacts,
+  lockKeyMaker,
   revokeApiKeyRow,
   revokeUserApiKeyRows,
 } from './api-key.store.ts'
@@ -51,8 +52,12 @@ export async function loadApiKey(
 ): Promise<ApiKeyRecord> {
   const owners = findKeyOwners(input.caller, input.permission)
   const key = await findApiKey(db, input.id)
-  if (!key || (owners !== 'all' && key.userId !== owners)) throw notFound('API key')
+  if (!key || !isOwnedBy(owners, key)) throw notFound('API key')
   return key
+}
+
+function isOwnedBy(owners: UserId | 'all', key: ApiKeyRecord): boolean {
+  return owners === 'all' || key.userId === owners
 }
 
 /**
@@ -71,9 +76,8 @@ export async function createApiKey(
   checkKeyMay(caller, 'api-key:create')
   checkPatternsKnown(patterns, deps.listPermissions())
   checkMayMakeKey(caller, patterns)
-  const isOwnerActive = await lockKeyOwner(db, caller.userId)
-  const facts = await readKeyMakerFacts(db, { ...caller, now })
-  if (!isOwnerActive || !facts.isTokenLive) throw buildTokenEnded()
+  const facts = await lockKeyMaker(db, { ...caller, now })
+  if (!facts.isTokenLive) throw buildTokenEnded()
   const expiresAt = decideExpiry(input.expiresAt, facts, now)
   checkKeyLimit(facts)
   const key = `sbx_${deps.random.bytes(32).toString('base64url')}`
@@ -83,7 +87,7 @@ export async function createApiKey(
     name,
     tokenHash: createHash('sha256').update(key).digest(),
     hint: `${key.slice(0, 8)}…`,
-    patterns,
+    patterns: [...patterns],
     expiresAt,
     now,
   })
@@ -117,16 +121,21 @@ function buildTokenEnded(): Problem {
 }
 
 /**
- * Ends a key, from the next request on. Throws 403 when the key holds more than the caller, 404 when it was revoked in
- * the meantime.
+ * Ends a key, from the next request on. One's own needs no more than the token of a session. Throws 404 for a key that the
+ * caller does not see or that was revoked in the meantime, 403 for one that holds more than the caller.
  */
 export async function revokeApiKey(
   db: Database,
-  input: { key: ApiKeyRecord; caller: Caller; now: Date },
+  input: { id: string; caller: Caller; permission: string; now: Date },
 ): Promise<ApiKeyRecord> {
-  const { key, caller, now } = input
-  await checkMayEndKey(db, caller, key)
-  const revoked = await revokeApiKeyRow(db, key.id, now)
+  const { id, caller, permission, now } = input
+  const owners = findKeyOwners(caller, permission)
+  const own = caller.keyPatterns === null && (await revokeApiKeyRow(db, id, { owner: caller.userId, now }))
+  if (own) return own
+  const key = await findApiKeyWithHoldings(db, id)
+  if (!key || !isOwnedBy(owners, key)) throw notFound('API key')
+  checkMayEndKey(caller, key)
+  const revoked = await revokeApiKeyRow(db, id, { owner: 'all', now })
   if (!revoked) throw notFound('API key')
   return revoked
 }
@@ -134,4 +143,9 @@ export async function revokeApiKey(
 /** Ends all keys of a user, from the next request on. Returns those that this call ended. */
 export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
   return revokeUserApiKeyRows(db, userId, now)
+}
+
+/** Ends all keys of a user, from the next request on; sent with the next statement of the transaction. */
+export function endUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
+  return endUserApiKeyRows(db, userId, now)
 }

@@ -1,6 +1,7 @@
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
+import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from './delegation.store.ts'
 
 /** What the database holds of a caller, read in one statement. */
 export interface CallerRecord {
@@ -10,32 +11,14 @@ export interface CallerRecord {
   accounts: AccountId[]
 }
 
-/** What each statement below reads of the user `u`: what its roles hold, and the living accounts it belongs to. */
-const CALLER_COLUMNS = `
-  u.document_id as user_id,
-  array(select distinct p.pattern from user_role ur
-    join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
-    where ur."user" = u.document_id and not r.is_account_scoped) as patterns,
-  array(select distinct p.pattern from user_role ur
-    join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
-    where ur."user" = u.document_id and r.is_account_scoped) as account_patterns,
-  array(select m.account from account_member m join account a on a.document_id = m.account
-    where m."user" = u.document_id and a.deleted_at is null) as accounts`
+const CALLER_COLUMNS = `u.document_id as user_id, ${HOLDINGS_COLUMNS}`
 
-interface CallerColumns {
+interface CallerColumns extends HoldingsRow {
   user_id: string
-  patterns: string[]
-  account_patterns: string[]
-  accounts: string[]
 }
 
 function toCallerRecord(row: CallerColumns): CallerRecord {
-  return {
-    userId: row.user_id as UserId,
-    patterns: row.patterns,
-    accountPatterns: row.account_patterns,
-    accounts: row.accounts as AccountId[],
-  }
+  return { userId: row.user_id as UserId, ...toHoldings(row) }
 }
 
 const selectSessionCaller = statement<CallerColumns & { account: string | null; expires_at: Date }>(`

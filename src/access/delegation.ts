@@ -1,8 +1,6 @@
 import type { Caller } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { AccountId, UserId } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
-import { findHoldings } from './delegation.store.ts'
 import { coversPattern } from './pattern.ts'
 
 /**
@@ -126,32 +124,33 @@ export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): vo
 }
 
 /**
- * Checks that `caller` may change, take over or shut out the user: it holds all that the user holds, where the user
- * holds it. Returns the user's holdings. Throws 403 `permission_denied`.
+ * Checks that `caller` may change, take over or shut out a user: it holds all that the user holds, where the user holds
+ * it. Throws 403 `permission_denied`.
  */
-export async function checkMayManageUser(db: Database, caller: Holder, userId: UserId): Promise<Holdings> {
-  const holdings = await findHoldings(db, userId)
+export function checkMayManageUser(caller: Holder, holdings: Holdings): void {
   checkHoldsGrants(caller, listGrants(holdings), 'change this user')
-  return holdings
 }
 
-/** Checks that `caller` may end a key of the user that holds `keyPatterns`. Throws 403 `permission_denied`. */
-export async function checkMayEndKey(
-  db: Database,
+/**
+ * Checks that `caller` may end a key that holds `patterns`, of a user with these holdings. Throws 403
+ * `permission_denied`.
+ */
+export function checkMayEndKey(
   caller: Holder & Pick<Caller, 'userId'>,
-  key: { userId: UserId; patterns: readonly string[] },
-): Promise<void> {
+  key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
+): void {
   if (key.userId === caller.userId && caller.keyPatterns === null) return
-  const holdings = narrowHoldings(await findHoldings(db, key.userId), key.patterns)
-  checkHoldsGrants(caller, listGrants(holdings), 'end this key')
+  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'end this key')
 }
 
-/** Checks that `caller` may add the user to the account, or remove it from there. Throws 403 `permission_denied`. */
-export async function checkMayChangeMember(
-  db: Database,
+/**
+ * Checks that `caller` may add a user with these holdings to the account, or remove it from there. Throws 403
+ * `permission_denied`.
+ */
+export function checkMayChangeMember(
   caller: Holder,
-  member: { userId: UserId; account: AccountId; action: 'add this member' | 'remove this member' },
-): Promise<void> {
-  const holdings = await findHoldings(db, member.userId)
+  holdings: Holdings,
+  member: { account: AccountId; action: 'add this member' | 'remove this member' },
+): void {
   checkHoldsGrants(caller, listMembershipGrants(holdings, member.account), member.action)
 }

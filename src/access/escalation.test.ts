@@ -4,7 +4,7 @@ import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import type { Caller } from '../http/caller.ts'
 import type { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { disableUser } from '../user/user.ts'
+import { disableUser, loadManagedUser } from '../user/user.ts'
 import { findRoleByName } from './role.store.ts'
 import { hasAdministrator } from './system-roles.ts'
 
@@ -137,8 +137,8 @@ describe('an administrator always remains', () => {
     const other = await app.administrator('other')
     const now = new Date(app.clock.now())
     const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
-    const disable = (tx: Database, person: Person) =>
-      disableUser(tx, { user: { ...person.user, isActived: true }, caller, now })
+    const disable = async (tx: Database, person: Person) =>
+      disableUser(tx, { user: await loadManagedUser(tx, person.user.id), caller, now })
     const disabled = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const first = inTransaction(app.db, async (tx) => {

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
-import { applyListing, buildPage, countRows, type Listing } from '../listing/listing.ts'
+import type { Listing } from '../listing/listing.ts'
+import { readPage } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import type { PermissionRow } from './role.schema.ts'
 
@@ -13,21 +14,18 @@ export const PERMISSION_FIELDS = {
 const SOURCE = { idColumn: 'name' }
 
 /** One page of the permissions. */
-export async function readPermissionPage(db: Database, listing: Listing) {
-  const query = db.selectFrom('permission')
-  const rows = await applyListing(query.selectAll(), listing, PERMISSION_FIELDS, SOURCE).execute()
-  const page = buildPage(
-    rows,
+export function readPermissionPage(db: Database, listing: Listing) {
+  return readPage(db.selectFrom('permission').select(['name', 'description', 'created_at', 'updated_at']), {
     listing,
-    (row): Static<typeof PermissionRow> => ({
+    fields: PERMISSION_FIELDS,
+    source: SOURCE,
+    toRow: (row): Static<typeof PermissionRow> => ({
       name: row.name,
       description: row.description,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString(),
     }),
-  )
-  const total = listing.count ? { total: await countRows(query, listing, PERMISSION_FIELDS, SOURCE) } : {}
-  return { data: page.rows, pagination: { ...page.pagination, ...total } }
+  })
 }
 
 /** Makes the table `permission` say what the routes of this program need. Safe at every start, in several processes. */

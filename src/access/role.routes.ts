@@ -3,7 +3,7 @@ import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
 import { CreateRoleBody, PermissionRow, RoleRow, toRoleRow, UpdateRoleBody } from './role.schema.ts'
-import { selectRoles, toRoleRecord, withPatterns } from './role.store.ts'
+import { selectRoles, toRoleWithPatterns } from './role.store.ts'
 import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
 
 const ROLE_FIELDS = {
@@ -62,9 +62,9 @@ export const roleRoutes: Routes<RoleDeps> = [
     },
     {
       handle: async (_deps: RoleDeps, { db, listing }) => {
-        const page = await readPage(selectRoles(db), { listing, fields: ROLE_FIELDS, toRow: toRoleRecord })
-        const roles = await withPatterns(db, page.data)
-        return { ...page, data: roles.map(toRoleRow), message: 'Roles.' }
+        const toRow = (row: Parameters<typeof toRoleWithPatterns>[0]) => toRoleRow(toRoleWithPatterns(row))
+        const page = await readPage(selectRoles(db), { listing, fields: ROLE_FIELDS, toRow })
+        return { ...page, message: 'Roles.' }
       },
     },
   ),

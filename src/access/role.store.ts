@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
 import type { Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Role } from '../postgres/tables.generated.ts'
+import { aheadStatement } from '../postgres/statement.ts'
 
 export type RoleId = Id<'role'>
 
@@ -23,8 +23,34 @@ export interface RoleWithPatterns extends RoleRecord {
   patterns: string[]
 }
 
-/** Maps a row of the `role` table. */
-export function toRoleRecord(row: Selectable<Role>): RoleRecord {
+interface RoleColumns {
+  document_id: string
+  name: string
+  description: string | null
+  is_system: boolean
+  is_account_scoped: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = [
+  'document_id',
+  'name',
+  'description',
+  'is_system',
+  'is_account_scoped',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns above, as SQL. */
+const RETURNED = sql.raw(COLUMNS.join(', '))
+
+/** What the role of a row holds, in order. */
+const PATTERNS = sql<string[]>`array(
+  select p.pattern from role_permission p where p.role = role.document_id order by p.pattern)`
+
+function toRoleRecord(row: RoleColumns): RoleRecord {
   return {
     id: row.document_id as RoleId,
     name: row.name,
@@ -36,26 +62,14 @@ export function toRoleRecord(row: Selectable<Role>): RoleRecord {
   }
 }
 
-/** All roles, as the base of a list. */
-export function selectRoles(db: Database) {
-  return db.selectFrom('role')
+/** Maps a row of the `role` table with its patterns. */
+export function toRoleWithPatterns(row: RoleColumns & { patterns: string[] }): RoleWithPatterns {
+  return { ...toRoleRecord(row), patterns: row.patterns }
 }
 
-/** Adds to each role what it holds, its patterns in order. */
-export async function withPatterns(db: Database, roles: readonly RoleRecord[]): Promise<RoleWithPatterns[]> {
-  if (roles.length === 0) return []
-  const rows = await db
-    .selectFrom('role_permission')
-    .selectAll()
-    .where(
-      'role',
-      'in',
-      roles.map(({ id }) => id),
-    )
-    .orderBy('pattern')
-    .execute()
-  const patternsOf = Map.groupBy(rows, (row) => row.role)
-  return roles.map((role) => ({ ...role, patterns: (patternsOf.get(role.id) ?? []).map((row) => row.pattern) }))
+/** All roles with what they hold, as the base of a list. */
+export function selectRoles(db: Database) {
+  return db.selectFrom('role').select([...COLUMNS, PATTERNS.as('patterns')])
 }
 
 /**
@@ -64,51 +78,50 @@ export async function withPatterns(db: Database, roles: readonly RoleRecord[]): 
  */
 type RoleLock = 'change' | 'give'
 
-/** The roles with these ids; those that do not exist are left out. Locked in the order of their ids. */
+const LOCK = 'select from role where document_id = any($1) order by document_id'
+const LOCKS = { change: aheadStatement(`${LOCK} for no key update`), give: aheadStatement(`${LOCK} for share`) }
+
+/**
+ * The roles with these ids; those that do not exist are left out. They are locked in the order of their ids, and read
+ * after that: the patterns of a role change under its lock.
+ */
 export async function findRoles(
   db: Database,
   ids: readonly string[],
   options: { lock?: RoleLock } = {},
 ): Promise<RoleWithPatterns[]> {
   if (ids.length === 0) return []
-  let query = db.selectFrom('role').selectAll().where('document_id', 'in', ids).orderBy('document_id')
-  if (options.lock === 'change') query = query.forNoKeyUpdate()
-  if (options.lock === 'give') query = query.forShare()
-  const rows = await query.execute()
-  return withPatterns(db, rows.map(toRoleRecord))
+  if (options.lock) await LOCKS[options.lock](db, [ids])
+  const rows = await selectRoles(db)
+    .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
+    .orderBy('document_id')
+    .execute()
+  return rows.map(toRoleWithPatterns)
 }
 
 /** The role with this name. */
 export async function findRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
-  const row = await db.selectFrom('role').selectAll().where('name', '=', name).executeTakeFirst()
+  const row = await db.selectFrom('role').select(COLUMNS).where('name', '=', name).executeTakeFirst()
   return row && toRoleRecord(row)
 }
 
-/** Locks the role with this name until the transaction ends, so that two changes of who holds it follow each other. */
-export async function lockRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
-  const row = await db.selectFrom('role').selectAll().where('name', '=', name).forUpdate().executeTakeFirst()
-  return row && toRoleRecord(row)
-}
-
-/** Inserts a role without patterns. Breaks `role_name_key` when the name is taken. */
+/** Inserts a role with what it holds. Breaks `role_name_key` when the name is taken. */
 export async function insertRole(
   db: Database,
-  row: Omit<RoleRecord, 'createdAt' | 'updatedAt'> & { now: Date },
+  row: Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date },
 ): Promise<RoleRecord> {
-  const inserted = await db
-    .insertInto('role')
-    .values({
-      document_id: row.id,
-      name: row.name,
-      description: row.description,
-      is_system: row.isSystem,
-      is_account_scoped: row.isAccountScoped,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toRoleRecord(inserted)
+  const { id, name, description, isSystem, isAccountScoped, patterns, now } = row
+  const { rows } = await sql<RoleColumns>`
+    with made as (
+      insert into role (${RETURNED})
+      values (${id}, ${name}, ${description}, ${isSystem}, ${isAccountScoped}, ${now}, ${now})
+      returning ${RETURNED}
+    ), given as (
+      insert into role_permission (role, pattern)
+      select made.document_id, x.pattern from made, unnest(${patterns}::text[]) as x (pattern)
+    )
+    select ${RETURNED} from made`.execute(db)
+  return toRoleRecord(rows[0] as RoleColumns)
 }
 
 /** Makes the system role of this name what it has to be. Changes nothing that is already so. */
@@ -135,64 +148,55 @@ export async function upsertSystemRole(
     .execute()
 }
 
-/** Changes what `change` names. Breaks `role_name_key` when the name is taken. */
+/**
+ * Changes what `change` names, in one statement; `patterns` are all that the role holds then. Breaks `role_name_key` when
+ * the name is taken.
+ */
 export async function updateRole(
   db: Database,
   id: RoleId,
-  change: { name?: string; description?: string | null; isAccountScoped?: boolean; now: Date },
+  change: {
+    name?: string
+    description?: string | null
+    isAccountScoped?: boolean
+    patterns?: readonly string[]
+    now: Date
+  },
 ): Promise<RoleRecord> {
-  const updated = await db
-    .updateTable('role')
-    .set({
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.description !== undefined && { description: change.description }),
-      ...(change.isAccountScoped !== undefined && { is_account_scoped: change.isAccountScoped }),
-      updated_at: change.now,
-    })
-    .where('document_id', '=', id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toRoleRecord(updated)
+  const { name, description, isAccountScoped, patterns, now } = change
+  const columns = [
+    sql`updated_at = ${now}`,
+    ...(name === undefined ? [] : [sql`name = ${name}`]),
+    ...(description === undefined ? [] : [sql`description = ${description}`]),
+    // Written only when it changes: a trigger notes every write of it.
+    ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
+  ]
+  const { rows } = await sql<RoleColumns>`
+    with changed as (update role set ${sql.join(columns)} where document_id = ${id} returning ${RETURNED})
+    ${patterns === undefined ? sql`` : sql`, ${buildPatternChange(id, patterns)}`}
+    select ${RETURNED} from changed`.execute(db)
+  return toRoleRecord(rows[0] as RoleColumns)
+}
+
+/** The parts of a statement that make `patterns` all that a role holds. */
+function buildPatternChange(role: RoleId, patterns: readonly string[]) {
+  return sql`
+    taken as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
+    given as (
+      insert into role_permission (role, pattern) select ${role}, x.pattern from unnest(${patterns}::text[]) as x (pattern)
+      on conflict do nothing)`
 }
 
 /** Makes `patterns` all that a role holds. */
 export async function replacePatterns(db: Database, role: RoleId, patterns: readonly string[]): Promise<void> {
-  let leftovers = db.deleteFrom('role_permission').where('role', '=', role)
-  if (patterns.length > 0) leftovers = leftovers.where('pattern', 'not in', patterns)
-  await leftovers.execute()
-  if (patterns.length === 0) return
-  await db
-    .insertInto('role_permission')
-    .values(patterns.map((pattern) => ({ role, pattern })))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
 }
 
-/** Deletes a role; its users lose it with the row. */
+const remove = aheadStatement('delete from role where document_id = $1')
+
+/** Deletes a role; its users lose it with the row. Sent with the next statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await db.deleteFrom('role').where('document_id', '=', id).execute()
-}
-
-/** The roles of each of these users. */
-export async function findRolesOfUsers(
-  db: Database,
-  users: readonly UserId[],
-): Promise<Map<UserId, { id: RoleId; isAccountScoped: boolean }[]>> {
-  if (users.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('user_role')
-    .innerJoin('role', 'role.document_id', 'user_role.role')
-    .select(['user_role.user', 'role.document_id', 'role.is_account_scoped'])
-    .where('user_role.user', 'in', users)
-    .orderBy('role.name')
-    .execute()
-  const grouped = Map.groupBy(rows, (row) => row.user as UserId)
-  return new Map(
-    [...grouped].map(([user, held]) => [
-      user,
-      held.map((row) => ({ id: row.document_id as RoleId, isAccountScoped: row.is_account_scoped })),
-    ]),
-  )
+  await remove(db, [id])
 }
 
 /** Makes `roles` all that a user has. */
@@ -201,27 +205,34 @@ export async function replaceUserRoles(
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
   const { userId, roles, now } = input
-  let leftovers = db.deleteFrom('user_role').where('user', '=', userId)
-  if (roles.length > 0) leftovers = leftovers.where('role', 'not in', roles)
-  await leftovers.execute()
-  if (roles.length === 0) return
-  await db
-    .insertInto('user_role')
-    .values(roles.map((role) => ({ user: userId, role, created_at: now })))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  await sql`
+    with taken as (delete from user_role where "user" = ${userId} and not role = any(${roles}::uuid[]))
+    insert into user_role ("user", role, created_at)
+    select ${userId}, x.role, ${now} from unnest(${roles}::uuid[]) as x (role)
+    on conflict do nothing`.execute(db)
 }
 
-/** The active, living users who have a role, `limit` of them at most. */
-export async function findActiveHolders(db: Database, role: RoleId, limit: number): Promise<UserId[]> {
+const lockByName = aheadStatement('select from role where name = $1 for update')
+
+/**
+ * The active, living users who have the role with this name, `limit` of them at most. With `lock`, the role is locked
+ * before until the transaction ends, so that two changes of who holds it follow each other.
+ */
+export async function findActiveHolders(
+  db: Database,
+  name: string,
+  options: { limit: number; lock?: boolean },
+): Promise<UserId[]> {
+  if (options.lock) await lockByName(db, [name])
   const rows = await db
-    .selectFrom('user_role')
+    .selectFrom('role')
+    .innerJoin('user_role', 'user_role.role', 'role.document_id')
     .innerJoin('user', 'user.document_id', 'user_role.user')
     .select('user.document_id')
-    .where('user_role.role', '=', role)
+    .where('role.name', '=', name)
     .where('user.is_actived', '=', true)
     .where('user.deleted_at', 'is', null)
-    .limit(limit)
+    .limit(options.limit)
     .execute()
   return rows.map((row) => row.document_id as UserId)
 }

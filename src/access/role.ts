@@ -7,11 +7,9 @@ import { checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
   findRoles,
-  findRolesOfUsers,
   insertRole,
   type RoleId,
   type RoleWithPatterns,
-  replacePatterns,
   replaceUserRoles,
   updateRole,
 } from './role.store.ts'
@@ -54,8 +52,15 @@ export async function createRole(
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'make this role')
   try {
     const id = deps.ids.next<'role'>()
-    const role = await insertRole(db, { id, name, description, isSystem: false, isAccountScoped, now })
-    await replacePatterns(db, id, patterns)
+    const role = await insertRole(db, {
+      id,
+      name,
+      description,
+      isSystem: false,
+      isAccountScoped,
+      patterns: [...patterns],
+      now,
+    })
     return { ...role, patterns: [...patterns].sort() }
   } catch (error) {
     throw toNameConflict(error)
@@ -91,7 +96,6 @@ export async function changeRole(
   if (isSameRole(role, changed)) return undefined
   try {
     const updated = await updateRole(db, role.id, { ...change, now })
-    if (change.patterns !== undefined) await replacePatterns(db, role.id, change.patterns)
     return { ...updated, patterns: changed.patterns }
   } catch (error) {
     throw toNameConflict(error)
@@ -146,10 +150,4 @@ export function assignRoles(
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
   return replaceUserRoles(db, input)
-}
-
-/** The role ids of each of these users, in the order of the roles' names. */
-export async function listRoleIdsOfUsers(db: Database, users: readonly UserId[]): Promise<Map<UserId, RoleId[]>> {
-  const held = await findRolesOfUsers(db, users)
-  return new Map([...held].map(([user, roles]) => [user, roles.map(({ id }) => id)]))
 }

@@ -1,17 +1,10 @@
 import { Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import {
-  findActiveHolders,
-  findRoleByName,
-  lockRoleByName,
-  type RoleId,
-  replacePatterns,
-  upsertSystemRole,
-} from './role.store.ts'
+import { findActiveHolders, findRoleByName, type RoleId, replacePatterns, upsertSystemRole } from './role.store.ts'
 
 /** Holds everything (docs/contract/identity.md#system-roles). */
-const ADMINISTRATOR_ROLE = 'administrator'
+export const ADMINISTRATOR_ROLE = 'administrator'
 
 /** Given at sign-up; holds for the accounts that the user belongs to (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
@@ -49,11 +42,6 @@ async function loadSystemRole(db: Database, name: string) {
   return role
 }
 
-/** The id of the role `member`. */
-export async function loadMemberRoleId(db: Database): Promise<RoleId> {
-  return (await loadSystemRole(db, MEMBER_ROLE)).id
-}
-
 /** The id of the role `administrator`. */
 export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
   return (await loadSystemRole(db, ADMINISTRATOR_ROLE)).id
@@ -61,8 +49,7 @@ export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
 
 /** Whether some active user is an administrator (docs/contract/identity.md#first-administrator). */
 export async function hasAdministrator(db: Database): Promise<boolean> {
-  const role = await findRoleByName(db, ADMINISTRATOR_ROLE)
-  return role !== undefined && (await findActiveHolders(db, role.id, 1)).length > 0
+  return (await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 1 })).length > 0
 }
 
 /**
@@ -70,9 +57,7 @@ export async function hasAdministrator(db: Database): Promise<boolean> {
  * that of two administrators who remove each other at once only one succeeds. Throws 409 `conflict`.
  */
 export async function checkAdministratorRemains(db: Database, userId: UserId): Promise<void> {
-  const role = await lockRoleByName(db, ADMINISTRATOR_ROLE)
-  if (!role) return
-  const holders = await findActiveHolders(db, role.id, 2)
+  const holders = await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 2, lock: true })
   if (holders.length === 1 && holders[0] === userId)
     throw new Problem('conflict', 'This is the last active administrator. Make another one first.')
 }

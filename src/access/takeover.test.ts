@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { loadUser } from '../user/user.ts'
+import { loadManagedUser } from '../user/user.ts'
 
 const USERS = '/api/v3/identity/user'
 const ACCOUNTS = '/api/v3/identity/account'
@@ -178,7 +178,7 @@ describe('the right to add members', () => {
     const given = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const giving = inTransaction(app.db, async (tx) => {
-      const user = await loadUser(tx, rising.user.id, { lock: true })
+      const user = await loadManagedUser(tx, rising.user.id)
       const row = { user: user.id, role: strongRole, created_at: new Date(app.clock.now()) }
       await tx.insertInto('user_role').values(row).execute()
       given.resolve()

@@ -1,5 +1,8 @@
+import { includesAccount } from '../http/caller.ts'
+import { notFound } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import type { AccountId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
 import {
   AccountMemberRow,
@@ -7,8 +10,8 @@ import {
   RemoveAccountMemberBody,
   toAccountMemberRow,
 } from './account.schema.ts'
-import { type AccountDeps, addMember, loadAccount, nameMembers, removeMember } from './account.ts'
-import { type NamedAccountMember, selectAccountMembers, toAccountMemberRecord } from './account-member.store.ts'
+import { type AccountDeps, addMember, loadAccount, removeMember, showMember } from './account.ts'
+import { type NamedAccountMember, selectAccountMembers, toNamedMember } from './account-member.store.ts'
 
 const MEMBER_FIELDS = {
   document_id: { type: 'uuid' },
@@ -37,14 +40,15 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'keep' }),
-      handle: async (deps, { db, target, body, caller, now }) => {
-        const member = await addMember(deps, db, { account: target, userId: body.user, caller, now })
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (deps, { db, params, scope, body, caller, now }) => {
+        const target = { id: params.id, scope }
+        const member = await addMember(deps, db, { target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member added.',
           changed: changedOf(member),
-          location: `/api/v3/identity/account/${target.id}/member`,
+          location: `/api/v3/identity/account/${member.account}/member`,
           audit: { user: member.userId },
         }
       },
@@ -65,20 +69,19 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       list: MEMBER_FIELDS,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-      handle: async (_deps, { db, target, caller, listing }) => {
-        const page = await readPage(selectAccountMembers(db, target.id), {
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, caller, listing }) => {
+        const account = params.id as AccountId
+        if (!includesAccount(scope, account)) throw notFound('account')
+        const page = await readPage(selectAccountMembers(db, account), {
           listing,
           fields: MEMBER_FIELDS,
-          toRow: toAccountMemberRecord,
+          source: { table: 'account_member' },
+          toRow: (row) => toAccountMemberRow(showMember(toNamedMember(row), caller)),
         })
-        const members = await nameMembers(db, page.data, caller)
-        return {
-          ...page,
-          data: members.map(toAccountMemberRow),
-          message: 'Members.',
-          changed: [{ id: null, account: target.id }],
-        }
+        // A member proves that the account is there.
+        if (page.data.length === 0) await loadAccount(db, { id: account, scope })
+        return { ...page, message: 'Members.', changed: [{ id: null, account }] }
       },
     },
   ),
@@ -97,9 +100,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       data: AccountMemberRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'keep' }),
-      handle: async (_deps, { db, target, body, caller, now }) => {
-        const member = await removeMember(db, { account: target, userId: body.user, caller, now })
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+        const target = { id: params.id, scope }
+        const member = await removeMember(db, { target, userId: body.user, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member removed.',

@@ -1,7 +1,8 @@
-import type { Selectable } from 'kysely'
+import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import type { Holdings } from '../access/delegation.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { AccountMember } from '../postgres/tables.generated.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
 
 export type AccountMemberId = Id<'account member'>
 
@@ -21,8 +22,18 @@ export interface NamedAccountMember extends AccountMemberRecord {
   name: string | null
 }
 
-/** Maps a row of the `account_member` table. */
-export function toAccountMemberRecord(row: Selectable<AccountMember>): AccountMemberRecord {
+interface MemberColumns {
+  document_id: string
+  account: string
+  user: string
+  created_at: Date
+  updated_at: Date
+}
+
+/** The columns above, as SQL. */
+const RETURNED = 'document_id, account, "user", created_at, updated_at'
+
+function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
   return {
     id: row.document_id as AccountMemberId,
     account: row.account as AccountId,
@@ -32,77 +43,96 @@ export function toAccountMemberRecord(row: Selectable<AccountMember>): AccountMe
   }
 }
 
-/** The living users' memberships of an account, as the base of a list. */
-export function selectAccountMembers(db: Database, account: AccountId) {
+/** Maps a row of `selectAccountMembers`. */
+export function toNamedMember(row: MemberColumns & { email: string; name: string | null }): NamedAccountMember {
+  return { ...toAccountMemberRecord(row), email: row.email, name: row.name }
+}
+
+/** The living users' memberships of a living account, as the base of a list. None for an account that does not exist. */
+export function selectAccountMembers(db: Database, account: string) {
   return db
     .selectFrom('account_member')
-    .where('account', '=', account)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('user')
-          .select('user.document_id')
-          .whereRef('user.document_id', '=', 'account_member.user')
-          .where('user.deleted_at', 'is', null),
-      ),
-    )
+    .innerJoin('user', 'user.document_id', 'account_member.user')
+    .innerJoin('account', 'account.document_id', 'account_member.account')
+    .select([
+      'account_member.document_id',
+      'account_member.account',
+      'account_member.user',
+      'account_member.created_at',
+      'account_member.updated_at',
+      'user.email',
+      'user.name',
+    ])
+    .where('account_member.account', '=', account)
+    .where('account.deleted_at', 'is', null)
+    .where('user.deleted_at', 'is', null)
 }
 
-/** Adds to each member how a person recognises them. */
-export async function withUserNames(
+/** What decides whether a user may be added to an account, or removed from there. */
+export interface Candidate {
+  /** Whether the account exists. */
+  hasAccount: boolean
+  /** Whether the user exists, not deleted. */
+  isLiving: boolean
+  email: string | null
+  name: string | null
+  holdings: Holdings
+}
+
+interface CandidateColumns extends HoldingsRow {
+  has_account: boolean
+  is_living: boolean
+  email: string | null
+  name: string | null
+}
+
+/** The account first, as all who lock both do. */
+const lockBoth = aheadStatement(`
+  select (select true from account where document_id = $1 and deleted_at is null for share),
+    (select true from "user" where document_id = $2 and deleted_at is null for no key update)`)
+
+const selectCandidate = statement<CandidateColumns>(`
+  select exists (select from account where document_id = $1 and deleted_at is null) as has_account,
+    u.document_id is not null and u.deleted_at is null as is_living, u.email, u.name, ${HOLDINGS_COLUMNS}
+  from (select $2::uuid as id) asked left join "user" u on u.document_id = asked.id`)
+
+/**
+ * Reads what decides about a membership. Account and user are locked before until the transaction ends: the account stays,
+ * and the roles and memberships of the user stay what they are.
+ */
+export async function lockCandidate(
   db: Database,
-  members: readonly AccountMemberRecord[],
-): Promise<NamedAccountMember[]> {
-  if (members.length === 0) return []
-  const ids = members.map(({ userId }) => userId)
-  const rows = await db
-    .selectFrom('user')
-    .select(['document_id', 'email', 'name'])
-    .where('document_id', 'in', ids)
-    .execute()
-  const users = new Map(rows.map((row) => [row.document_id, row]))
-  return members.map((member) => {
-    const user = users.get(member.userId)
-    return { ...member, email: user?.email ?? null, name: user?.name ?? null }
-  })
+  { account, userId }: { account: string; userId: string },
+): Promise<Candidate> {
+  await lockBoth(db, [account, userId])
+  const [row] = (await selectCandidate(db, [account, userId])) as [CandidateColumns]
+  const { has_account: hasAccount, is_living: isLiving, email, name } = row
+  return { hasAccount, isLiving, email, name, holdings: toHoldings(row) }
 }
 
-/** Whether there is a living user with this id, locked until the transaction ends so that its roles stay what they are. */
-export async function lockLivingUser(db: Database, id: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('user')
-    .select('document_id')
-    .where('document_id', '=', id)
-    .where('deleted_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
-}
+const insert = statement<MemberColumns>(`
+  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)
+  on conflict (account, "user") do nothing returning ${RETURNED}`)
 
 /** Adds a user to an account. Undefined when the user is a member already. */
 export async function insertAccountMember(
   db: Database,
   row: { id: AccountMemberId; account: AccountId; userId: UserId; now: Date },
 ): Promise<AccountMemberRecord | undefined> {
-  const inserted = await db
-    .insertInto('account_member')
-    .values({ document_id: row.id, account: row.account, user: row.userId, created_at: row.now, updated_at: row.now })
-    .onConflict((conflict) => conflict.columns(['account', 'user']).doNothing())
-    .returningAll()
-    .executeTakeFirst()
+  const [inserted] = await insert(db, [row.id, row.account, row.userId, row.now])
   return inserted && toAccountMemberRecord(inserted)
 }
+
+const remove = statement<MemberColumns>(
+  `delete from account_member where account = $1 and "user" = $2 returning ${RETURNED}`,
+)
 
 /** Removes a user from an account. Undefined when the user is no member. */
 export async function deleteAccountMember(
   db: Database,
   account: AccountId,
-  userId: string,
+  userId: UserId,
 ): Promise<AccountMemberRecord | undefined> {
-  const row = await db
-    .deleteFrom('account_member')
-    .where('account', '=', account)
-    .where('user', '=', userId)
-    .returningAll()
-    .executeTakeFirst()
+  const [row] = await remove(db, [account, userId])
   return row && toAccountMemberRecord(row)
 }

@@ -100,13 +100,14 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'change' }),
-      handle: async (_deps, { db, target, body, caller, now }) => {
-        const account = await renameAccount(db, target, { name: body.name, by: caller.userId, now })
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+        const change = { name: body.name, by: caller.userId, now }
+        const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
         return {
-          data: toAccountRow(account ?? target),
-          message: account ? 'Account updated.' : 'The account has this name already.',
-          changed: account ? changedOf(account) : [],
+          data: toAccountRow(account),
+          message: isChanged ? 'Account updated.' : 'The account has this name already.',
+          changed: isChanged ? changedOf(account) : [],
         }
       },
     },
@@ -126,9 +127,10 @@ export const accountRoutes: Routes<AccountDeps> = [
       data: AccountRow,
     },
     {
-      load: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope, lock: 'change' }),
-      handle: async (deps, { db, target, caller, now }) => {
-        const account = await deleteAccount(deps, db, { account: target, by: caller.userId, now })
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (deps, { db, params, scope, caller, now }) => {
+        const target = { id: params.id, scope }
+        const account = await deleteAccount(deps, db, { target, by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }
       },
     },

@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Account } from '../postgres/tables.generated.ts'
+import { statement } from '../postgres/statement.ts'
 
 /** A row of the `account` table. */
 export interface AccountRecord {
@@ -14,8 +14,23 @@ export interface AccountRecord {
   deletedAt: Date | null
 }
 
+interface AccountColumns {
+  document_id: string
+  name: string
+  created_by: string | null
+  updated_by: string | null
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+const COLUMNS = ['document_id', 'name', 'created_by', 'updated_by', 'created_at', 'updated_at', 'deleted_at'] as const
+
+/** The columns above, as SQL. */
+const RETURNED = COLUMNS.join(', ')
+
 /** Maps a row of the `account` table. */
-export function toAccountRecord(row: Selectable<Account>): AccountRecord {
+export function toAccountRecord(row: AccountColumns): AccountRecord {
   return {
     id: row.document_id as AccountId,
     name: row.name,
@@ -27,68 +42,75 @@ export function toAccountRecord(row: Selectable<Account>): AccountRecord {
   }
 }
 
-/** The living accounts, as the base of a list; with `ids`, only these. */
-export function selectAccounts(db: Database, ids: readonly AccountId[] | 'all') {
-  const living = db.selectFrom('account').where('deleted_at', 'is', null)
-  if (ids === 'all') return living
-  return living.where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
+/** The living accounts that `scope` reaches, as the base of a list. */
+export function selectAccounts(db: Database, scope: PermissionScope) {
+  const living = db.selectFrom('account').select(COLUMNS).where('deleted_at', 'is', null)
+  return scope === 'all' ? living : living.where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...scope]))))
 }
 
-/**
- * How an account is locked until the transaction ends: `change` lets nobody else change or delete it, `keep` lets nobody
- * change or delete it while others may keep it too.
- */
-export type AccountLock = 'change' | 'keep'
+const FIND = `select ${RETURNED} from account where document_id = $1 and deleted_at is null`
+const selectOne = statement<AccountColumns>(FIND)
+const selectAndKeep = statement<AccountColumns>(`${FIND} for share`)
 
 /** The living account with this id. */
-export async function findAccount(
-  db: Database,
-  id: string,
-  options: { lock?: AccountLock } = {},
-): Promise<AccountRecord | undefined> {
-  let query = db.selectFrom('account').selectAll().where('document_id', '=', id).where('deleted_at', 'is', null)
-  if (options.lock === 'change') query = query.forNoKeyUpdate()
-  if (options.lock === 'keep') query = query.forShare()
-  const row = await query.executeTakeFirst()
+export async function findAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
+  const [row] = await selectOne(db, [id])
   return row && toAccountRecord(row)
 }
+
+/** The living account with this id; nobody changes or deletes it until the transaction ends. */
+export async function keepAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
+  const [row] = await selectAndKeep(db, [id])
+  return row && toAccountRecord(row)
+}
+
+const insert = statement<AccountColumns>(`
+  insert into account (document_id, name, created_by, updated_by, created_at, updated_at)
+  values ($1, $2, $3, $3, $4, $4) returning ${RETURNED}`)
 
 /** Inserts an account. */
 export async function insertAccount(
   db: Database,
   row: { id: AccountId; name: string; by: UserId | null; now: Date },
 ): Promise<AccountRecord> {
-  const inserted = await db
-    .insertInto('account')
-    .values({
-      document_id: row.id,
-      name: row.name,
-      created_by: row.by,
-      updated_by: row.by,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toAccountRecord(inserted)
+  const [inserted] = await insert(db, [row.id, row.name, row.by, row.now])
+  return toAccountRecord(inserted as AccountColumns)
 }
 
-/** Changes what `change` names. */
-export async function updateAccount(
+/** An account as a request names it. */
+export interface AccountTarget {
+  id: string
+  scope: PermissionScope
+}
+
+const IN_SCOPE = 'document_id = $1 and deleted_at is null and ($2::uuid[] is null or document_id = any($2))'
+const scopeValue = (scope: PermissionScope) => (scope === 'all' ? null : scope)
+
+const rename = statement<AccountColumns>(`
+  update account set name = $3, updated_by = $4, updated_at = $5 where ${IN_SCOPE} and name <> $3 returning ${RETURNED}`)
+
+/**
+ * Changes the name of the living account with this id. Undefined when there is none, when `scope` does not reach it, or
+ * when it has this name already.
+ */
+export async function renameIfDifferent(
   db: Database,
-  id: AccountId,
-  change: { name?: string; deletedAt?: Date; by: UserId; now: Date },
-): Promise<AccountRecord> {
-  const updated = await db
-    .updateTable('account')
-    .set({
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
-      updated_by: change.by,
-      updated_at: change.now,
-    })
-    .where('document_id', '=', id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toAccountRecord(updated)
+  { id, scope }: AccountTarget,
+  { name, by, now }: { name: string; by: UserId; now: Date },
+): Promise<AccountRecord | undefined> {
+  const [row] = await rename(db, [id, scopeValue(scope), name, by, now])
+  return row && toAccountRecord(row)
+}
+
+const markDeleted = statement<AccountColumns>(`
+  update account set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${RETURNED}`)
+
+/** Soft-deletes the living account with this id. Undefined when there is none, or `scope` does not reach it. */
+export async function softDeleteAccount(
+  db: Database,
+  { id, scope }: AccountTarget,
+  { by, now }: { by: UserId; now: Date },
+): Promise<AccountRecord | undefined> {
+  const [row] = await markDeleted(db, [id, scopeValue(scope), by, now])
+  return row && toAccountRecord(row)
 }

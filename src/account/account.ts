@@ -1,24 +1,24 @@
 import { checkMayChangeMember } from '../access/delegation.ts'
-import { type Caller, findPermissionScope, includesAccount, type PermissionScope } from '../http/caller.ts'
+import { type Caller, findPermissionScope, includesAccount } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { leaveAccount } from '../session/session.ts'
 import {
-  type AccountLock,
   type AccountRecord,
+  type AccountTarget,
   findAccount,
   insertAccount,
-  selectAccounts,
-  updateAccount,
+  keepAccount,
+  renameIfDifferent,
+  softDeleteAccount,
 } from './account.store.ts'
 import {
-  type AccountMemberRecord,
+  type Candidate,
   deleteAccountMember,
   insertAccountMember,
-  lockLivingUser,
+  lockCandidate,
   type NamedAccountMember,
-  withUserNames,
 } from './account-member.store.ts'
 
 /** What the operations on accounts use. */
@@ -28,33 +28,18 @@ export interface AccountDeps {
   deactivateWebhooksOf: (db: Database, account: AccountId, change: { by: UserId; now: Date }) => Promise<void>
 }
 
-/**
- * The account with this id, or a 404: also for a caller who may not reach it, so that ids of others stay unknown. A change
- * locks it, so that two changes follow each other.
- */
-export async function loadAccount(
-  db: Database,
-  { id, scope, lock }: { id: string; scope: PermissionScope; lock?: AccountLock },
-): Promise<AccountRecord> {
-  const account = await findAccount(db, id, lock ? { lock } : {})
+/** The account with this id, or a 404: also for a caller who may not reach it, so that ids of others stay unknown. */
+export async function loadAccount(db: Database, { id, scope }: AccountTarget): Promise<AccountRecord> {
+  const account = await findAccount(db, id)
   if (!account || !includesAccount(scope, account.id)) throw notFound('account')
   return account
 }
 
 /** Checks that a body names an existing account, and keeps it until the transaction ends. Throws a 422 on `account`. */
 export async function checkAccountExists(db: Database, id: string): Promise<AccountId> {
-  const account = await findAccount(db, id, { lock: 'keep' })
+  const account = await keepAccount(db, id)
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   return account.id
-}
-
-/** Which of these ids are those of existing accounts; one question for any number of them. */
-export async function findExistingAccounts(db: Database, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await selectAccounts(db, ids as readonly AccountId[])
-    .select('document_id')
-    .execute()
-  return new Set(rows.map((row) => row.document_id))
 }
 
 /** Creates an account without members. */
@@ -78,49 +63,59 @@ export async function openAccountFor(
   return account
 }
 
-/** Changes the name of a locked account. Returns undefined when it is the same. */
+/** Changes the name of an account; `isChanged` is false when it is the same. Throws 404. */
 export async function renameAccount(
   db: Database,
-  account: AccountRecord,
+  target: AccountTarget,
   input: { name: string; by: UserId; now: Date },
-): Promise<AccountRecord | undefined> {
-  return input.name === account.name ? undefined : updateAccount(db, account.id, input)
+): Promise<{ account: AccountRecord; isChanged: boolean }> {
+  const renamed = await renameIfDifferent(db, target, input)
+  if (renamed) return { account: renamed, isChanged: true }
+  return { account: await loadAccount(db, target), isChanged: false }
 }
 
 /**
- * Soft-deletes a locked account. What its members hold there ends with the next request, no session stands in it any more,
- * and its webhooks become inactive.
+ * Soft-deletes an account. What its members hold there ends with the next request, no session stands in it any more, and
+ * its webhooks become inactive. Throws 404, also for the later of two deletions at once.
  */
 export async function deleteAccount(
   deps: Pick<AccountDeps, 'deactivateWebhooksOf'>,
   db: Database,
-  input: { account: AccountRecord; by: UserId; now: Date },
+  input: { target: AccountTarget; by: UserId; now: Date },
 ): Promise<AccountRecord> {
-  const { account, by, now } = input
-  const deleted = await updateAccount(db, account.id, { deletedAt: now, by, now })
-  await leaveAccount(db, { account: account.id, userId: 'all', now })
-  await deps.deactivateWebhooksOf(db, account.id, { by, now })
+  const { target, by, now } = input
+  const deleted = await softDeleteAccount(db, target, { by, now })
+  if (!deleted) throw notFound('account')
+  await leaveAccount(db, { account: deleted.id, userId: 'all', now })
+  await deps.deactivateWebhooksOf(db, deleted.id, { by, now })
   return deleted
 }
 
+/** A change of who belongs to an account. */
+interface MemberChange {
+  target: AccountTarget
+  userId: string
+  caller: Caller
+  now: Date
+}
+
 /**
- * Makes a user a member of a kept account. Throws 422 when there is no such user, 403 when the membership gives more than the
- * caller holds there, 409 when the user is a member already.
+ * Makes a user a member of an account. Throws 404 when there is no such account, 422 when there is no such user, 403 when
+ * the membership gives more than the caller holds there, 409 when the user is a member already.
  */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'>,
   db: Database,
-  input: { account: AccountRecord; userId: string; caller: Caller; now: Date },
+  { target, userId: asked, caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
-  const { account, caller, now } = input
-  if (!(await lockLivingUser(db, input.userId)))
+  const { account, candidate } = await loadCandidate(db, target, asked)
+  if (!candidate.isLiving)
     throw invalidField('user', 'unknown_user', 'There is no user with this id, or it was deleted.')
-  const userId = input.userId as UserId
-  await checkMayChangeMember(db, caller, { userId, account: account.id, action: 'add this member' })
-  const id = deps.ids.next<'account member'>()
-  const member = await insertAccountMember(db, { id, account: account.id, userId, now })
+  checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
+  const userId = asked as UserId
+  const member = await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account, userId, now })
   if (!member) throw new Problem('conflict', 'This user is a member of the account already.')
-  return nameMember(db, member, caller)
+  return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
 /**
@@ -129,30 +124,30 @@ export async function addMember(
  */
 export async function removeMember(
   db: Database,
-  input: { account: AccountRecord; userId: string; caller: Caller; now: Date },
+  { target, userId: asked, caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
-  const { account, caller, now } = input
-  const userId = input.userId as UserId
-  await checkMayChangeMember(db, caller, { userId, account: account.id, action: 'remove this member' })
-  const member = await deleteAccountMember(db, account.id, userId)
+  const { account, candidate } = await loadCandidate(db, target, asked)
+  checkMayChangeMember(caller, candidate.holdings, { account, action: 'remove this member' })
+  const userId = asked as UserId
+  const member = await deleteAccountMember(db, account, userId)
   if (!member) throw new Problem('not_found', 'This user is no member of the account.')
-  await leaveAccount(db, { account: account.id, userId, now })
-  return nameMember(db, member, caller)
+  await leaveAccount(db, { account, userId, now })
+  return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
-/** Adds to each member the person's name, and the e-mail address if the reader may see the person. */
-export async function nameMembers(
+async function loadCandidate(
   db: Database,
-  members: readonly AccountMemberRecord[],
-  reader: Caller,
-): Promise<NamedAccountMember[]> {
-  const seesAll = findPermissionScope(reader, 'user:find-one') === 'all'
-  const named = await withUserNames(db, members)
-  return named.map((member) => (seesAll || member.userId === reader.userId ? member : { ...member, email: null }))
+  { id, scope }: AccountTarget,
+  userId: string,
+): Promise<{ account: AccountId; candidate: Candidate }> {
+  const account = id as AccountId
+  const candidate = includesAccount(scope, account) ? await lockCandidate(db, { account, userId }) : undefined
+  if (!candidate?.hasAccount) throw notFound('account')
+  return { account, candidate }
 }
 
-async function nameMember(db: Database, member: AccountMemberRecord, reader: Caller): Promise<NamedAccountMember> {
-  const [named] = await nameMembers(db, [member], reader)
-  if (!named) throw new Error('a member was lost while it was named')
-  return named
+/** A member as `reader` may see it: the e-mail address is for readers who may see the person. */
+export function showMember(member: NamedAccountMember, reader: Caller): NamedAccountMember {
+  const seesAll = findPermissionScope(reader, 'user:find-one') === 'all'
+  return seesAll || member.userId === reader.userId ? member : { ...member, email: null }
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { apiKeyRoutes } from '../access/api-key.routes.ts'
 import { roleRoutes } from '../access/role.routes.ts'
 import { accountRoutes } from '../account/account.routes.ts'
-import { checkAccountExists, findExistingAccounts } from '../account/account.ts'
+import { checkAccountExists } from '../account/account.ts'
 import { accountMemberRoutes } from '../account/account-member.routes.ts'
 import { auditRoutes } from '../audit/audit.routes.ts'
 import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
@@ -70,7 +70,6 @@ const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, key
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
-  findExistingAccounts,
   deleteLedger,
   cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) => {
     await cancelWaitingDispatches(db, { webhook, workerId, now })
@@ -95,7 +94,7 @@ export const FEATURES: readonly Feature[] = [
   feature(webhookRoutes, webhookDeps),
   feature(subscriptionRoutes, webhookDeps),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
-  feature(eventRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue, findExistingAccounts })),
+  feature(eventRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
   feature(routingExplanationRoutes, nothing),
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),

@@ -44,7 +44,7 @@ export interface Workers {
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
   /** Whether notes of changes are proven to arrive (`Notifier.isProven`). */
-  isProven(): boolean
+  isProven(withinMs?: number): boolean
   /** Starts the workers of the process's roles. */
   start(): void
   /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
@@ -82,7 +82,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     maintenance,
     metrics,
     notify,
-    isProven: () => notifier.isProven(),
+    isProven: (withinMs) => notifier.isProven(withinMs),
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())

@@ -44,7 +44,22 @@ export function toAuditRecord(row: Selectable<AuditLog>): AuditRecord {
 
 /** All entries, as the base of a list. */
 export function selectAuditEntries(db: Database) {
-  return db.selectFrom('audit_log')
+  return db
+    .selectFrom('audit_log')
+    .select([
+      'document_id',
+      'action',
+      'outcome',
+      'user',
+      'session',
+      'api_key',
+      'account',
+      'target',
+      'address',
+      'request_id',
+      'detail',
+      'created_at',
+    ])
 }
 
 const AUDIT_COLUMNS = sql`document_id, action, outcome, "user", session, api_key, account, target, address, request_id,

@@ -107,14 +107,15 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, body, now }) => {
-        const isGenerated = deps.catalogue.some((entry) => entry.internal === target.internal)
-        const updated = await setEventTypeActive(db, target, { isActived: body.is_actived, isGenerated, now })
+      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const generated = deps.catalogue.map(({ internal }) => internal)
+        const change = { isActived: body.is_actived, generated, now }
+        const { eventType, isChanged } = await setEventTypeActive(db, params.id, change)
         return {
-          data: toEventTypeRow(updated ?? target),
+          data: toEventTypeRow(eventType),
           message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
-          changed: updated ? [{ id: target.id, account: null }] : [],
+          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
         }
       },
     },

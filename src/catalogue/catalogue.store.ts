@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { AccountScope } from '../http/route.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 
 /** A row of the `event` table. */
@@ -18,7 +19,8 @@ export interface EventTypeRecord {
   updatedAt: Date
 }
 
-interface EventTypeColumns {
+/** What `toEventTypeRecord` reads of a row. */
+export interface EventTypeColumns {
   document_id: string
   internal: string
   account_scope: string
@@ -47,41 +49,51 @@ export function toEventTypeRecord(row: EventTypeColumns): EventTypeRecord {
   }
 }
 
+const COLUMNS = [
+  'document_id',
+  'internal',
+  'account_scope',
+  'method',
+  'route',
+  'source',
+  'description',
+  'is_actived',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns that `toEventTypeRecord` reads of the event type `alias`, as SQL. */
+export function listEventTypeColumns(alias: string): string {
+  return COLUMNS.map((column) => `${alias}.${column}`).join(', ')
+}
+
+const OF_TYPE = listEventTypeColumns('e')
+
 /** The event types, as the base of a list. */
 export function selectEventTypes(db: Database) {
-  return db.selectFrom('event')
+  return db.selectFrom('event').select(COLUMNS)
 }
+
+const selectAll = statement<EventTypeColumns>(`select ${OF_TYPE} from event e order by e.internal`)
 
 /** Every row of the `event` table, by name. A few hundred at most. */
 export async function listEventTypes(db: Database): Promise<EventTypeRecord[]> {
-  const rows = await db.selectFrom('event').selectAll().orderBy('internal').execute()
-  return rows.map(toEventTypeRecord)
+  return (await selectAll(db, [])).map(toEventTypeRecord)
 }
 
-/** The row with this id; `lock` keeps it from changing until the transaction ends. */
-export async function findEventType(
-  db: Database,
-  id: string,
-  options: { lock?: boolean } = {},
-): Promise<EventTypeRecord | undefined> {
-  let query = db.selectFrom('event').selectAll().where('document_id', '=', id)
-  if (options.lock) query = query.forNoKeyUpdate()
-  const row = await query.executeTakeFirst()
+const selectOne = statement<EventTypeColumns>(`select ${OF_TYPE} from event e where e.document_id = $1`)
+
+/** The row with this id. */
+export async function findEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
+  const [row] = await selectOne(db, [id])
   return row && toEventTypeRecord(row)
 }
 
-/** The rows with these ids, in no order. */
-export async function findEventTypes(db: Database, ids: readonly string[]): Promise<EventTypeRecord[]> {
-  if (ids.length === 0) return []
-  const rows = await db.selectFrom('event').selectAll().where('document_id', 'in', ids).execute()
-  return rows.map(toEventTypeRecord)
-}
+const selectNamed = statement<EventTypeColumns>(`select ${OF_TYPE} from event e where e.internal = any($1)`)
 
 /** The rows with these names. */
 export async function findEventTypesByName(db: Database, names: readonly string[]): Promise<EventTypeRecord[]> {
-  if (names.length === 0) return []
-  const rows = await db.selectFrom('event').selectAll().where('internal', 'in', names).execute()
-  return rows.map(toEventTypeRecord)
+  return (await selectNamed(db, [names])).map(toEventTypeRecord)
 }
 
 /** Writes generated entries: new ones are inserted, changed ones updated, equal ones left alone. Returns how many were written. */
@@ -133,23 +145,24 @@ export async function insertExternalEventType(
       updated_at: row.now,
     })
     .onConflict((conflict) => conflict.column('internal').doNothing())
-    .returningAll()
+    .returning(COLUMNS)
     .executeTakeFirst()
   return inserted && toEventTypeRecord(inserted)
 }
 
-/** Switches an event type on or off for subscriptions and routing. */
-export async function updateEventTypeActive(
+const setActive = statement<EventTypeColumns>(`
+  update event e set is_actived = $2, updated_at = $3
+  where e.document_id = $1 and e.is_actived <> $2 and ($2 or not e.internal = any($4)) returning ${OF_TYPE}`)
+
+/**
+ * Switches an event type on or off for subscriptions and routing. Undefined when there is none with this id, when it is so
+ * already, or when it would switch off one of the names `kept`.
+ */
+export async function setActiveIfDifferent(
   db: Database,
-  id: EventTypeId,
-  isActived: boolean,
-  now: Date,
-): Promise<EventTypeRecord> {
-  const row = await db
-    .updateTable('event')
-    .set({ is_actived: isActived, updated_at: now })
-    .where('document_id', '=', id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toEventTypeRecord(row)
+  id: string,
+  change: { isActived: boolean; kept: readonly string[]; now: Date },
+): Promise<EventTypeRecord | undefined> {
+  const [row] = await setActive(db, [id, change.isActived, change.now, change.kept])
+  return row && toEventTypeRecord(row)
 }

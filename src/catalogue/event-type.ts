@@ -7,16 +7,12 @@ import {
   findEventType,
   findEventTypesByName,
   insertExternalEventType,
-  updateEventTypeActive,
+  setActiveIfDifferent,
 } from './catalogue.store.ts'
 
-/** The event type with this id, or a 404. A change locks it, so that two changes follow each other. */
-export async function loadEventType(
-  db: Database,
-  id: string,
-  options: { lock?: boolean } = {},
-): Promise<EventTypeRecord> {
-  const eventType = await findEventType(db, id, options)
+/** The event type with this id, or a 404. */
+export async function loadEventType(db: Database, id: string): Promise<EventTypeRecord> {
+  const eventType = await findEventType(db, id)
   if (!eventType) throw notFound('event type')
   return eventType
 }
@@ -41,19 +37,23 @@ export async function registerExternalEventType(
 }
 
 /**
- * Switches a locked event type off or on; undefined when it is so already. Off, it takes no new subscription and reaches nobody; this is how an operator lays
- * a stale one to rest. What the code produces cannot be switched off here: a webhook unsubscribes from it instead.
+ * Switches an event type off or on; `isChanged` is false when it is so already. Off, it takes no new subscription and
+ * reaches nobody; this is how an operator lays a stale one to rest. What the code produces (`generated`, by name) cannot be
+ * switched off here: a webhook unsubscribes from it instead. Throws 404, 409.
  */
 export async function setEventTypeActive(
   db: Database,
-  eventType: EventTypeRecord,
-  input: { isActived: boolean; isGenerated: boolean; now: Date },
-): Promise<EventTypeRecord | undefined> {
-  if (!input.isActived && input.isGenerated)
+  id: string,
+  input: { isActived: boolean; generated: readonly string[]; now: Date },
+): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
+  const { isActived, generated, now } = input
+  const changed = await setActiveIfDifferent(db, id, { isActived, kept: generated, now })
+  if (changed) return { eventType: changed, isChanged: true }
+  const eventType = await loadEventType(db, id)
+  if (!isActived && generated.includes(eventType.internal))
     throw new Problem(
       'conflict',
       `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
     )
-  if (input.isActived === eventType.isActived) return undefined
-  return updateEventTypeActive(db, eventType.id, input.isActived, input.now)
+  return { eventType, isChanged: false }
 }

@@ -14,14 +14,14 @@ export interface CatalogueStatus {
   stale_internals: string[]
 }
 
+/** What is compared of an event type. */
+type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>
+
 /**
  * Compares the generated catalogue with the rows of the database. External event types are somebody else's and never
  * stale (docs/contract/events.md#publishing-from-outside). It is in sync when nothing is missing, no row differs, and no stale row is still active.
  */
-export function compareCatalogue(
-  generated: readonly CatalogueEntry[],
-  rows: readonly EventTypeRecord[],
-): CatalogueStatus {
+export function compareCatalogue(generated: readonly CatalogueEntry[], rows: readonly ComparedType[]): CatalogueStatus {
   const rowOf = new Map(rows.map((row) => [row.internal, row]))
   const generatedNames = new Set(generated.map((entry) => entry.internal))
   const missing = generated.filter((entry) => !rowOf.has(entry.internal))
@@ -39,7 +39,7 @@ export function compareCatalogue(
   }
 }
 
-function isEqual(entry: CatalogueEntry, row: EventTypeRecord): boolean {
+function isEqual(entry: CatalogueEntry, row: ComparedType): boolean {
   return (
     entry.account_scope === row.accountScope &&
     entry.method === row.method &&

@@ -61,7 +61,7 @@ const COLUMNS = [
 
 /** The living contracts that `scope` reaches, as the base of a list. */
 export function selectContracts(db: Database, scope: PermissionScope) {
-  const living = db.selectFrom('contract').where('deleted_at', 'is', null)
+  const living = db.selectFrom('contract').select(COLUMNS).where('deleted_at', 'is', null)
   return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 

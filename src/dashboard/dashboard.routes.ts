@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
-import { readCatalogueStatus } from '../catalogue/sync.ts'
+import { compareCatalogue } from '../catalogue/sync.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, TimestampSchema } from '../http/schema.ts'
 import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
-import { countByHour, countDeliveries, countWebhooks, listRecentFailures } from './dashboard.store.ts'
+import { readSummary } from './dashboard.store.ts'
 
 /** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
 const RECENT_FAILURES = 10
@@ -47,20 +47,15 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
     },
     {
       handle: async (deps: DashboardDeps, { db, now }) => {
-        const status = await readCatalogueStatus(db, deps.catalogue)
-        const { generated_count, synced_count, in_sync } = status
-        const series = await countByHour(db, now)
-        const deliveries = (await countDeliveries(db, now)) as Record<
-          'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled',
-          number
-        >
+        const summary = await readSummary(db, now, RECENT_FAILURES)
+        const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
         return {
           data: {
-            deliveries_24h: deliveries,
-            webhooks: await countWebhooks(db),
+            deliveries_24h: summary.deliveries,
+            webhooks: summary.webhooks,
             catalogue: { generated_count, synced_count, in_sync },
-            recent_failures: (await listRecentFailures(db, now, RECENT_FAILURES)).map(toDispatchRow),
-            series_24h: series.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+            recent_failures: summary.recentFailures.map(toDispatchRow),
+            series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
           },
           message: 'Summary of the last 24 hours.',
         }

@@ -1,62 +1,108 @@
-import { sql } from 'kysely'
+import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { HEALTH_WINDOW_MS } from '../health/webhook-out.ts'
 import type { Database } from '../postgres/database.ts'
-import { type DispatchRecord, toDispatchRecord } from '../webhook/ledger/dispatch.store.ts'
+import { statement } from '../postgres/statement.ts'
+import {
+  type DispatchColumns,
+  type DispatchRecord,
+  OF_DISPATCH,
+  toDispatchRecord,
+} from '../webhook/ledger/dispatch.store.ts'
 
-function startOfWindow(now: Date): Date {
-  return new Date(now.getTime() - HEALTH_WINDOW_MS)
+/** Deliveries by the hour they were made in. */
+export interface DeliveriesOfHour {
+  hour: Date
+  success: number
+  failed: number
 }
 
-/** Deliveries of the last 24 h by status. Every status is there, also with none. */
-export async function countDeliveries(db: Database, now: Date): Promise<Record<string, number>> {
-  const { rows } = await sql<{ status: string; deliveries: number }>`
+/** What the dashboard shows, all of one instant. */
+export interface Summary {
+  /** Deliveries of the last 24 h by status. Every status is there, also with none. */
+  deliveries: Record<'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled', number>
+  /** Living webhooks: active ones, inactive ones, and among the inactive those that the service disabled itself. */
+  webhooks: { active: number; inactive: number; auto_disabled: number }
+  /** Every row of the `event` table, as far as it is compared with the code. */
+  eventTypes: Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>[]
+  /** The most recent deliveries that ended without success in the last 24 h. */
+  recentFailures: DispatchRecord[]
+  /** The last 24 h, oldest hour first, empty hours included. */
+  hours: DeliveriesOfHour[]
+}
+
+const DELIVERIES = `
+  select json_object_agg(s.status, s.deliveries) from (
     select s.status, count(d.document_id) as deliveries
     from unnest(array['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']) as s (status)
-    left join webhook_dispatch d on d.status = s.status and d.created_at >= ${startOfWindow(now)}
-    group by s.status`.execute(db)
-  return Object.fromEntries(rows.map((row) => [row.status, row.deliveries]))
+    left join webhook_dispatch d on d.status = s.status and d.created_at >= $2
+    group by s.status) s`
+
+const WEBHOOKS = `
+  select json_build_object('active', count(*) filter (where is_actived), 'inactive', count(*) filter (where not is_actived),
+    'auto_disabled', count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures'))
+  from webhook where deleted_at is null`
+
+const EVENT_TYPES = `
+  select json_build_object('internal', internal, 'accountScope', account_scope, 'method', method, 'route', route,
+    'source', source, 'isActived', is_actived)
+  from event order by internal`
+
+const RECENT_FAILURES = `
+  select row_to_json(d) from (
+    select ${OF_DISPATCH} from webhook_dispatch d
+    where d.status in ('exhausted', 'failed') and d.ended_at >= $2
+    order by d.ended_at desc, d.document_id desc limit $3) d`
+
+const HOURS = `
+  select json_build_object('hour', h.hour, 'success', coalesce(d.success, 0), 'failed', coalesce(d.failed, 0))
+  from generate_series(
+    date_trunc('hour', $1::timestamptz) - interval '23 hours', date_trunc('hour', $1::timestamptz), interval '1 hour'
+  ) as h (hour)
+  left join (
+    select date_trunc('hour', created_at) as hour,
+      count(*) filter (where status = 'success') as success,
+      count(*) filter (where status in ('exhausted', 'failed')) as failed
+    from webhook_dispatch
+    where created_at >= date_trunc('hour', $1::timestamptz) - interval '23 hours'
+    group by 1
+  ) d on d.hour = h.hour
+  order by h.hour`
+
+/** In JSON an instant is text. */
+type InJson<Columns> = { [Name in keyof Columns]: Columns[Name] extends Date | null ? string | null : Columns[Name] }
+
+interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
+  event_types: Summary['eventTypes']
+  recent_failures: InJson<DispatchColumns>[]
+  hours: { hour: string; success: number; failed: number }[]
 }
 
-/** Living webhooks: active ones, inactive ones, and among the inactive those that the service disabled itself. */
-export async function countWebhooks(
-  db: Database,
-): Promise<{ active: number; inactive: number; auto_disabled: number }> {
-  const { rows } = await sql<{ active: number; inactive: number; auto_disabled: number }>`
-    select count(*) filter (where is_actived) as active, count(*) filter (where not is_actived) as inactive,
-      count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures') as auto_disabled
-    from webhook where deleted_at is null`.execute(db)
-  return rows[0] ?? { active: 0, inactive: 0, auto_disabled: 0 }
+const selectSummary = statement<SummaryColumns>(`
+  select (${DELIVERIES}) as deliveries, (${WEBHOOKS}) as webhooks, array(${EVENT_TYPES}) as event_types,
+    array(${RECENT_FAILURES}) as recent_failures, array(${HOURS}) as hours`)
+
+/** Reads what the dashboard shows in one statement, with at most `failures` recent failures. */
+export async function readSummary(db: Database, now: Date, failures: number): Promise<Summary> {
+  const [row] = await selectSummary(db, [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures])
+  const { deliveries, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
+  return {
+    deliveries,
+    webhooks,
+    eventTypes: event_types,
+    recentFailures: recent_failures.map((one) => toDispatchRecord(toColumns(one))),
+    hours: hours.map((one) => ({ ...one, hour: new Date(one.hour) })),
+  }
 }
 
-/** The most recent deliveries that ended without success in the last 24 h. */
-export async function listRecentFailures(db: Database, now: Date, limit: number): Promise<DispatchRecord[]> {
-  const rows = await db
-    .selectFrom('webhook_dispatch')
-    .selectAll()
-    .where('status', 'in', ['exhausted', 'failed'])
-    .where('ended_at', '>=', startOfWindow(now))
-    .orderBy('ended_at', 'desc')
-    .orderBy('document_id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toDispatchRecord)
-}
-
-/** Deliveries by the hour they were made in, over the last 24 h, oldest hour first, empty hours included. */
-export async function countByHour(db: Database, now: Date): Promise<{ hour: Date; success: number; failed: number }[]> {
-  const { rows } = await sql<{ hour: Date; success: number; failed: number }>`
-    select h.hour, coalesce(d.success, 0) as success, coalesce(d.failed, 0) as failed
-    from generate_series(
-      date_trunc('hour', ${now}::timestamptz) - interval '23 hours', date_trunc('hour', ${now}::timestamptz), interval '1 hour'
-    ) as h (hour)
-    left join (
-      select date_trunc('hour', created_at) as hour,
-        count(*) filter (where status = 'success') as success,
-        count(*) filter (where status in ('exhausted', 'failed')) as failed
-      from webhook_dispatch
-      where created_at >= date_trunc('hour', ${now}::timestamptz) - interval '23 hours'
-      group by 1
-    ) d on d.hour = h.hour
-    order by h.hour`.execute(db)
-  return rows
+function toColumns(row: InJson<DispatchColumns>): DispatchColumns {
+  const toDate = (text: string | null) => (text === null ? null : new Date(text))
+  return {
+    ...row,
+    next_attempt_at: toDate(row.next_attempt_at),
+    last_attempt_at: toDate(row.last_attempt_at),
+    delivered_at: toDate(row.delivered_at),
+    lease_until: toDate(row.lease_until),
+    created_at: new Date(row.created_at as string),
+    updated_at: new Date(row.updated_at as string),
+  }
 }

@@ -3,12 +3,16 @@ import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../id.ts'
-import { inTransaction } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { findDispatchWithAttempts } from '../webhook/ledger/dispatch.store.ts'
 import { type ClaimedDispatch, claimDispatches } from './claim.store.ts'
 import type { AttemptResult } from './outcome.ts'
-import { applyDispatchChanges, type DispatchChange, listAttempts } from './settle.store.ts'
+import { applyDispatchChanges, type DispatchChange } from './settle.store.ts'
 import { type EndedAttempt, recordAttempts } from './settle.ts'
 import { readTotals } from './total.store.ts'
+
+const listAttempts = async ({ db }: { db: Database }, id: DispatchId) =>
+  (await findDispatchWithAttempts(db, id))!.attempts
 
 async function openLedger() {
   const database = await createTestDatabase()
@@ -100,7 +104,7 @@ describe('fences', () => {
       lease_owner: null,
       lease_until: null,
     })
-    expect(await listAttempts(t.db, id!)).toMatchObject([
+    expect(await listAttempts(t, id!)).toMatchObject([
       {
         attempt: 1,
         trigger: 'schedule',
@@ -125,7 +129,7 @@ describe('fences', () => {
     const { recorded } = await t.record([t.end(claimed!, DELIVERED)])
     expect(recorded).toMatchObject([{ isRecorded: false }])
     expect(await t.ledger.readDispatch(id!)).toEqual(before)
-    expect(await listAttempts(t.db, id!)).toHaveLength(1)
+    expect(await listAttempts(t, id!)).toHaveLength(1)
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 1]]))
   })
 
@@ -153,7 +157,7 @@ describe('fences', () => {
     const [current] = await t.claimAll()
     const { recorded } = await t.record([t.end(late!, DELIVERED), t.end(current!, FAILED)])
     expect(recorded.map((one) => one.isRecorded)).toEqual([false, true])
-    expect((await listAttempts(t.db, id!)).map((one) => [one.attempt, one.errorClass])).toEqual([
+    expect((await listAttempts(t, id!)).map((one) => [one.attempt, one.errorClass])).toEqual([
       [1, 'interrupted'],
       [2, 'http_5xx'],
     ])

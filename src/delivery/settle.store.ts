@@ -80,26 +80,3 @@ export async function insertAttempts(db: Database, attempts: readonly AttemptRec
       ${column((one) => one.responseExcerpt)}::text[], ${column((one) => json(one.responseHeaders))}::jsonb[],
       ${column((one) => json(one.timings))}::jsonb[])`.execute(db)
 }
-
-/** The attempt log of a dispatch, first attempt first. */
-export async function listAttempts(db: Database, dispatch: DispatchId): Promise<AttemptRecord[]> {
-  const rows = await db
-    .selectFrom('webhook_attempt')
-    .selectAll()
-    .where('dispatch', '=', dispatch)
-    .orderBy('attempt')
-    .execute()
-  return rows.map((row) => ({
-    dispatch: row.dispatch as DispatchId,
-    attempt: row.attempt,
-    trigger: row.attempt_trigger as AttemptTrigger,
-    worker: row.worker,
-    startedAt: row.started_at,
-    durationMs: row.duration_ms,
-    statusCode: row.status_code,
-    errorClass: row.error_class as ErrorClass | null,
-    responseExcerpt: row.response_excerpt,
-    responseHeaders: row.response_headers as Record<string, string> | null,
-    timings: row.timings as PostTimings | null,
-  }))
-}

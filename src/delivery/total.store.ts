@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
+import { markAhead } from '../postgres/dialect.ts'
 import type { DispatchStatus } from './outcome.ts'
 
 /** On how many rows each status is counted: processes that hash apart never wait for each other. */
@@ -10,7 +11,10 @@ function findShard(workerId: string): number {
   return (createHash('sha256').update(workerId).digest()[0] ?? 0) % SHARDS
 }
 
-/** Adds to the all-time counts, in the transaction of what is counted (docs/contract/delivery.md#metrics). */
+/**
+ * Adds to the all-time counts (docs/contract/delivery.md#metrics), in the transaction of what is counted; sent with its next
+ * statement.
+ */
 export async function addToTotals(
   db: Database,
   workerId: string,
@@ -22,14 +26,23 @@ export async function addToTotals(
     .sort(([a], [b]) => (a < b ? -1 : 1))
   if (counts.length === 0) return
   const shard = findShard(workerId)
-  await sql`
+  const query = sql`
     insert into webhook_delivery_total (status, shard, deliveries)
     select x.status, ${shard}, x.deliveries
     from unnest(${counts.map(([status]) => status)}::text[], ${counts.map(([, deliveries]) => deliveries)}::bigint[])
       as x (status, deliveries)
-    on conflict (status, shard) do update set deliveries = webhook_delivery_total.deliveries + excluded.deliveries`.execute(
-    db,
-  )
+    ${ADDED}`
+  await db.executeQuery(markAhead(query.compile(db)))
+}
+
+const ADDED = sql`
+  on conflict (status, shard) do update set deliveries = webhook_delivery_total.deliveries + excluded.deliveries`
+
+/** The part of a statement that adds the rows of its part `source` to the all-time counts. */
+export function buildTotalsOf(source: string, workerId: string, status: DispatchStatus): RawBuilder<unknown> {
+  return sql`
+    insert into webhook_delivery_total (status, shard, deliveries)
+    select ${status}, ${findShard(workerId)}::int, count(*) from ${sql.ref(source)} having count(*) > 0 ${ADDED}`
 }
 
 /** How often a delivery came into each status, over all time and all processes. */

@@ -5,8 +5,8 @@ import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
 import { selectEvents, toStoredEvent } from './event.store.ts'
-import { loadEvent } from './event.ts'
-import { type PathOf, type Publication, type PublishDeps, publishEvents } from './publish.ts'
+import { type EventDeps, loadEvent } from './event.ts'
+import { type PathOf, type Publication, publishEvents } from './publish.ts'
 
 /** What events can be filtered by and sorted on. */
 const EVENT_FIELDS = {
@@ -57,7 +57,7 @@ function toPublication(one: {
   return { event: one.event, account: one.account ?? null, id: one.id, idempotencyKey: one.idempotency_key ?? null }
 }
 
-export const eventRoutes: Routes<PublishDeps> = [
+export const eventRoutes: Routes<EventDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -78,7 +78,7 @@ export const eventRoutes: Routes<PublishDeps> = [
       data: PublishAnswer,
     },
     {
-      handle: async (deps: PublishDeps, { db, body, caller, now, trace }) => {
+      handle: async (deps: EventDeps, { db, body, caller, now, trace }) => {
         const ids = await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })
         return {
           data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
@@ -101,7 +101,7 @@ export const eventRoutes: Routes<PublishDeps> = [
       list: EVENT_FIELDS,
     },
     {
-      handle: async (_deps: PublishDeps, { db, listing }) => ({
+      handle: async (_deps: EventDeps, { db, listing }) => ({
         ...(await readPage(selectEvents(db), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
         message: 'Events.',
       }),
@@ -119,7 +119,7 @@ export const eventRoutes: Routes<PublishDeps> = [
       data: EventRow,
     },
     {
-      load: (_deps: PublishDeps, { db, params }) => loadEvent(db, params.id),
+      load: (_deps: EventDeps, { db, params }) => loadEvent(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toEventRow(target),
         message: 'Event.',

@@ -1,10 +1,27 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { markAhead } from '../postgres/dialect.ts'
+import { statement } from '../postgres/statement.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
-const EVENT_COLUMNS = sql`document_id, event, account, resource, action, resource_id, url, is_purge, excluded_webhook,
-  trace_context, created_at, routed_at`
+const COLUMNS = [
+  'document_id',
+  'event',
+  'account',
+  'resource',
+  'action',
+  'resource_id',
+  'url',
+  'is_purge',
+  'excluded_webhook',
+  'trace_context',
+  'created_at',
+  'routed_at',
+] as const
+
+/** The columns above, as SQL. */
+const INSERTED = sql.raw(COLUMNS.join(', '))
 
 /**
  * The statement that inserts events for the router to find; with `routedAt`, as routed already. Several events go as one
@@ -14,12 +31,12 @@ export function buildEventInsert(events: readonly EventRecord[], routedAt: Date 
   const [one] = events
   if (one && events.length === 1)
     return sql`
-      insert into event_occurrence (${EVENT_COLUMNS})
+      insert into event_occurrence (${INSERTED})
       values (${one.id}, ${one.type}, ${one.account}, ${one.resource}, ${one.action}, ${one.resourceId}, ${one.url},
         ${one.isPurge}, ${one.excludedWebhook}, ${one.trace}, ${one.createdAt}, ${routedAt})`
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
   return sql`
-    insert into event_occurrence (${EVENT_COLUMNS})
+    insert into event_occurrence (${INSERTED})
     select x.*, ${routedAt}::timestamptz from unnest(
       ${column((each) => each.id)}::uuid[], ${column((each) => each.type)}::text[],
       ${column((each) => each.account)}::uuid[], ${column((each) => each.resource)}::text[],
@@ -30,13 +47,13 @@ export function buildEventInsert(events: readonly EventRecord[], routedAt: Date 
     ) as x`
 }
 
-/** Inserts events for the router to find; with `routedAt`, as routed already. */
+/** Inserts events for the router to find; with `routedAt`, as routed already. Sent with the next statement of a transaction. */
 export async function insertEvents(
   db: Database,
   events: readonly EventRecord[],
   options: { routedAt?: Date } = {},
 ): Promise<void> {
-  await buildEventInsert(events, options.routedAt).execute(db)
+  await db.executeQuery(markAhead(buildEventInsert(events, options.routedAt).compile(db)))
 }
 
 /** The event types of routes that are active and have an active webhook that subscribes to them. */
@@ -53,7 +70,7 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
 export async function claimUnroutedEvents(db: Database, limit: number): Promise<EventRecord[]> {
   const rows = await db
     .selectFrom('event_occurrence')
-    .selectAll()
+    .select(COLUMNS)
     .where('routed_at', 'is', null)
     .orderBy('document_id')
     .limit(limit)
@@ -70,7 +87,7 @@ export async function markRouted(db: Database, ids: readonly EventId[], now: Dat
 
 /** All events, as the base of a list. */
 export function selectEvents(db: Database) {
-  return db.selectFrom('event_occurrence')
+  return db.selectFrom('event_occurrence').select(COLUMNS)
 }
 
 /** Maps a row of the `event_occurrence` table. */
@@ -78,9 +95,13 @@ export function toStoredEvent(row: EventColumns & { routed_at: Date | null }): S
   return { ...toEventRecord(row), routedAt: row.routed_at }
 }
 
+const selectOne = statement<EventColumns & { routed_at: Date | null }>(
+  `select ${COLUMNS.join(', ')} from event_occurrence where document_id = $1`,
+)
+
 /** The event with this id. */
 export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
-  const row = await selectEvents(db).selectAll().where('document_id', '=', id).executeTakeFirst()
+  const [row] = await selectOne(db, [id])
   return row && toStoredEvent(row)
 }
 

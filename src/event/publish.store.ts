@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
+import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+import type { EventRecord } from './event.ts'
 
 /** A publisher's idempotency key and what it stands for. */
 export interface PublishKey {
@@ -10,29 +13,91 @@ export interface PublishKey {
   eventId: EventId
 }
 
-/**
- * Takes those keys that nobody took since `expiredAt`, and returns them. A key that another transaction is taking right
- * now is waited for. They are taken in one order, so that two batches never wait for each other.
- */
-export async function takePublishKeys(
-  db: Database,
-  input: { caller: string; keys: readonly PublishKey[]; expiredAt: Date; now: Date },
-): Promise<Set<string>> {
-  const { caller, keys, expiredAt, now } = input
-  if (keys.length === 0) return new Set()
-  const { rows } = await sql<{ key: string }>`
+/** What publications are judged by. */
+export interface PublishContext {
+  eventTypes: ReadonlyMap<string, PublishedType>
+  accounts: ReadonlySet<string>
+}
+
+/** What decides whether an event of this type may be published. */
+export type PublishedType = Pick<EventTypeRecord, 'internal' | 'source' | 'accountScope' | 'isActived'>
+
+interface RecordedColumns {
+  taken: string[]
+  types: PublishedType[]
+  accounts: string[]
+}
+
+const record = statement<RecordedColumns>(`
+  with taken as (
     insert into publish_key (caller, key, content_hash, event_id, created_at)
-    select ${caller}, x.key, x.content_hash, x.event_id, ${now}
-    from unnest(
-      ${keys.map((one) => one.key)}::text[], ${keys.map((one) => one.contentHash)}::bytea[],
-      ${keys.map((one) => one.eventId)}::uuid[]
-    ) as x (key, content_hash, event_id)
+    select $1, x.key, x.content_hash, x.event_id, $2
+    from unnest($4::text[], $5::bytea[], $6::uuid[]) as x (key, content_hash, event_id)
     order by x.key collate "C"
     on conflict (caller, key) do update
       set content_hash = excluded.content_hash, event_id = excluded.event_id, created_at = excluded.created_at
-      where publish_key.created_at <= ${expiredAt}
-    returning key`.execute(db)
-  return new Set(rows.map((row) => row.key))
+      where publish_key.created_at <= $3
+    returning event_id
+  ), recorded as (
+    insert into event_occurrence (document_id, event, account, resource, action, resource_id, is_purge, trace_context,
+      created_at)
+    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.is_purge, x.trace, $2
+    from unnest($7::uuid[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::text[],
+      $15::boolean[]) as x (id, event, account, resource, action, resource_id, is_purge, trace, is_keyed)
+    left join taken on taken.event_id = x.id
+    where taken.event_id is not null or not x.is_keyed
+  )
+  select array(select event_id from taken) as taken,
+    array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
+      'isActived', is_actived) from event where internal = any($16)) as types,
+    array(select document_id from account where document_id = any($17) and deleted_at is null) as accounts`)
+
+/**
+ * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
+ * and throws when a rule is broken, which takes back what was written. A key counts as taken when nobody took it since
+ * `expiredAt`; the event of any other key is not recorded. A key that another transaction is taking right now is waited
+ * for. Keys are taken in one order, so that two batches never wait for each other.
+ */
+export async function recordPublications(
+  db: Database,
+  input: {
+    caller: string
+    keys: readonly PublishKey[]
+    events: readonly EventRecord[]
+    /** Names of event types and ids of accounts to read. */
+    asked: { names: readonly string[]; accounts: readonly string[] }
+    expiredAt: Date
+    now: Date
+  },
+): Promise<PublishContext & { taken: ReadonlySet<EventId> }> {
+  const { caller, keys, events, asked, expiredAt, now } = input
+  const keyed = new Set(keys.map((one) => one.eventId))
+  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+  const [row] = await record(db, [
+    caller,
+    now,
+    expiredAt,
+    keys.map((one) => one.key),
+    keys.map((one) => one.contentHash),
+    keys.map((one) => one.eventId),
+    column((event) => event.id),
+    column((event) => event.type),
+    column((event) => event.account),
+    column((event) => event.resource),
+    column((event) => event.action),
+    column((event) => event.resourceId),
+    column((event) => event.isPurge),
+    column((event) => event.trace),
+    column((event) => keyed.has(event.id)),
+    asked.names,
+    asked.accounts,
+  ])
+  const { types, accounts, taken } = row as RecordedColumns
+  return {
+    eventTypes: new Map(types.map((one) => [one.internal, one])),
+    accounts: new Set(accounts),
+    taken: new Set(taken as EventId[]),
+  }
 }
 
 /** What these keys of a caller stand for. */

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type EventTypeRecord, findEventTypesByName } from '../catalogue/catalogue.store.ts'
 import type { Caller } from '../http/caller.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type EventDeps, type EventDraft, recordEvents } from './event.ts'
-import { listPublishKeys, type PublishKey, takePublishKeys } from './publish.store.ts'
+import { buildEvents, type EventDeps, type EventDraft } from './event.ts'
+import { listPublishKeys, type PublishContext, type PublishKey, recordPublications } from './publish.store.ts'
 
 /** How long an idempotency key of a publisher is remembered. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
@@ -21,18 +20,6 @@ export interface Publication {
   idempotencyKey: string | null
 }
 
-/** What publishing uses. */
-export interface PublishDeps extends EventDeps {
-  /** Which of these ids are existing accounts. */
-  findExistingAccounts: (db: Database, ids: readonly string[]) => Promise<Set<string>>
-}
-
-/** What publications are judged by: read once for the whole batch. */
-export interface PublishContext {
-  eventTypes: ReadonlyMap<string, EventTypeRecord>
-  accounts: ReadonlySet<string>
-}
-
 /** Names the member of a publication in a problem: `event`, or `events.3.event` in a batch. */
 export type PathOf = (index: number, member: string) => string
 
@@ -42,7 +29,7 @@ export type PathOf = (index: number, member: string) => string
  * Throws 409 `conflict` while the event queue is off.
  */
 export async function publishEvents(
-  deps: PublishDeps,
+  deps: EventDeps,
   db: Database,
   input: {
     publications: readonly Publication[]
@@ -54,36 +41,36 @@ export async function publishEvents(
   },
 ): Promise<EventId[]> {
   const { publications, pathOf, now } = input
-  const context = await readContext(deps, db, publications)
+  const caller = describePublisher(input.caller)
+  const ids = assignIds(deps, publications)
+  const keys = listKeys(publications, ids)
+  const asked = {
+    names: [...new Set(publications.map((one) => one.event))],
+    accounts: [...new Set(publications.flatMap((one) => one.account ?? []))],
+  }
+  const expiredAt = new Date(now.getTime() - PUBLISH_KEY_KEPT_MS)
+  const isOn = deps.enableApiEventQueue
+  const events = buildEvents(deps, listDrafts(publications, ids, input.trace), now)
+  const written = { caller, keys: isOn ? keys : [], events, asked, expiredAt, now }
+  const { taken, ...context } = await recordPublications(db, written)
   checkErrors(findPublicationErrors(publications, context, pathOf))
-  if (!deps.enableApiEventQueue)
+  if (!isOn)
     throw new Problem(
       'conflict',
       'ENABLE_API_EVENT_QUEUE is false, so no event is recorded or sent. Set it to true first.',
     )
-  const ids = assignIds(deps, publications)
-  const taken = await takeKeys(db, { ...input, ids })
+  const used = await listUsed(db, { caller, keys: keys.filter((key) => !taken.has(key.eventId)), pathOf })
+  return publications.map(({ idempotencyKey }, index) => used.get(idempotencyKey) ?? (ids[index] as EventId))
+}
+
+/** One event for each id: publications with the same key are one. */
+function listDrafts(publications: readonly Publication[], ids: readonly EventId[], trace: string | null): EventDraft[] {
   const drafts = new Map<EventId, EventDraft>()
   publications.forEach((publication, index) => {
     const id = ids[index] as EventId
-    const isNew = publication.idempotencyKey === null || taken.isNew(publication.idempotencyKey)
-    if (isNew && !drafts.has(id)) drafts.set(id, { ...buildDraft(publication, context, id), trace: input.trace })
+    if (!drafts.has(id)) drafts.set(id, { ...buildDraft(publication, id), trace })
   })
-  await recordEvents(deps, db, [...drafts.values()], now)
-  return publications.map(({ idempotencyKey }, index) => taken.eventOf(idempotencyKey) ?? (ids[index] as EventId))
-}
-
-async function readContext(
-  deps: PublishDeps,
-  db: Database,
-  publications: readonly Publication[],
-): Promise<PublishContext> {
-  const eventTypes = await findEventTypesByName(db, [...new Set(publications.map((one) => one.event))])
-  const accounts = [...new Set(publications.flatMap((one) => one.account ?? []))]
-  return {
-    eventTypes: new Map(eventTypes.map((one) => [one.internal, one])),
-    accounts: await deps.findExistingAccounts(db, accounts),
-  }
+  return [...drafts.values()]
 }
 
 function checkErrors(errors: readonly FieldError[]): void {
@@ -167,36 +154,32 @@ function assignIds(deps: Pick<EventDeps, 'ids'>, publications: readonly Publicat
   })
 }
 
-/** Takes the keys of a batch; those used before say which event they stand for. Throws a 422 for another content. */
-async function takeKeys(
-  db: Database,
-  input: { publications: readonly Publication[]; ids: readonly EventId[]; pathOf: PathOf; caller: Caller; now: Date },
-) {
-  const { publications, ids, pathOf, now } = input
-  const caller = describePublisher(input.caller)
-  const wanted = new Map<string, PublishKey & { index: number }>()
+/** A key of a batch, and which publication brought it first. */
+type AskedKey = PublishKey & { index: number }
+
+function listKeys(publications: readonly Publication[], ids: readonly EventId[]): AskedKey[] {
+  const keys = new Map<string, AskedKey>()
   publications.forEach((publication, index) => {
     const key = publication.idempotencyKey
-    if (key !== null && !wanted.has(key))
-      wanted.set(key, { key, contentHash: hashContent(publication), eventId: ids[index] as EventId, index })
+    if (key !== null && !keys.has(key))
+      keys.set(key, { key, contentHash: hashContent(publication), eventId: ids[index] as EventId, index })
   })
-  const expiredAt = new Date(now.getTime() - PUBLISH_KEY_KEPT_MS)
-  const taken = await takePublishKeys(db, { caller, keys: [...wanted.values()], expiredAt, now })
-  const used = await listPublishKeys(
-    db,
-    caller,
-    [...wanted.keys()].filter((key) => !taken.has(key)),
-  )
+  return [...keys.values()]
+}
+
+/** The events that keys used before stand for, by key. Throws a 422 for another content. */
+async function listUsed(
+  db: Database,
+  { caller, keys, pathOf }: { caller: string; keys: readonly AskedKey[]; pathOf: PathOf },
+): Promise<Map<string | null, EventId>> {
+  const asked = new Map(keys.map((key) => [key.key, key]))
+  const used = await listPublishKeys(db, caller, [...asked.keys()])
   const reused = used.flatMap((earlier) => {
-    const asked = wanted.get(earlier.key)
-    return asked && !asked.contentHash.equals(earlier.contentHash) ? [asked.index] : []
+    const key = asked.get(earlier.key)
+    return key && !key.contentHash.equals(earlier.contentHash) ? [key.index] : []
   })
   checkErrors(reused.sort((a, b) => a - b).map((index) => ({ ...KEY_REUSED, path: pathOf(index, KEY_REUSED.path) })))
-  const earlier = new Map(used.map((one) => [one.key, one.eventId]))
-  return {
-    isNew: (key: string) => taken.has(key),
-    eventOf: (key: string | null) => (key === null ? undefined : earlier.get(key)),
-  }
+  return new Map(used.map((one) => [one.key, one.eventId]))
 }
 
 /** A person keeps their keys over sign-ins; an API key has its own, since each is another program. */
@@ -204,12 +187,13 @@ function describePublisher(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
 
-function buildDraft(publication: Publication, { eventTypes }: PublishContext, id: EventId): EventDraft {
+function buildDraft(publication: Publication, id: EventId): EventDraft {
   const [resource = '', action = ''] = publication.event.split('.')
   return {
     id,
     type: publication.event,
-    accountScope: eventTypes.get(publication.event)?.accountScope ?? 'none',
+    // An event type without owner takes no account at all.
+    accountScope: 'account',
     account: publication.account as AccountId | null,
     resource,
     action,

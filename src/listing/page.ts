@@ -1,19 +1,17 @@
-import type { Selectable, SelectQueryBuilder } from 'kysely'
-import type { DB } from '../postgres/tables.generated.ts'
-import { applyListing, buildPage, countRows, type ListedRow, type ListFields, type Listing } from './listing.ts'
+import type { SelectQueryBuilder } from 'kysely'
+import { applyListing, buildPage, countRows, type ListFields, type Listing, type ListSource } from './listing.ts'
 
 /**
- * Reads one page of a list (docs/contract/api.md#success, docs/contract/api.md#filters): filters, sort and cursor of `listing` on `query`, and the total when it was asked
- * for. `query` selects nothing yet; whatever it already restricts (living rows, own accounts) holds for page and total.
+ * Reads one page of a list: filters, sort and cursor of `listing` on `query`, and the total when it was asked for.
+ * `query` selects what `toRow` reads; whatever it already restricts (living rows, own accounts) holds for page and total.
  */
-export async function readPage<Table extends keyof DB & string, Row>(
-  query: SelectQueryBuilder<DB, Table, object>,
-  options: { listing: Listing; fields: ListFields; toRow: (row: Selectable<DB[Table]>) => Row },
+export async function readPage<Tables, Table extends keyof Tables, Found, Row>(
+  query: SelectQueryBuilder<Tables, Table, Found>,
+  options: { listing: Listing; fields: ListFields; toRow: (row: Found) => Row; source?: ListSource },
 ) {
-  const { listing, fields, toRow } = options
-  const rows = (await applyListing(query.selectAll(), listing, fields).execute()) as (Selectable<DB[Table]> &
-    ListedRow)[]
-  const page = buildPage(rows, listing, (row) => toRow(row as Selectable<DB[Table]>))
-  const total = listing.count ? { total: await countRows(query, listing, fields) } : {}
+  const { listing, fields, toRow, source } = options
+  const found = await applyListing(query, listing, fields, source).execute()
+  const page = buildPage(found as Parameters<typeof buildPage<Found, Row>>[0], listing, toRow)
+  const total = listing.count ? { total: await countRows(query, listing, fields, source) } : {}
   return { data: page.rows, pagination: { ...page.pagination, ...total } }
 }

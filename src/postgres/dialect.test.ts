@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../test/harness/databa
 import { countTraffic } from '../../test/harness/round-trips.ts'
 import { inTransaction, isGivenUp } from './database.ts'
 import { buildStatementNames, markLast, PREPARED_PER_CONNECTION } from './dialect.ts'
-import { statement } from './statement.ts'
+import { aheadStatement, statement } from './statement.ts'
 
 let database: TestDatabase
 
@@ -102,5 +102,46 @@ describe('a transaction', () => {
       await inTransaction(database.db, (tx) => insert(id + 100).execute(tx))
     }
     expect(await listKept()).toEqual([1, 2, 5, 6, 101, 105, 106])
+  })
+})
+
+describe('a statement whose answer nobody reads', () => {
+  const insertAhead = aheadStatement('insert into kept values ($1)')
+
+  it('shares the round trip of the next statement, which sees what it wrote', async () => {
+    const traffic = countTraffic(database.pool)
+    const { rows } = await inTransaction(database.db, async (tx) => {
+      await insertAhead(tx, [7])
+      return sql<{ n: number }>`select count(*)::int as n from kept where id = 7`.execute(tx)
+    })
+    expect(rows).toEqual([{ n: 1 }])
+    expect(traffic.stop()).toEqual({ statements: 4, roundTrips: 2 })
+  })
+
+  it('fails the next statement with its own error, and nothing is kept', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      await insertAhead(tx, [8])
+      await insertAhead(tx, [1])
+      await insertAhead(tx, [9])
+      await insert(10).execute(tx)
+    })
+    await expect(work).rejects.toMatchObject({ code: '23505', constraint: 'kept_pkey' })
+    expect(await listKept()).not.toContain(8)
+  })
+
+  it('fails the commit with its own error where no statement follows', async () => {
+    await expect(inTransaction(database.db, (tx) => insertAhead(tx, [1]))).rejects.toMatchObject({ code: '23505' })
+    const closed = inTransaction(database.db, async (tx) => {
+      await insertAhead(tx, [1])
+      await tx.executeQuery(markLast(insert(11).compile(tx)))
+    })
+    await expect(closed).rejects.toMatchObject({ code: '23505' })
+    expect(await listKept()).not.toContain(11)
+  })
+
+  it('is waited for outside a transaction', async () => {
+    await insertAhead(database.db, [12])
+    await expect(insertAhead(database.db, [12])).rejects.toMatchObject({ code: '23505' })
+    expect(await listKept()).toContain(12)
   })
 })

@@ -45,11 +45,24 @@ export function markLast<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
   return query
 }
 
+/** Statements whose answer nobody reads: the next statement of the transaction is sent right behind them. */
+const aheadStatements = new WeakSet<CompiledQuery>()
+
+/**
+ * Marks a compiled statement whose answer nobody reads, such as one that only locks, so that it shares the round trip of
+ * the next statement. Should it fail, the next statement fails with its error. Outside a transaction it is waited for.
+ */
+export function markAhead<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
+  aheadStatements.add(query)
+  return query
+}
+
 /**
  * The Kysely dialect of the service. Beside the one of Kysely it
  * - prepares every statement under a name made from its text, so that PostgreSQL parses and plans it once a connection;
- * - sends `begin` together with the first statement of a transaction, and `commit` together with the last one where that
- *   is marked. The pool's connections must have the driver's option `pipeline`.
+ * - sends `begin` together with the first statement of a transaction, `commit` together with the last one where that is
+ *   marked, and a statement whose answer nobody reads together with the next one. The pool's connections must have the
+ *   driver's option `pipeline`.
  */
 export function buildDialect(pool: pg.Pool): Dialect {
   const nameOf = buildStatementNames()
@@ -93,6 +106,9 @@ class PreparingConnection implements DatabaseConnection {
   #begin: string | undefined
   /** Set when `commit` was sent behind the last statement. */
   #commit: Promise<pg.QueryResult> | undefined
+  #isInTransaction = false
+  /** The first error of the statements that were sent ahead; undefined when all of them succeeded. */
+  #aheadError: Promise<unknown> = Promise.resolve()
   #isBroken = false
 
   constructor(client: pg.PoolClient, options: { nameOf: (text: string) => string; names: Set<string> }) {
@@ -107,15 +123,33 @@ class PreparingConnection implements DatabaseConnection {
     this.#names.add(name)
     const answered = this.#client.query({ name, text: query.sql, values: query.parameters as unknown[] })
     if (lastStatements.has(query)) this.#sendCommit()
+    if (this.#isInTransaction && aheadStatements.has(query)) {
+      this.#keepError(answered)
+      return { rows: [] }
+    }
     try {
       const { command, rowCount, rows } = await answered
       const isWrite = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE'
       return { rows: (rows ?? []) as Row[], ...(isWrite && { numAffectedRows: BigInt(rowCount ?? 0) }) }
     } catch (error) {
+      // Behind a statement that failed every other one of the transaction fails too: the first error says why.
+      const cause = (await this.#aheadError) ?? error
       // A migration changed what a prepared statement returns: its connection would fail until it is replaced.
       if (isStalePlan(error)) this.#isBroken = true
-      throw error
+      throw cause
     }
+  }
+
+  #keepError(answered: Promise<unknown>): void {
+    const earlier = this.#aheadError
+    const failed = answered.then(
+      () => undefined,
+      (error: unknown) => {
+        if (isStalePlan(error)) this.#isBroken = true
+        return error
+      },
+    )
+    this.#aheadError = earlier.then(async (error) => error ?? (await failed))
   }
 
   // biome-ignore lint/correctness/useYield: nothing here reads through a cursor
@@ -125,6 +159,8 @@ class PreparingConnection implements DatabaseConnection {
 
   begin(text: string): void {
     this.#begin = text
+    this.#isInTransaction = true
+    this.#aheadError = Promise.resolve()
   }
 
   #sendBegin(): void {
@@ -144,10 +180,13 @@ class PreparingConnection implements DatabaseConnection {
     if (this.#begin !== undefined) return this.#forgetBegin()
     const { command } = await (this.#commit ?? this.#client.query('commit'))
     this.#commit = undefined
-    if (command === 'ROLLBACK') throw new Error('the transaction was aborted by an earlier statement')
+    this.#isInTransaction = false
+    if (command !== 'ROLLBACK') return
+    throw (await this.#aheadError) ?? new Error('the transaction was aborted by an earlier statement')
   }
 
   async rollback(): Promise<void> {
+    this.#isInTransaction = false
     if (this.#begin !== undefined) return this.#forgetBegin()
     try {
       // Behind a last statement the transaction has ended already, one way or the other.
@@ -162,6 +201,7 @@ class PreparingConnection implements DatabaseConnection {
 
   #forgetBegin(): void {
     this.#begin = undefined
+    this.#isInTransaction = false
   }
 
   release(): void {

@@ -26,10 +26,10 @@ export interface Notifier {
   /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
   notify(): void
   /**
-   * Whether a notification that was sent within the last second has arrived here. Notifications arrive in the order of
-   * their commits, so every change committed before that was reported to `onChange`.
+   * Whether a notification that was sent within the last `withinMs` (one second unless said) has arrived here.
+   * Notifications arrive in the order of their commits, so every change committed before that was reported to `onChange`.
    */
-  isProven(): boolean
+  isProven(withinMs?: number): boolean
   /** Listens until stopped; reconnects by itself. */
   run(): Promise<void>
   stop(): Promise<void>
@@ -96,7 +96,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
       onWork?.()
       if (!isSending) void sendWork()
     },
-    isProven: () => proof.holds(),
+    isProven: (withinMs) => proof.holds(withinMs),
     run: async () => {
       if (!onWork && !onChange) return
       await Promise.all([listener.run(), onChange && prove()])
@@ -128,7 +128,7 @@ function buildProof({ random, monotonicMs = () => performance.now() }: NotifierO
       provenAtMs = Number.NEGATIVE_INFINITY
       sent = { id: '', atMs: 0 }
     },
-    holds: (): boolean => monotonicMs() - provenAtMs < PROOF_HOLDS_MS,
+    holds: (withinMs = PROOF_HOLDS_MS): boolean => monotonicMs() - provenAtMs < withinMs,
   }
 }
 

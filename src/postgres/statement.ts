@@ -1,5 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import type { Database } from './database.ts'
+import { markAhead } from './dialect.ts'
 
 /**
  * A statement whose text never changes, for the paths that every request takes: it is not built and compiled anew for
@@ -7,4 +8,14 @@ import type { Database } from './database.ts'
  */
 export function statement<Row>(text: string): (db: Database, values: readonly unknown[]) => Promise<Row[]> {
   return async (db, values) => (await db.executeQuery<Row>(CompiledQuery.raw(text, [...values]))).rows
+}
+
+/**
+ * A statement whose text never changes and whose rows nobody reads, such as one that only locks: within a transaction it
+ * shares the round trip of the next statement, which fails with its error.
+ */
+export function aheadStatement(text: string): (db: Database, values: readonly unknown[]) => Promise<void> {
+  return async (db, values) => {
+    await db.executeQuery(markAhead(CompiledQuery.raw(text, [...values])))
+  }
 }

@@ -1,8 +1,7 @@
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
-import type { Session } from '../postgres/tables.generated.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `session` table. */
 export interface SessionRecord {
@@ -20,7 +19,36 @@ export interface SessionRecord {
   updatedAt: Date
 }
 
-function toSessionRecord(row: Selectable<Session>): SessionRecord {
+/** An account as a sign-in names it. */
+export interface AccountName {
+  id: AccountId
+  name: string
+}
+
+/** The living accounts of the user `u`, the longest membership first: the first one is where a sign-in begins. */
+const ACCOUNTS_COLUMN = `
+  array(select json_build_object('id', a.document_id, 'name', a.name)
+    from account_member m join account a on a.document_id = m.account
+    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
+
+interface SessionColumns {
+  document_id: string
+  user: string
+  account: string | null
+  parent: string | null
+  address: string | null
+  user_agent: string | null
+  expires_at: Date
+  revoked_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** The columns above of the session `s`. */
+const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.expires_at, s.revoked_at,
+  s.created_at, s.updated_at`
+
+function toSessionRecord(row: SessionColumns): SessionRecord {
   return {
     id: row.document_id as SessionId,
     userId: row.user as UserId,
@@ -35,63 +63,58 @@ function toSessionRecord(row: Selectable<Session>): SessionRecord {
   }
 }
 
-/** Inserts a session. */
-export async function insertSession(
-  db: Database,
-  row: Omit<SessionRecord, 'revokedAt' | 'createdAt' | 'updatedAt'> & { now: Date },
-): Promise<SessionRecord> {
-  const inserted = await db
-    .insertInto('session')
-    .values({
-      document_id: row.id,
-      user: row.userId,
-      account: row.accountId,
-      parent: row.parentId,
-      address: row.address,
-      user_agent: row.userAgent,
-      expires_at: row.expiresAt,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toSessionRecord(inserted)
+/** A refresh token as it is kept. */
+export interface NewRefreshToken {
+  tokenHash: Buffer
+  expiresAt: Date
 }
 
-/**
- * Whether the user is active, and locked until the transaction ends: who disables a user or changes its password waits for a
- * session that is just being opened, and then ends it with the others.
- */
-export async function lockActiveUser(db: Database, userId: UserId): Promise<boolean> {
-  const row = await db
-    .selectFrom('user')
-    .select('document_id')
-    .where('document_id', '=', userId)
-    .where('is_actived', '=', true)
-    .where('deleted_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
+const insert = aheadStatement(`
+  with opened as (
+    insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning document_id
+  )
+  insert into session_refresh (token_hash, session, expires_at, created_at)
+  select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null`)
+
+/** Inserts a session with its first refresh token, if it is to have one. */
+export async function insertSession(
+  db: Database,
+  row: Omit<SessionRecord, 'revokedAt' | 'createdAt' | 'updatedAt'> & { refresh: NewRefreshToken | null; now: Date },
+): Promise<SessionRecord> {
+  const { refresh, now, ...session } = row
+  const { id, userId, accountId, parentId, address, userAgent, expiresAt } = session
+  const token = [refresh?.tokenHash ?? null, refresh?.expiresAt ?? null]
+  await insert(db, [id, userId, accountId, parentId, address, userAgent, expiresAt, now, ...token])
+  return { ...session, revokedAt: null, createdAt: now, updatedAt: now }
 }
+
+const lockUser = aheadStatement('select from "user" where document_id = $1 for no key update')
+
+const selectSigningIn = statement<{ accounts: AccountName[] }>(`
+  select ${ACCOUNTS_COLUMN} from "user" u
+  where u.document_id = $1 and u.is_actived and u.deleted_at is null and ($2::text is null or u.password_hash = $2)`)
+
+/**
+ * The living accounts of an active user, the longest membership first, who is locked until the transaction ends: who
+ * disables a user or changes its password waits for a session that is just being opened, and then ends it with the others.
+ * Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
+ */
+export async function lockActiveUser(
+  db: Database,
+  userId: UserId,
+  passwordHash: string | null = null,
+): Promise<AccountName[] | undefined> {
+  await lockUser(db, [userId])
+  const [row] = await selectSigningIn(db, [userId, passwordHash])
+  return row?.accounts
+}
+
+const selectOne = statement<SessionColumns>(`select ${OF_SESSION} from session s where s.document_id = $1`)
 
 /** The session with this id, whatever its state. */
 export async function findSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
-  const row = await db.selectFrom('session').selectAll().where('document_id', '=', id).executeTakeFirst()
-  return row && toSessionRecord(row)
-}
-
-/** The session with this id while it serves: unrevoked, unexpired, its user active. */
-export async function findLivingSession(db: Database, id: SessionId, now: Date): Promise<SessionRecord | undefined> {
-  const row = await db
-    .selectFrom('session')
-    .innerJoin('user', 'user.document_id', 'session.user')
-    .selectAll('session')
-    .where('session.document_id', '=', id)
-    .where('session.revoked_at', 'is', null)
-    .where('session.expires_at', '>', now)
-    .where('user.is_actived', '=', true)
-    .where('user.deleted_at', 'is', null)
-    .executeTakeFirst()
+  const [row] = await selectOne(db, [id])
   return row && toSessionRecord(row)
 }
 
@@ -115,16 +138,28 @@ export async function revokeSessionTree(db: Database, id: SessionId, now: Date):
   return rows.map((row) => row.document_id)
 }
 
+const REVOKE_ALL = `
+  update session set revoked_at = $2, updated_at = $2
+  where document_id in (
+    select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
+const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
+const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
 /** Revokes all sessions of a user. Returns those that this call ended. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  const { rows } = await sql<{ document_id: SessionId }>`
-    update session set revoked_at = ${now}, updated_at = ${now}
-    where document_id in (
-      select document_id from session where "user" = ${userId} and revoked_at is null
-      order by document_id for no key update)
-    returning document_id`.execute(db)
-  return rows.map((row) => row.document_id)
+  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
+
+/** Revokes all sessions of a user; sent with the next statement of the transaction. */
+export function endUserSessionRows(db: Database, userId: UserId, now: Date): Promise<void> {
+  return revokeAllAhead(db, [userId, now])
+}
+
+const clearAccount = aheadStatement(`
+  update session set account = null, updated_at = $3
+  where document_id in (
+    select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
+    order by document_id for no key update)`)
 
 /** Takes an account out of the sessions that stand in it: of one user, or of all. */
 export async function clearSessionAccount(
@@ -132,79 +167,53 @@ export async function clearSessionAccount(
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
   const { account, userId, now } = input
-  await sql`
-    update session set account = null, updated_at = ${now}
-    where document_id in (
-      select document_id from session
-      where account = ${account} ${userId === 'all' ? sql`` : sql`and "user" = ${userId}`}
-      order by document_id for no key update)`.execute(db)
+  await clearAccount(db, [account, userId === 'all' ? null : userId, now])
 }
 
-/** Keeps the hash of a refresh token. */
-export async function insertRefreshToken(
-  db: Database,
-  row: { tokenHash: Buffer; sessionId: SessionId; expiresAt: Date; now: Date },
-): Promise<void> {
-  await db
-    .insertInto('session_refresh')
-    .values({ token_hash: row.tokenHash, session: row.sessionId, expires_at: row.expiresAt, created_at: row.now })
-    .execute()
-}
+const rotate = statement<SessionColumns & { is_living: boolean; is_expired: boolean }>(`
+  with spent as (
+    update session_refresh set spent_at = $2 where token_hash = $1 and spent_at is null returning session, expires_at
+  ), found as (
+    select ${OF_SESSION}, s.revoked_at is null and s.expires_at > $2 and u.is_actived and u.deleted_at is null as is_living,
+      spent.expires_at <= $2 as is_expired
+    from spent join session s on s.document_id = spent.session join "user" u on u.document_id = s."user"
+  ), fresh as (
+    insert into session_refresh (token_hash, session, expires_at, created_at)
+    select $3, document_id, least($4, expires_at), $2 from found where is_living and not is_expired
+  )
+  select * from found`)
 
-/** A refresh token as it was found. */
-export interface RefreshTokenRecord {
-  sessionId: SessionId
-  expiresAt: Date
+/** A refresh token that was spent, with its session. */
+export interface SpentToken {
+  session: SessionRecord
+  /** Whether the session serves: unrevoked, unexpired, its user active. */
+  isLiving: boolean
+  /** Whether the token was expired. */
+  isExpired: boolean
 }
 
 /**
- * Spends a refresh token, in one statement: of two at once exactly one gets the row, the other waits and finds it spent.
- * Undefined when there is no such token, or when it is spent.
+ * Spends a refresh token and, where its session serves and it was not expired, keeps `next` for it, which ends with the
+ * session at the latest. All in one statement: of two at once exactly one gets the row, the other waits and finds it
+ * spent. Undefined when there is no such token, or when it is spent.
  */
-export async function spendRefreshToken(
+export async function rotateRefreshToken(
   db: Database,
-  tokenHash: Buffer,
-  now: Date,
-): Promise<RefreshTokenRecord | undefined> {
-  const row = await db
-    .updateTable('session_refresh')
-    .set({ spent_at: now })
-    .where('token_hash', '=', tokenHash)
-    .where('spent_at', 'is', null)
-    .returning(['session', 'expires_at'])
-    .executeTakeFirst()
-  return row && { sessionId: row.session as SessionId, expiresAt: row.expires_at }
+  input: { tokenHash: Buffer; next: NewRefreshToken; now: Date },
+): Promise<SpentToken | undefined> {
+  const { tokenHash, next, now } = input
+  const [row] = await rotate(db, [tokenHash, now, next.tokenHash, next.expiresAt])
+  return row && { session: toSessionRecord(row), isLiving: row.is_living, isExpired: row.is_expired }
 }
 
-/** The refresh token with this hash, spent or not. */
-export async function findRefreshToken(db: Database, tokenHash: Buffer): Promise<RefreshTokenRecord | undefined> {
-  const row = await db
-    .selectFrom('session_refresh')
-    .select(['session', 'expires_at'])
-    .where('token_hash', '=', tokenHash)
-    .executeTakeFirst()
-  return row && { sessionId: row.session as SessionId, expiresAt: row.expires_at }
+/** The session of the refresh token with this hash, spent or not. */
+export async function findSessionOfToken(db: Database, tokenHash: Buffer): Promise<SessionRecord | undefined> {
+  const [row] = await selectOfToken(db, [tokenHash])
+  return row && toSessionRecord(row)
 }
 
-/** An account as a sign-in names it. */
-export interface AccountName {
-  id: AccountId
-  name: string
-}
-
-/** The living accounts that a user belongs to, the longest membership first: the first one is where a sign-in begins. */
-export async function listAccountsOfUser(db: Database, userId: UserId): Promise<AccountName[]> {
-  const rows = await db
-    .selectFrom('account_member')
-    .innerJoin('account', 'account.document_id', 'account_member.account')
-    .select(['account.document_id', 'account.name'])
-    .where('account_member.user', '=', userId)
-    .where('account.deleted_at', 'is', null)
-    .orderBy('account_member.created_at')
-    .orderBy('account_member.document_id')
-    .execute()
-  return rows.map((row) => ({ id: row.document_id as AccountId, name: row.name }))
-}
+const selectOfToken = statement<SessionColumns>(`
+  select ${OF_SESSION} from session_refresh t join session s on s.document_id = t.session where t.token_hash = $1`)
 
 /** Who a session is of, as `GET /api/v3/auth/session` shows it. */
 export interface SessionUser {
@@ -219,14 +228,11 @@ interface DescriptionColumns {
   email: string
   name: string | null
   avatar_url: string | null
-  accounts: { id: string; name: string }[]
+  accounts: AccountName[]
 }
 
 const selectDescription = statement<DescriptionColumns>(`
-  select u.document_id as user_id, u.email, u.name, u.avatar_url, s.*,
-    array(select json_build_object('id', a.document_id, 'name', a.name)
-      from account_member m join account a on a.document_id = m.account
-      where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts
+  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, ${ACCOUNTS_COLUMN}
   from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
   where u.document_id = $1 and u.deleted_at is null`)
 
@@ -238,11 +244,11 @@ export async function findSessionDescription(
 ): Promise<{ user: SessionUser; session: SessionRecord | undefined; accounts: AccountName[] } | undefined> {
   const [row] = await selectDescription(db, [userId, sessionId])
   if (!row) return undefined
-  const session = row as unknown as Selectable<Session>
+  const session = row as unknown as SessionColumns
   return {
     user: { id: row.user_id as UserId, email: row.email, name: row.name, avatarUrl: row.avatar_url },
     session: session.document_id ? toSessionRecord(session) : undefined,
-    accounts: row.accounts as AccountName[],
+    accounts: row.accounts,
   }
 }
 

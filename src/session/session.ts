@@ -7,19 +7,17 @@ import type { Random } from '../random.ts'
 import {
   type AccountName,
   clearSessionAccount,
-  findLivingSession,
-  findRefreshToken,
-  findSession,
+  endUserSessionRows,
   findSessionDescription,
-  insertRefreshToken,
+  findSessionOfToken,
   insertSession,
-  listAccountsOfUser,
   lockActiveUser,
+  type NewRefreshToken,
   revokeSessionTree,
   revokeUserSessionRows,
+  rotateRefreshToken,
   type SessionRecord,
   type SessionUser,
-  spendRefreshToken,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './session-token.ts'
 
@@ -75,17 +73,16 @@ function signFor(deps: SessionDeps, session: SessionRecord, now: Date): { jwt: s
 }
 
 /** Makes a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is kept. */
-async function issueRefreshToken(deps: SessionDeps, db: Database, session: SessionRecord, now: Date): Promise<string> {
-  const token = `sbr_${deps.random.bytes(32).toString('base64url')}`
-  const expiresAt = earlier(new Date(now.getTime() + REFRESH_LIFETIME_MS), session.expiresAt)
-  await insertRefreshToken(db, { tokenHash: hashToken(token), sessionId: session.id, expiresAt, now })
-  return token
+function createRefreshToken({ random }: SessionDeps, now: Date): { token: string; kept: NewRefreshToken } {
+  const token = `sbr_${random.bytes(32).toString('base64url')}`
+  return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
 }
 
 /**
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
  * the one the user has belonged to longest, else none. A session with a `parentId` ends with it and lives no longer than it.
- * Undefined when the user is disabled or deleted, be it a moment ago: none is opened past that.
+ * Undefined when the user is disabled or deleted, or `passwordHash` is no longer the one of its password, be it since a
+ * moment ago: none is opened past that.
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -96,14 +93,18 @@ export async function issueSession(
     accountId?: AccountId | null
     parent?: SessionRecord
     isRefreshable?: boolean
+    /** What the password of this sign-in was checked against. */
+    passwordHash?: string
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
   const { userId, origin, parent, now } = input
-  if (!(await lockActiveUser(db, userId))) return undefined
-  const accounts = await listAccountsOfUser(db, userId)
+  const accounts = await lockActiveUser(db, userId, input.passwordHash)
+  if (!accounts) return undefined
   const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
   const latest = new Date(now.getTime() + SESSION_LIFETIME_MS)
+  const expiresAt = parent ? earlier(latest, parent.expiresAt) : latest
+  const refresh = input.isRefreshable === false ? undefined : createRefreshToken(deps, now)
   const session = await insertSession(db, {
     id: deps.ids.next<'session'>(),
     userId,
@@ -111,11 +112,11 @@ export async function issueSession(
     parentId: parent?.id ?? null,
     address: origin.address,
     userAgent: origin.userAgent?.slice(0, 500) ?? null,
-    expiresAt: parent ? earlier(latest, parent.expiresAt) : latest,
+    expiresAt,
+    refresh: refresh ? { ...refresh.kept, expiresAt: earlier(refresh.kept.expiresAt, expiresAt) } : null,
     now,
   })
-  const refreshToken = input.isRefreshable === false ? null : await issueRefreshToken(deps, db, session, now)
-  return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken }
+  return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
 }
 
 /** What a client holds after a refresh. */
@@ -143,25 +144,30 @@ export async function refreshSession(
 ): Promise<Refreshed | RefreshRefusal> {
   const { now } = input
   const tokenHash = hashToken(input.refreshToken)
-  const spent = await spendRefreshToken(tx, tokenHash, now)
+  const { token: refreshToken, kept: next } = createRefreshToken(deps, now)
+  const spent = await rotateRefreshToken(tx, { tokenHash, next, now })
   if (!spent) return revokeReused(tx, tokenHash, now)
-  const session = await findLivingSession(tx, spent.sessionId, now)
-  if (!session) return { kind: 'refused', reason: 'session_ended', session: await findSession(tx, spent.sessionId) }
-  if (spent.expiresAt <= now) return { kind: 'refused', reason: 'expired', session }
-  const refreshToken = await issueRefreshToken(deps, tx, session, now)
+  const { session } = spent
+  if (!spent.isLiving) return { kind: 'refused', reason: 'session_ended', session }
+  if (spent.isExpired) return { kind: 'refused', reason: 'expired', session }
   return { kind: 'refreshed', session, issued: { sessionId: session.id, ...signFor(deps, session, now), refreshToken } }
 }
 
 async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise<RefreshRefusal> {
-  const known = await findRefreshToken(tx, tokenHash)
-  if (!known) return { kind: 'refused', reason: 'unknown', session: undefined }
-  await revokeSessionTree(tx, known.sessionId, now)
-  return { kind: 'refused', reason: 'reused', session: await findSession(tx, known.sessionId) }
+  const session = await findSessionOfToken(tx, tokenHash)
+  if (!session) return { kind: 'refused', reason: 'unknown', session: undefined }
+  await revokeSessionTree(tx, session.id, now)
+  return { kind: 'refused', reason: 'reused', session }
 }
 
 /** Ends all sessions of a user, at once in every process. Returns those that this call ended. */
 export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return revokeUserSessionRows(db, userId, now)
+}
+
+/** Ends all sessions of a user, at once in every process; sent with the next statement of the transaction. */
+export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
+  return endUserSessionRows(db, userId, now)
 }
 
 /** Takes an account out of the sessions that stand in it: of a user who leaves it, or of all when it is deleted. */
@@ -186,8 +192,7 @@ export async function signOut(
     throw new Problem('conflict', 'An API key has no session to end. To end the key itself, delete it.')
   if (input.all) return revokeUserSessionRows(db, caller.userId, now)
   if (input.refreshToken === undefined) return revokeSessionTree(db, caller.sessionId, now)
-  const known = await findRefreshToken(db, hashToken(input.refreshToken))
-  const session = known && (await findSession(db, known.sessionId))
+  const session = await findSessionOfToken(db, hashToken(input.refreshToken))
   // An unknown token, or somebody else's, is already of no use to this caller (RFC 7009 section 2.2).
   return session?.userId === caller.userId ? revokeSessionTree(db, session.id, now) : []
 }

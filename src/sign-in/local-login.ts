@@ -2,7 +2,7 @@ import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionDeps } from '../session/session.ts'
-import { type Credentials, findCredentials, lockPasswordHash, updateUser } from '../user/user.store.ts'
+import { type Credentials, findCredentials, updateUser } from '../user/user.store.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { type SignIn, signIn } from './sign-in.ts'
@@ -93,9 +93,9 @@ async function openSession(
   const { login, credentials, freshHash } = input
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
-  if (passwordHash === null || !(await lockPasswordHash(tx, user.id, passwordHash))) return undefined
+  if (passwordHash === null) return undefined
   const origin = { address, userAgent }
-  const signedIn = await signIn(deps, tx, { user, origin, isNewUser: false, redirectUrl: null, now })
+  const signedIn = await signIn(deps, tx, { user, passwordHash, origin, isNewUser: false, redirectUrl: null, now })
   if (!signedIn) return undefined
   if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
   await forgiveAttempt(tx, login)

@@ -1,5 +1,6 @@
 import { groupAddress } from '../http/address-group.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { markAhead, markLast } from '../postgres/dialect.ts'
 import { deleteThrottlesOfEmail, lockThrottles, type ThrottleKey, writeThrottles } from './login-throttle.store.ts'
 import { decideAttempt, hashSubject, takeBackFailure } from './login-throttle.ts'
 
@@ -16,13 +17,13 @@ function keyOf({ email, address }: LoginAttempt): ThrottleKey {
 
 /**
  * Counts an attempt as failed before its password is looked at. Returns until when it has to wait instead, in which case
- * nothing is counted. Two statements in one transaction; one for an attempt that waits and has its turn already.
+ * nothing is counted. Two round trips; an attempt that waits and has its turn already writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Date | undefined> {
   const key = keyOf(attempt)
   return inTransaction(db, async (tx) => {
     const decision = decideAttempt(await lockThrottles(tx, key, attempt.now), attempt.now)
-    await writeThrottles(tx, key, decision.states)
+    await writeThrottles(tx, { key, states: decision.states, mark: markLast })
     return decision.kind === 'waits' ? decision.until : undefined
   })
 }
@@ -31,7 +32,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Date
 export async function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promise<void> {
   const key = keyOf(attempt)
   const states = await lockThrottles(tx, key, attempt.now)
-  await writeThrottles(tx, key, takeBackFailure(states, attempt.now))
+  await writeThrottles(tx, { key, states: takeBackFailure(states, attempt.now), mark: markAhead })
 }
 
 /**

@@ -1,5 +1,6 @@
-import { type Selectable, sql } from 'kysely'
+import { type CompiledQuery, type Selectable, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
+import { aheadStatement } from '../postgres/statement.ts'
 import type { LoginThrottle } from '../postgres/tables.generated.ts'
 import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
@@ -42,7 +43,7 @@ export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): 
         .columns(['email_hash', 'address_hash'])
         .doUpdateSet((eb) => ({ failures: eb.ref('login_throttle.failures') })),
     )
-    .returningAll()
+    .returning(COLUMNS)
     .execute()
   const stateOf = (subject: Subject) => {
     const { emailHash, addressHash } = rowKeyOf(key, subject)
@@ -53,7 +54,9 @@ export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): 
   return { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') }
 }
 
-function toThrottleState(row: Selectable<LoginThrottle>): ThrottleState {
+const COLUMNS = ['email_hash', 'address_hash', 'failures', 'last_failure_at', 'wait_until', 'turn_at'] as const
+
+function toThrottleState(row: Pick<Selectable<LoginThrottle>, (typeof COLUMNS)[number]>): ThrottleState {
   return {
     failures: row.failures,
     lastFailureAt: row.last_failure_at,
@@ -62,15 +65,19 @@ function toThrottleState(row: Selectable<LoginThrottle>): ThrottleState {
   }
 }
 
-/** Writes the states of locked rows, in one statement. Does nothing for none. */
-export async function writeThrottles(db: Database, key: ThrottleKey, states: Partial<ThrottleStates>): Promise<void> {
+/** Writes the states of locked rows, in one statement that `mark` places in its transaction. Does nothing for none. */
+export async function writeThrottles(
+  tx: Database,
+  input: { key: ThrottleKey; states: Partial<ThrottleStates>; mark: (query: CompiledQuery) => CompiledQuery },
+): Promise<void> {
+  const { key, states, mark } = input
   const written = SUBJECTS.flatMap((subject) => {
     const state = states[subject]
     return state ? [{ ...rowKeyOf(key, subject), ...state }] : []
   })
   if (written.length === 0) return
   const column = <Value>(pick: (row: (typeof written)[number]) => Value) => written.map(pick)
-  await sql`
+  const query = sql`
     update login_throttle t
     set failures = x.failures, last_failure_at = x.last_failure_at, wait_until = x.wait_until, turn_at = x.turn_at
     from unnest(
@@ -78,15 +85,18 @@ export async function writeThrottles(db: Database, key: ThrottleKey, states: Par
       ${column((row) => row.failures)}::int[], ${column((row) => row.lastFailureAt)}::timestamptz[],
       ${column((row) => row.waitUntil)}::timestamptz[], ${column((row) => row.turnAt)}::timestamptz[]
     ) as x (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
-    where t.email_hash = x.email_hash and t.address_hash = x.address_hash`.execute(db)
+    where t.email_hash = x.email_hash and t.address_hash = x.address_hash`.compile(tx)
+  await tx.executeQuery(mark(query))
 }
+
+const forgetEmail = aheadStatement(`
+  delete from login_throttle where (email_hash, address_hash) in (
+    select email_hash, address_hash from login_throttle where email_hash = $1
+    order by email_hash, address_hash for update)`)
 
 /** Forgets an e-mail address: its own row and its pairs, locked in the order in which attempts lock them. */
 export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
-  await sql`
-    delete from login_throttle where (email_hash, address_hash) in (
-      select email_hash, address_hash from login_throttle where email_hash = ${emailHash}
-      order by email_hash, address_hash for update)`.execute(db)
+  await forgetEmail(db, [emailHash])
 }
 
 /** Forgets subjects whose last failure is older than `before`. Returns how many went. For maintenance. */

@@ -12,16 +12,25 @@ export interface SignIn {
 
 /**
  * Opens the session of a person who has proved to be `user`, in the caller's transaction: by a password here, by a provider
- * in social sign-in. What every such flow answers is built from it by `toLoginPayload` (docs/contract/sessions.md#login-payload).
- * Undefined when the user is disabled or deleted, be it a moment ago.
+ * in social sign-in. What every such flow answers is built from it by `toLoginPayload`
+ * (docs/contract/sessions.md#login-payload).
+ * Undefined when the user is disabled or deleted, or the password was changed, be it a moment ago.
  */
 export async function signIn(
   deps: SessionDeps,
   db: Database,
-  input: { user: UserRecord; origin: SessionOrigin; isNewUser: boolean; redirectUrl: string | null; now: Date },
+  input: {
+    user: UserRecord
+    /** What the password was checked against, where one was. */
+    passwordHash?: string
+    origin: SessionOrigin
+    isNewUser: boolean
+    redirectUrl: string | null
+    now: Date
+  },
 ): Promise<SignIn | undefined> {
-  const { user, origin, isNewUser, redirectUrl, now } = input
-  const issued = await issueSession(deps, db, { userId: user.id, origin, now })
+  const { user, isNewUser, redirectUrl, ...rest } = input
+  const issued = await issueSession(deps, db, { userId: user.id, ...rest })
   if (!issued) return undefined
   if (issued.refreshToken === null) throw new Error('the session of a sign-in can be refreshed')
   return { user, issued: { ...issued, refreshToken: issued.refreshToken }, isNewUser, redirectUrl }

@@ -1,12 +1,12 @@
-import { revokeUserApiKeys } from '../access/api-key.ts'
+import { endUserApiKeys } from '../access/api-key.ts'
 import { hasAdministrator, loadAdministratorRoleId } from '../access/system-roles.ts'
 import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { revokeUserSessions } from '../session/session.ts'
+import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
-import { findUserByEmail, updateUser } from './user.store.ts'
-import { registerUser, type UserDeps, type UserWithRoles } from './user.ts'
+import { findUserByEmail, type UserWithRoles, updateUser } from './user.store.ts'
+import { registerUser, type UserDeps } from './user.ts'
 
 export { hasAdministrator }
 
@@ -66,8 +66,8 @@ export async function resetPassword(
   const passwordHash = await hashPassword(password, deps.random)
   await inTransaction(db, async (tx) => {
     await updateUser(tx, user.id, { passwordHash, now })
-    await revokeUserSessions(tx, user.id, now)
-    if (!keepApiKeys) await revokeUserApiKeys(tx, user.id, now)
+    await endUserSessions(tx, user.id, now)
+    if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)
     await clearLoginThrottle(tx, user.email)
   })
   return { ok: true }

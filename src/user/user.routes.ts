@@ -3,7 +3,7 @@ import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { hashPassword } from '../sign-in/password.ts'
 import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
-import { selectUsers, toUserRecord } from './user.store.ts'
+import { selectUsers, toUserWithRoles, type UserWithRoles } from './user.store.ts'
 import {
   changeUser,
   createUser,
@@ -11,10 +11,9 @@ import {
   disableUser,
   enableUser,
   endUserTokens,
+  loadManagedUser,
   loadUser,
   type UserDeps,
-  type UserWithRoles,
-  withRoles,
 } from './user.ts'
 
 const USER_FIELDS = {
@@ -75,9 +74,9 @@ export const userRoutes: Routes<UserDeps> = [
     },
     {
       handle: async (_deps: UserDeps, { db, listing }) => {
-        const page = await readPage(selectUsers(db), { listing, fields: USER_FIELDS, toRow: toUserRecord })
-        const users = await withRoles(db, page.data)
-        return { ...page, data: users.map(toUserRow), message: 'Users.' }
+        const toRow = (row: Parameters<typeof toUserWithRoles>[0]) => toUserRow(toUserWithRoles(row))
+        const page = await readPage(selectUsers(db), { listing, fields: USER_FIELDS, toRow })
+        return { ...page, message: 'Users.' }
       },
     },
   ),
@@ -113,7 +112,7 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
       prepare: hashNewPassword,
       handle: async (_deps, { db, target, body, prepared, caller, now }) => {
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
@@ -141,7 +140,7 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await deleteUser(db, { user: target, caller, now })
         return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
@@ -162,7 +161,7 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
@@ -184,7 +183,7 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await enableUser(db, { user: target, caller, now })
         const message = user ? 'User enabled.' : 'The user was enabled already.'
@@ -206,10 +205,10 @@ export const userRoutes: Routes<UserDeps> = [
       data: TokensRevoked,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadUser(db, params.id, { lock: true }),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
-        const ended = await endUserTokens(db, { userId: target.id, keepApiKeys, caller, now })
+        const ended = await endUserTokens(db, { user: target, keepApiKeys, caller, now })
         return {
           data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
           message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
-import type { UserWithRoles } from './user.ts'
+import type { UserWithRoles } from './user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })

@@ -1,7 +1,10 @@
-import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
+import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import type { Holdings } from '../access/delegation.ts'
+import type { RoleId } from '../access/role.store.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { User } from '../postgres/tables.generated.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `user` table, without the hash of its password. */
 export interface UserRecord {
@@ -17,15 +20,61 @@ export interface UserRecord {
   deletedAt: Date | null
 }
 
-/** Maps a row of the `user` table. The hash of the password stays behind. */
-export function toUserRecord(row: Selectable<User>): UserRecord {
+/** A user with its roles, in the order of their names. */
+export interface UserWithRoles extends UserRecord {
+  roles: RoleId[]
+}
+
+/** A user with what decides who may change it. */
+export interface ManagedUser extends UserWithRoles {
+  /** The names of `roles`, in the same order. */
+  roleNames: string[]
+  holdings: Holdings
+}
+
+interface UserColumns {
+  document_id: string
+  email: string
+  email_verified_at: Date | null
+  name: string | null
+  avatar_url: string | null
+  has_password: boolean
+  is_actived: boolean
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+const COLUMNS = [
+  'u.document_id',
+  'u.email',
+  'u.email_verified_at',
+  'u.name',
+  'u.avatar_url',
+  'u.is_actived',
+  'u.created_at',
+  'u.updated_at',
+  'u.deleted_at',
+] as const
+
+/** The hash itself stays behind. */
+const HAS_PASSWORD = 'u.password_hash is not null'
+
+/** The columns above of the user `u`, as SQL. */
+const OF_USER = `${COLUMNS.join(', ')}, ${HAS_PASSWORD} as has_password`
+
+const rolesOfUser = (column: string) => `
+  array(select r.${column} from user_role ur join role r on r.document_id = ur.role
+    where ur."user" = u.document_id order by r.name)`
+
+function toUserRecord(row: UserColumns): UserRecord {
   return {
     id: row.document_id as UserId,
     email: row.email,
     emailVerifiedAt: row.email_verified_at,
     name: row.name,
     avatarUrl: row.avatar_url,
-    hasPassword: row.password_hash !== null,
+    hasPassword: row.has_password,
     isActived: row.is_actived,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -33,21 +82,47 @@ export function toUserRecord(row: Selectable<User>): UserRecord {
   }
 }
 
-/** The living users, as the base of a list. */
-export function selectUsers(db: Database) {
-  return db.selectFrom('user').where('deleted_at', 'is', null)
+/** Maps a user with its roles. */
+export function toUserWithRoles(row: UserColumns & { roles: string[] }): UserWithRoles {
+  return { ...toUserRecord(row), roles: row.roles as RoleId[] }
 }
 
-/** The living user with this id; `lock` keeps it from changing until the transaction ends. */
-export async function findUser(
-  db: Database,
-  id: string,
-  options: { lock?: boolean } = {},
-): Promise<UserRecord | undefined> {
-  let query = selectUsers(db).selectAll().where('document_id', '=', id)
-  if (options.lock) query = query.forNoKeyUpdate()
-  const row = await query.executeTakeFirst()
-  return row && toUserRecord(row)
+/** The living users with their roles, as the base of a list. */
+export function selectUsers(db: Database) {
+  return db
+    .selectFrom('user as u')
+    .select([
+      ...COLUMNS,
+      sql.raw<boolean>(HAS_PASSWORD).as('has_password'),
+      sql.raw<string[]>(rolesOfUser('document_id')).as('roles'),
+    ])
+    .where('u.deleted_at', 'is', null)
+}
+
+const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
+const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
+const selectOne = statement<UserColumns & { roles: string[] }>(`select ${WITH_ROLES} ${LIVING}`)
+
+/** The living user with this id. */
+export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toUserWithRoles(row)
+}
+
+const lock = aheadStatement(`select ${LIVING} for no key update`)
+
+const selectManaged = statement<UserColumns & HoldingsRow & { roles: string[]; role_names: string[] }>(
+  `select ${WITH_ROLES}, ${rolesOfUser('name')} as role_names, ${HOLDINGS_COLUMNS} ${LIVING}`,
+)
+
+/**
+ * The living user with this id and what it holds. The user is locked before until the transaction ends, so that its roles
+ * and memberships stay what they are.
+ */
+export async function lockUser(db: Database, id: string): Promise<ManagedUser | undefined> {
+  await lock(db, [id])
+  const [row] = await selectManaged(db, [id])
+  return row && { ...toUserWithRoles(row), roleNames: row.role_names, holdings: toHoldings(row) }
 }
 
 /** The living user with this address, whatever its case. */
@@ -61,28 +136,31 @@ export interface Credentials {
   passwordHash: string | null
 }
 
+const selectCredentials = statement<UserColumns & { password_hash: string | null }>(`
+  select ${OF_USER}, u.password_hash from "user" u where lower(u.email) = lower($1) and u.deleted_at is null`)
+
 /** The living user with this address, whatever its case, with the hash of the password. */
 export async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
-  const row = await selectUsers(db)
-    .selectAll()
-    .where((eb) => eb(eb.fn('lower', ['email']), '=', eb.fn('lower', [eb.val(email)])))
-    .executeTakeFirst()
+  const [row] = await selectCredentials(db, [email])
   return row && { user: toUserRecord(row), passwordHash: row.password_hash }
 }
 
-/** Whether the user still has this hash of a password, locked until the transaction ends. */
-export async function lockPasswordHash(db: Database, id: UserId, passwordHash: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('user')
-    .select('document_id')
-    .where('document_id', '=', id)
-    .where('password_hash', '=', passwordHash)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
-}
+const insert = statement<UserColumns & { roles: string[] }>(`
+  with u as (
+    insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $7)
+    returning document_id, email, email_verified_at, name, avatar_url, password_hash, is_actived, created_at, updated_at,
+      deleted_at
+  ), given as (
+    insert into user_role ("user", role, created_at)
+    select u.document_id, r.document_id, u.created_at from u, role r where r.name = $8 or r.document_id = any($9)
+    returning role
+  )
+  select ${OF_USER},
+    array(select r.document_id from given join role r on r.document_id = given.role order by r.name) as roles
+  from u`)
 
-/** Inserts a user. Breaks `user_email_key` when the address is taken. */
+/** Inserts a user with the role of this name and those of these ids. Breaks `user_email_key` when the address is taken. */
 export async function insertUser(
   db: Database,
   row: {
@@ -92,24 +170,15 @@ export async function insertUser(
     name: string | null
     avatarUrl: string | null
     passwordHash: string | null
+    roleName: string
+    roles: readonly RoleId[]
     now: Date
   },
-): Promise<UserRecord> {
-  const inserted = await db
-    .insertInto('user')
-    .values({
-      document_id: row.id,
-      email: row.email,
-      email_verified_at: row.emailVerifiedAt,
-      name: row.name,
-      avatar_url: row.avatarUrl,
-      password_hash: row.passwordHash,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toUserRecord(inserted)
+): Promise<UserWithRoles> {
+  const { id, email, emailVerifiedAt, name, avatarUrl, passwordHash, roleName, roles, now } = row
+  const values = [id, email, emailVerifiedAt, name, avatarUrl, passwordHash, now, roleName, roles]
+  const [inserted] = (await insert(db, values)) as [UserColumns & { roles: string[] }]
+  return toUserWithRoles(inserted)
 }
 
 /** What may change of a user. */
@@ -127,7 +196,7 @@ export interface UserChange {
 /** Changes what `change` names. Breaks `user_email_key` when the address is taken. */
 export async function updateUser(db: Database, id: UserId, change: UserChange): Promise<UserRecord> {
   const updated = await db
-    .updateTable('user')
+    .updateTable('user as u')
     .set({
       ...(change.email !== undefined && { email: change.email }),
       ...(change.emailVerifiedAt !== undefined && { email_verified_at: change.emailVerifiedAt }),
@@ -138,8 +207,8 @@ export async function updateUser(db: Database, id: UserId, change: UserChange): 
       ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
       updated_at: change.now,
     })
-    .where('document_id', '=', id)
-    .returningAll()
+    .where('u.document_id', '=', id)
+    .returning([...COLUMNS, sql.raw<boolean>(HAS_PASSWORD).as('has_password')])
     .executeTakeFirstOrThrow()
   return toUserRecord(updated)
 }

@@ -1,16 +1,25 @@
-import { revokeUserApiKeys } from '../access/api-key.ts'
+import { endUserApiKeys, revokeUserApiKeys } from '../access/api-key.ts'
 import { checkMayManageUser } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
-import { assignRoles, checkGrantableRoles, listRoleIdsOfUsers } from '../access/role.ts'
-import { checkAdministratorRemains, loadAdministratorRoleId, loadMemberRoleId } from '../access/system-roles.ts'
+import { assignRoles, checkGrantableRoles } from '../access/role.ts'
+import { ADMINISTRATOR_ROLE, checkAdministratorRemains, MEMBER_ROLE } from '../access/system-roles.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
-import type { AccountId, IdMaker, UserId } from '../id.ts'
+import type { IdMaker } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { revokeUserSessions } from '../session/session.ts'
+import { endUserSessions, revokeUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
-import { findUser, insertUser, type UserChange, type UserRecord, updateUser } from './user.store.ts'
+import {
+  findUser,
+  insertUser,
+  lockUser,
+  type ManagedUser,
+  type UserChange,
+  type UserRecord,
+  type UserWithRoles,
+  updateUser,
+} from './user.store.ts'
 
 /** What the operations on users use. */
 export interface UserDeps {
@@ -18,29 +27,21 @@ export interface UserDeps {
   random: Random
 }
 
-/** A user with its roles. */
-export interface UserWithRoles extends UserRecord {
-  roles: RoleId[]
-}
-
-/** Adds to each user its roles. */
-export async function withRoles(db: Database, users: readonly UserRecord[]): Promise<UserWithRoles[]> {
-  const roles = await listRoleIdsOfUsers(
-    db,
-    users.map(({ id }) => id),
-  )
-  return users.map((user) => ({ ...user, roles: roles.get(user.id) ?? [] }))
+/** The living user with this id. Throws 404. */
+export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
+  return (await findUser(db, id)) ?? throwNotFound()
 }
 
 /**
- * The living user with this id. A change locks it, so that two changes follow each other, and so that the roles and
+ * The living user with this id, to change it: locked, so that two changes follow each other, and so that the roles and
  * memberships it is checked against stay what they are. Throws 404.
  */
-export async function loadUser(db: Database, id: string, options: { lock?: boolean } = {}): Promise<UserWithRoles> {
-  const user = await findUser(db, id, options)
-  const [found] = user ? await withRoles(db, [user]) : []
-  if (!found) throw notFound('user')
-  return found
+export async function loadManagedUser(db: Database, id: string): Promise<ManagedUser> {
+  return (await lockUser(db, id)) ?? throwNotFound()
+}
+
+function throwNotFound(): never {
+  throw notFound('user')
 }
 
 function toEmailConflict(error: unknown): unknown {
@@ -65,20 +66,18 @@ export async function registerUser(
     now: Date
   },
 ): Promise<UserWithRoles> {
-  const { now } = input
   try {
-    const user = await insertUser(db, {
+    return await insertUser(db, {
       id: deps.ids.next<'user'>(),
       email: input.email,
       emailVerifiedAt: input.emailVerifiedAt ?? null,
       name: input.name ?? null,
       avatarUrl: input.avatarUrl ?? null,
       passwordHash: input.passwordHash ?? null,
-      now,
+      roleName: MEMBER_ROLE,
+      roles: input.roles ?? [],
+      now: input.now,
     })
-    const roles = [...new Set([await loadMemberRoleId(db), ...(input.roles ?? [])])]
-    await assignRoles(db, { userId: user.id, roles, now })
-    return { ...user, roles }
   } catch (error) {
     throw toEmailConflict(error)
   }
@@ -124,21 +123,20 @@ export interface ChangeUserInput {
  */
 export async function changeUser(
   db: Database,
-  user: UserWithRoles,
+  user: ManagedUser,
   input: ChangeUserInput,
 ): Promise<UserWithRoles | undefined> {
   const { caller, now } = input
-  const { accounts } = await checkMayManageUser(db, caller, user.id)
+  checkMayManageUser(caller, user.holdings)
   if (input.keepApiKeys !== undefined && input.passwordHash === undefined)
     throw invalidField('keep_api_keys', 'without_password', 'is taken together with a new password only')
-  const roles = input.roles && (await replaceRoles(db, { user, ids: input.roles, accounts, caller, now }))
+  const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
   const change = buildChange(user, input)
   if (!roles && Object.keys(change).length === 0) return undefined
   try {
-    const changed = await updateUser(db, user.id, { ...change, now })
-    if (change.emailVerifiedAt === null || change.passwordHash) await revokeUserSessions(db, user.id, now)
-    if (change.passwordHash) await endOldPassword(db, { changed, before: user.email, ...input })
-    return { ...changed, roles: roles ?? user.roles }
+    if (change.emailVerifiedAt === null || change.passwordHash) await endUserSessions(db, user.id, now)
+    if (change.passwordHash) await endOldPassword(db, user, input)
+    return { ...(await updateUser(db, user.id, { ...change, now })), roles: roles ?? user.roles }
   } catch (error) {
     throw toEmailConflict(error)
   }
@@ -157,29 +155,24 @@ function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUser
 
 async function endOldPassword(
   db: Database,
-  input: { changed: UserRecord; before: string; keepApiKeys?: boolean; now: Date },
+  user: UserRecord,
+  { email = user.email, keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
-  const { changed, before, keepApiKeys = false, now } = input
-  if (!keepApiKeys) await revokeUserApiKeys(db, changed.id, now)
-  for (const email of new Set([before, changed.email])) await clearLoginThrottle(db, email)
+  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
 }
 
 /** Makes `ids` all roles of a user. Undefined when the user has exactly these. */
 async function replaceRoles(
   db: Database,
-  input: {
-    user: UserWithRoles
-    ids: readonly string[]
-    accounts: readonly AccountId[]
-    caller: Caller
-    now: Date
-  },
+  user: ManagedUser,
+  { caller, ids, now }: { ids: readonly string[]; caller: Caller; now: Date },
 ): Promise<RoleId[] | undefined> {
-  const { user, caller, ids, accounts, now } = input
+  const { accounts } = user.holdings
   const roles = await checkGrantableRoles(db, { caller, ids, held: user.roles, accounts })
   if (roles.length === user.roles.length && roles.every((role) => user.roles.includes(role))) return undefined
-  const administrator = await loadAdministratorRoleId(db)
-  if (user.roles.includes(administrator) && !roles.includes(administrator)) await checkAdministratorRemains(db, user.id)
+  const administrator = user.roles[user.roleNames.indexOf(ADMINISTRATOR_ROLE)]
+  if (administrator && !roles.includes(administrator)) await checkAdministratorRemains(db, user.id)
   await assignRoles(db, { userId: user.id, roles, now })
   return roles
 }
@@ -191,25 +184,24 @@ async function replaceRoles(
  */
 export async function disableUser(
   db: Database,
-  input: { user: UserWithRoles; keepApiKeys?: boolean; caller: Caller; now: Date },
+  input: { user: ManagedUser; keepApiKeys?: boolean; caller: Caller; now: Date },
 ): Promise<UserWithRoles | undefined> {
   const { user, keepApiKeys = false, caller, now } = input
-  await checkMayManageUser(db, caller, user.id)
+  checkMayManageUser(caller, user.holdings)
   if (!user.isActived) return undefined
-  await checkAdministratorRemains(db, user.id)
-  const disabled = await updateUser(db, user.id, { isActived: false, now })
-  await revokeUserSessions(db, user.id, now)
-  if (!keepApiKeys) await revokeUserApiKeys(db, user.id, now)
-  return { ...disabled, roles: user.roles }
+  await checkNotLastAdministrator(db, user)
+  await endUserSessions(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  return { ...(await updateUser(db, user.id, { isActived: false, now })), roles: user.roles }
 }
 
 /** Enables a locked user, who signs in anew. Returns undefined for a user who is enabled already. Throws 403. */
 export async function enableUser(
   db: Database,
-  input: { user: UserWithRoles; caller: Caller; now: Date },
+  input: { user: ManagedUser; caller: Caller; now: Date },
 ): Promise<UserWithRoles | undefined> {
   const { user, caller, now } = input
-  await checkMayManageUser(db, caller, user.id)
+  checkMayManageUser(caller, user.holdings)
   if (user.isActived) return undefined
   return { ...(await updateUser(db, user.id, { isActived: true, now })), roles: user.roles }
 }
@@ -217,25 +209,29 @@ export async function enableUser(
 /** Soft-deletes a locked user: its sessions and keys end, its address is free. Throws 403, 409 for the last administrator. */
 export async function deleteUser(
   db: Database,
-  input: { user: UserWithRoles; caller: Caller; now: Date },
+  input: { user: ManagedUser; caller: Caller; now: Date },
 ): Promise<UserWithRoles> {
   const { user, caller, now } = input
-  await checkMayManageUser(db, caller, user.id)
-  await checkAdministratorRemains(db, user.id)
-  const deleted = await updateUser(db, user.id, { deletedAt: now, now })
-  await revokeUserSessions(db, user.id, now)
-  await revokeUserApiKeys(db, user.id, now)
-  return { ...deleted, roles: user.roles }
+  checkMayManageUser(caller, user.holdings)
+  await checkNotLastAdministrator(db, user)
+  await endUserSessions(db, user.id, now)
+  await endUserApiKeys(db, user.id, now)
+  return { ...(await updateUser(db, user.id, { deletedAt: now, now })), roles: user.roles }
+}
+
+async function checkNotLastAdministrator(db: Database, user: ManagedUser): Promise<void> {
+  // The user is locked, so one who is no administrator becomes none meanwhile.
+  if (user.roleNames.includes(ADMINISTRATOR_ROLE)) await checkAdministratorRemains(db, user.id)
 }
 
 /** Ends all sessions of a locked user and, unless `keepApiKeys`, its API keys. Returns how many of each ended. Throws 403. */
 export async function endUserTokens(
   db: Database,
-  input: { userId: UserId; keepApiKeys?: boolean; caller: Caller; now: Date },
+  input: { user: ManagedUser; keepApiKeys?: boolean; caller: Caller; now: Date },
 ): Promise<{ sessions: number; apiKeys: number }> {
-  const { userId, keepApiKeys = false, caller, now } = input
-  await checkMayManageUser(db, caller, userId)
-  const sessions = await revokeUserSessions(db, userId, now)
-  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(db, userId, now)
+  const { user, keepApiKeys = false, caller, now } = input
+  checkMayManageUser(caller, user.holdings)
+  const sessions = await revokeUserSessions(db, user.id, now)
+  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(db, user.id, now)
   return { sessions: sessions.length, apiKeys: apiKeys.length }
 }

@@ -3,7 +3,7 @@ import { applyListing, type ListFields, type Listing } from '../listing/listing.
 import type { Database } from '../postgres/database.ts'
 import { type ExportFormat, formatExport } from './export-format.ts'
 import { toWebhookRow, WebhookRow } from './webhook.schema.ts'
-import { PUBLIC_COLUMNS, selectWebhooks, toWebhookRecord } from './webhook.store.ts'
+import { selectWebhooks, toWebhookRecord } from './webhook.store.ts'
 
 /** Rows read at once: the most that an export holds in memory. */
 const BATCH_SIZE = 500
@@ -27,7 +27,7 @@ async function* readBatches(db: Database, listing: Listing, fields: ListFields) 
   let after = listing.after
   for (;;) {
     const page = { ...listing, pageSize: BATCH_SIZE, after }
-    const found = await applyListing(selectWebhooks(db).select(PUBLIC_COLUMNS), page, fields).execute()
+    const found = await applyListing(selectWebhooks(db), page, fields).execute()
     const rows = found.slice(0, BATCH_SIZE)
     yield rows.map((row) => toWebhookRow(toWebhookRecord(row)))
     const last = rows.at(-1)

@@ -2,7 +2,6 @@ import { type Static, Type } from 'typebox'
 import { loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import type { WebhookId } from '../id.ts'
 import { StatusSchema } from './ledger/dispatch.schema.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
 
@@ -98,25 +97,23 @@ export const routingExplanationRoutes: Routes<object> = [
       data: ExplanationSchema,
     },
     {
-      load: (_deps: object, { db, params }) => loadEvent(db, params.id),
-      handle: async (_deps, { db, target, query, now }) => {
-        const { entries, summary, isTruncated } = await explainRouting(db, target, {
-          webhook: (query.webhook as WebhookId | undefined) ?? null,
-          now,
-        })
+      locate: (_deps: object, { db, params }) => loadEvent(db, params.id),
+      handle: async (_deps, { db, params, query, now }) => {
+        const explanation = await explainRouting(db, params.id, { webhook: query.webhook ?? null, now })
+        const { event, entries, summary, isTruncated } = explanation
         return {
           data: {
-            event_id: target.id,
-            event: target.type,
-            account: target.account,
-            routed_at: target.routedAt?.toISOString() ?? null,
+            event_id: event.id,
+            event: event.type,
+            account: event.account,
+            routed_at: event.routedAt?.toISOString() ?? null,
             judged_at: now.toISOString(),
             summary,
             truncated: isTruncated,
             webhooks: entries.map(toEntry),
           },
           message: describeSummary(summary),
-          changed: [{ id: target.id, account: target.account }],
+          changed: [{ id: event.id, account: event.account }],
         }
       },
     },

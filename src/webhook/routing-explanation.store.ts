@@ -1,8 +1,15 @@
-import { sql } from 'kysely'
 import type { DispatchStatus } from '../delivery/outcome.ts'
+import type { StoredEvent } from '../event/event.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+
+/** What an explanation looks at in an event. */
+export type ExplainedEvent = Pick<
+  StoredEvent,
+  'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'createdAt' | 'routedAt'
+>
 
 /** The event type of an event as the catalogue has it now. */
 export interface ExplainedType {
@@ -26,17 +33,27 @@ export interface ExplainedWebhook {
   dispatch: { id: DispatchId; status: DispatchStatus; attempts: number; lastError: string | null } | null
 }
 
-/** The event type with this name. */
-export async function findExplainedType(db: Database, event: string): Promise<ExplainedType | undefined> {
-  const row = await db
-    .selectFrom('event')
-    .select(['account_scope', 'is_actived'])
-    .where('internal', '=', event)
-    .executeTakeFirst()
-  return row && { accountScope: row.account_scope as AccountScope, isActived: row.is_actived }
+/** What an explanation is made of, all of one instant. */
+export interface Explained {
+  event: ExplainedEvent
+  /** The type of the event; undefined when it is no longer in the catalogue. */
+  eventType: ExplainedType | undefined
+  webhooks: ExplainedWebhook[]
 }
 
-interface Columns {
+interface EventColumns {
+  event_id: string
+  event: string
+  event_account: string | null
+  is_purge: boolean
+  excluded_webhook: string | null
+  event_created_at: Date
+  routed_at: Date | null
+  account_scope: string | null
+  type_is_actived: boolean | null
+}
+
+interface WebhookColumns {
   document_id: WebhookId
   name: string | null
   is_global: boolean
@@ -54,29 +71,62 @@ interface Columns {
   last_error: string | null
 }
 
+type Columns = EventColumns & (WebhookColumns | (Partial<WebhookColumns> & { document_id: null }))
+
+const select = statement<Columns>(`
+  select o.document_id as event_id, o.event, o.account as event_account, o.is_purge, o.excluded_webhook,
+    o.created_at as event_created_at, o.routed_at, t.account_scope, t.is_actived as type_is_actived,
+    w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at, w.deleted_at,
+    s.created_at as link_created_at, s.updated_at as link_updated_at, s.deleted_at as link_deleted_at,
+    d.document_id as dispatch, d.status, d.attempts, d.last_error
+  from event_occurrence o
+  left join event t on t.internal = o.event
+  left join webhook w on $2::uuid is null or w.document_id = $2
+  left join webhook_event s on s.webhook = w.document_id and s.event = t.document_id
+  left join webhook_dispatch d on d.webhook = w.document_id and d.event_id = o.document_id
+  where o.document_id = $1
+  order by d.document_id is null, w.created_at, w.document_id
+  limit $3`)
+
 /**
- * Up to `limit` webhooks, deleted ones too, with their link to the event's type and their ledger row of the event. Those
- * with a row come first, then the others, oldest first. With `webhook`, only that one.
+ * The event with this id and up to `limit` webhooks, deleted ones too, with their link to the event's type and their ledger
+ * row of the event. Those with a row come first, then the others, oldest first. With `webhook`, only that one. Undefined
+ * when there is no such event.
  */
-export async function listExplainedWebhooks(
+export async function findExplained(
   db: Database,
-  input: { eventId: EventId; event: string; webhook: string | null; limit: number },
-): Promise<ExplainedWebhook[]> {
-  const { rows } = await sql<Columns>`
-    select w.document_id, w.name, w.is_global, w.account, w.is_actived, w.disabled_reason, w.created_at, w.deleted_at,
-      s.created_at as link_created_at, s.updated_at as link_updated_at, s.deleted_at as link_deleted_at,
-      d.document_id as dispatch, d.status, d.attempts, d.last_error
-    from webhook w
-    left join event t on t.internal = ${input.event}
-    left join webhook_event s on s.webhook = w.document_id and s.event = t.document_id
-    left join webhook_dispatch d on d.webhook = w.document_id and d.event_id = ${input.eventId}
-    where ${input.webhook}::uuid is null or w.document_id = ${input.webhook}::uuid
-    order by d.document_id is null, w.created_at, w.document_id
-    limit ${input.limit}`.execute(db)
-  return rows.map(toExplainedWebhook)
+  input: { event: string; webhook: string | null; limit: number },
+): Promise<Explained | undefined> {
+  const rows = await select(db, [input.event, input.webhook, input.limit])
+  const [first] = rows
+  if (!first) return undefined
+  return {
+    event: toExplainedEvent(first),
+    eventType:
+      first.account_scope === null
+        ? undefined
+        : { accountScope: first.account_scope as AccountScope, isActived: first.type_is_actived === true },
+    webhooks: rows.filter(hasWebhook).map(toExplainedWebhook),
+  }
 }
 
-function toExplainedWebhook(row: Columns): ExplainedWebhook {
+function hasWebhook(row: Columns): row is EventColumns & WebhookColumns {
+  return row.document_id !== null
+}
+
+function toExplainedEvent(row: EventColumns): ExplainedEvent {
+  return {
+    id: row.event_id as EventId,
+    type: row.event,
+    account: row.event_account as AccountId | null,
+    isPurge: row.is_purge,
+    excludedWebhook: row.excluded_webhook as WebhookId | null,
+    createdAt: row.event_created_at,
+    routedAt: row.routed_at,
+  }
+}
+
+function toExplainedWebhook(row: WebhookColumns): ExplainedWebhook {
   const { link_created_at: createdAt, link_updated_at: updatedAt, link_deleted_at: deletedAt } = row
   return {
     id: row.document_id,

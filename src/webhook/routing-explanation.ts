@@ -1,12 +1,11 @@
 import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
-import type { StoredEvent } from '../event/event.ts'
-import type { WebhookId } from '../id.ts'
+import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
 import {
+  type ExplainedEvent,
   type ExplainedType,
   type ExplainedWebhook,
-  findExplainedType,
-  listExplainedWebhooks,
+  findExplained,
 } from './routing-explanation.store.ts'
 
 /** Webhooks in one explanation at most. Ask for one webhook by its id where there are more. */
@@ -38,6 +37,7 @@ export interface ExplainedRouting {
 
 /** Why an event was, or was not, delivered to each webhook. */
 export interface RoutingExplanation {
+  event: ExplainedEvent
   entries: ExplainedRouting[]
   /** How many of `entries` have each verdict. */
   summary: Partial<Record<ExplanationVerdict, number>>
@@ -45,29 +45,25 @@ export interface RoutingExplanation {
   isTruncated: boolean
 }
 
-/** Explains an event for every webhook that still has a row, deleted ones too; or for one of them. */
+/** Explains an event for every webhook that still has a row, deleted ones too; or for one of them. Throws 404. */
 export async function explainRouting(
   db: Database,
-  event: StoredEvent,
-  input: { webhook: WebhookId | null; now: Date },
+  id: string,
+  input: { webhook: string | null; now: Date },
 ): Promise<RoutingExplanation> {
-  const eventType = await findExplainedType(db, event.type)
-  const limit = EXPLAINED_WEBHOOKS_LIMIT + 1
-  const found = await listExplainedWebhooks(db, {
-    eventId: event.id,
-    event: event.type,
-    webhook: input.webhook,
-    limit,
-  })
-  const webhooks = found.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
-  const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now: input.now }))
+  const { webhook: only, now } = input
+  const found = await findExplained(db, { event: id, webhook: only, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
+  if (!found) throw notFound('event')
+  const { event, eventType } = found
+  const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
+  const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now }))
   const summary: RoutingExplanation['summary'] = {}
   for (const { verdict } of entries) summary[verdict] = (summary[verdict] ?? 0) + 1
-  return { entries, summary, isTruncated: found.length > webhooks.length }
+  return { event, entries, summary, isTruncated: found.webhooks.length > webhooks.length }
 }
 
 interface Explained {
-  event: StoredEvent
+  event: ExplainedEvent
   eventType: ExplainedType | undefined
   webhook: ExplainedWebhook
   now: Date

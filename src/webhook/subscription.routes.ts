@@ -1,17 +1,16 @@
 import { toEventTypeRow } from '../catalogue/catalogue.schema.ts'
-import { invalidField } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
-import type { Database } from '../postgres/database.ts'
 import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
 import {
   changeSubscription,
+  loadEventSet,
   loadSubscription,
-  readEventSet,
   replaceEventSet,
   subscribe,
   unsubscribe,
+  type WebhookEventSet,
 } from './subscription.ts'
 import {
   CreateSubscriptionBody,
@@ -22,7 +21,6 @@ import {
   toSubscriptionRow,
   UpdateSubscriptionBody,
 } from './webhook.schema.ts'
-import { findWebhook, type WebhookRecord } from './webhook.store.ts'
 import { loadWebhook, type WebhookDeps } from './webhook.ts'
 
 const SUBSCRIPTION_FIELDS = {
@@ -36,22 +34,14 @@ const SUBSCRIPTION_FIELDS = {
 const subscriptionRowOf = (row: Parameters<typeof toSubscriptionRecord>[0]) =>
   toSubscriptionRow(toSubscriptionRecord(row))
 
-/** A subscription with the webhook it belongs to; a 404 when either is gone. */
-async function loadSubscriptionAndWebhook(db: Database, id: string) {
-  const subscription = await loadSubscription(db, id)
-  return { subscription, webhook: await loadWebhook(db, subscription.webhook) }
+function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
+  return { webhook: webhook.id, events: events.map(toEventTypeRow), warnings }
 }
 
-/** The same, to change it: changes of one webhook's set follow each other, so what was found is looked for again. */
-async function lockSubscriptionAndWebhook(db: Database, id: string) {
-  const found = await loadSubscription(db, id)
-  const webhook = await loadWebhook(db, found.webhook, { lock: true })
-  return { subscription: await loadSubscription(db, id), webhook }
-}
-
-function toEventSet(webhook: WebhookRecord, set: Awaited<ReturnType<typeof readEventSet>>) {
-  return { webhook: webhook.id, events: set.events.map(toEventTypeRow), warnings: set.warnings }
-}
+/** Of an event set: its webhook, read at the path of the set. */
+const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
+  { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
+]
 
 function sayWarnings(message: string, warnings: readonly { message: string }[]): string {
   return [message, ...warnings.map((warning) => warning.message)].join(' ')
@@ -70,11 +60,11 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: EventSet,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
-      handle: async (_deps, { db, target }) => ({
-        data: toEventSet(target, await readEventSet(db, target)),
+      load: (_deps: WebhookDeps, { db, params }) => loadEventSet(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toEventSetRow(target),
         message: 'Event set.',
-        changed: [{ id: target.id, account: target.account, url: `/api/v3/webhook/webhook/${target.id}/events` }],
+        changed: changedSetOf(target),
       }),
     },
   ),
@@ -92,15 +82,13 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: EventSet,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, body, now }) => {
-        const set = await replaceEventSet(deps, db, target, { events: body.events, now })
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const set = await replaceEventSet(deps, db, params.id, { events: body.events, now })
         return {
-          data: toEventSet(target, set),
+          data: toEventSetRow(set),
           message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'The event set is the same.', set.warnings),
-          changed: set.isChanged
-            ? [{ id: target.id, account: target.account, url: `/api/v3/webhook/webhook/${target.id}/events` }]
-            : [],
+          changed: set.isChanged ? changedSetOf(set) : [],
         }
       },
     },
@@ -119,10 +107,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     },
     {
       handle: async (deps: WebhookDeps, { db, body, now }) => {
-        const webhook = await findWebhook(db, body.webhook, { lock: true })
-        if (!webhook)
-          throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
-        const { subscription, warnings } = await subscribe(deps, db, webhook, { event: body.event, now })
+        const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
           message: sayWarnings('Subscribed.', warnings),
@@ -166,7 +151,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: SubscriptionRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadSubscriptionAndWebhook(db, params.id),
+      load: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toSubscriptionRow(target.subscription),
         message: 'Subscription.',
@@ -190,14 +175,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
-      handle: async (deps, { db, target, body, now }) => {
-        const moved = await changeSubscription(deps, db, { ...target, event: body.event, now })
-        const { subscription, warnings, isChanged } = moved
+      locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const moved = await changeSubscription(deps, db, { id: params.id, event: body.event, now })
+        const { subscription, webhook, warnings, isChanged } = moved
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
           message: sayWarnings(isChanged ? 'Subscription moved.' : 'The subscription is the same.', warnings),
-          changed: isChanged ? [{ id: subscription.id, account: target.webhook.account }] : [],
+          changed: isChanged ? [{ id: subscription.id, account: webhook.account }] : [],
         }
       },
     },
@@ -215,12 +200,15 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => lockSubscriptionAndWebhook(db, params.id),
-      handle: async (_deps, { db, target, now }) => ({
-        data: toSubscriptionRow(await unsubscribe(db, target.subscription, now)),
-        message: 'Unsubscribed.',
-        changed: [{ id: target.subscription.id, account: target.webhook.account }],
-      }),
+      locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
+      handle: async (_deps, { db, params, now }) => {
+        const { subscription, webhook } = await unsubscribe(db, params.id, now)
+        return {
+          data: toSubscriptionRow(subscription),
+          message: 'Unsubscribed.',
+          changed: [{ id: subscription.id, account: webhook.account }],
+        }
+      },
     },
   ),
 ]

@@ -1,17 +1,18 @@
-import { type EventTypeRecord, findEventTypes, findEventTypesByName } from '../catalogue/catalogue.store.ts'
-import { loadEventType } from '../catalogue/event-type.ts'
+import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { type FieldError, invalidField, notFound, Problem } from '../http/problem.ts'
 import type { EventTypeId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { changeSubscriptions, type EventTypeOfSet, findEventSet, lockEventSet } from './event-set.store.ts'
 import {
-  addSubscriptions,
   findSubscription,
-  findSubscriptionOf,
-  listSubscribedEventTypes,
-  removeSubscriptions,
+  insertNamedSubscription,
+  insertSubscription,
+  lockMove,
+  type NamedType,
+  removeSubscription,
+  type SubscribingWebhook,
   type SubscriptionRecord,
 } from './subscription.store.ts'
-import type { WebhookRecord } from './webhook.store.ts'
 
 /** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
 const TEST_EVENT = 'webhook.test'
@@ -27,22 +28,19 @@ type Deps = { ids: IdMaker }
 
 /** Subscribes a new webhook to `webhook.test`. */
 export async function subscribeToTest(deps: Deps, db: Database, webhook: WebhookId, now: Date): Promise<void> {
-  const test = await loadTestEventType(db)
-  await addSubscriptions(db, deps.ids, { webhook, events: [test.id], now })
+  const row = { id: deps.ids.next<'subscription'>(), webhook, name: TEST_EVENT, now }
+  if (!(await insertNamedSubscription(db, row))) throw buildUnsynced()
 }
 
-async function loadTestEventType(db: Database): Promise<EventTypeRecord> {
-  const [test] = await findEventTypesByName(db, [TEST_EVENT])
-  if (!test)
-    throw new Problem('dependency_unavailable', 'The catalogue is not synced yet: run signalbox catalogue sync.', {
-      headers: { 'retry-after': '5' },
-    })
-  return test
+function buildUnsynced(): Problem {
+  return new Problem('dependency_unavailable', 'The catalogue is not synced yet: run signalbox catalogue sync.', {
+    headers: { 'retry-after': '5' },
+  })
 }
 
 /** Says of each event type that an account webhook will never receive why not (docs/contract/events.md#routing-rules). */
 export function findWarnings(
-  webhook: Pick<WebhookRecord, 'isGlobal'>,
+  webhook: Pick<SubscribingWebhook, 'isGlobal'>,
   events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],
 ): SubscriptionWarning[] {
   if (webhook.isGlobal) return []
@@ -69,122 +67,159 @@ export function planEventSet(
   }
 }
 
-/** The event types a webhook subscribes to, `webhook.test` first. */
-export async function readEventSet(db: Database, webhook: WebhookRecord) {
-  const events = await listSubscribedEventTypes(db, webhook.id)
+/** A webhook's event set: the webhook, what it subscribes to with `webhook.test` first, and what will never fire. */
+export interface WebhookEventSet {
+  webhook: SubscribingWebhook
+  events: EventTypeRecord[]
+  warnings: SubscriptionWarning[]
+}
+
+function buildEventSet(webhook: SubscribingWebhook, events: readonly EventTypeRecord[]): WebhookEventSet {
   const ordered = [
     ...events.filter((event) => event.internal === TEST_EVENT),
     ...events.filter((event) => event.internal !== TEST_EVENT),
   ]
-  return { events: ordered, warnings: findWarnings(webhook, ordered) }
+  return { webhook, events: ordered, warnings: findWarnings(webhook, ordered) }
+}
+
+/** The event set of the living webhook with this id, or a 404. */
+export async function loadEventSet(db: Database, webhook: string): Promise<WebhookEventSet> {
+  const found = await findEventSet(db, webhook)
+  if (!found) throw notFound('webhook')
+  return buildEventSet(found.webhook, found.events)
 }
 
 /**
- * Replaces a locked webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. `isChanged` says whether any was. Throws a 422 that names each id which is no event type, or one that was deactivated and is not in the set yet.
+ * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
+ * revived. `isChanged` says whether any was. Throws 404, and a 422 that names each id which is no event type, or one that
+ * was deactivated and is not in the set yet.
  */
 export async function replaceEventSet(
   deps: Deps,
   db: Database,
-  webhook: WebhookRecord,
+  id: string,
   input: { events: readonly string[]; now: Date },
-) {
-  const test = await loadTestEventType(db)
-  const current = await listSubscribedEventTypes(db, webhook.id)
-  const known = await findEventTypes(db, [...new Set(input.events)])
-  checkSubscribable(input.events, known, new Set(current.map((event) => event.id)))
-  const plan = planEventSet(
-    current.map((event) => event.id),
-    known.map((event) => event.id),
-    test.id,
-  )
-  await removeSubscriptions(db, { webhook: webhook.id, events: plan.remove, now: input.now })
-  await addSubscriptions(db, deps.ids, { webhook: webhook.id, events: plan.add, now: input.now })
-  return { ...(await readEventSet(db, webhook)), isChanged: plan.add.length + plan.remove.length > 0 }
+): Promise<WebhookEventSet & { isChanged: boolean }> {
+  const found = await lockEventSet(db, { webhook: id, name: TEST_EVENT, ids: [...new Set(input.events)] })
+  if (!found) throw notFound('webhook')
+  const { webhook, events } = found
+  const test = events.find((event) => event.internal === TEST_EVENT)
+  if (!test) throw buildUnsynced()
+  checkSubscribable(input.events, events)
+  const current = events.filter((event) => event.isSubscribed).map((event) => event.id)
+  const { add, remove } = planEventSet(current, input.events as readonly EventTypeId[], test.id)
+  const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
+  await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
+  const kept = events.filter((event) => !remove.includes(event.id))
+  return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
 }
 
-function checkSubscribable(
-  wanted: readonly string[],
-  known: readonly EventTypeRecord[],
-  current: ReadonlySet<EventTypeId>,
-): void {
-  const byId = new Map<string, EventTypeRecord>(known.map((event) => [event.id, event]))
+const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+
+function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
+  return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
+}
+
+function checkSubscribable(wanted: readonly string[], known: readonly EventTypeOfSet[]): void {
+  const byId = new Map<string, EventTypeOfSet>(known.map((event) => [event.id, event]))
   const errors: FieldError[] = wanted.flatMap((id, index) => {
     const event = byId.get(id)
     const path = `events.${index}`
-    if (!event)
-      return [{ path, code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }]
-    if (!event.isActived && !current.has(event.id))
-      return [{ path, code: 'event_deactivated', message: `${event.internal} was deactivated by an operator` }]
-    return []
+    if (!event) return [{ path, ...UNKNOWN }]
+    return event.isActived || event.isSubscribed ? [] : [{ path, ...buildDeactivated(event) }]
   })
   const [first] = errors
   if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })
 }
 
-/** The living link with this id, or a 404. */
-export async function loadSubscription(db: Database, id: string): Promise<SubscriptionRecord> {
-  const subscription = await findSubscription(db, id)
-  if (!subscription) throw notFound('subscription')
-  return subscription
+/** A living link with its webhook and the name of its event type, or a 404. */
+export async function loadSubscription(db: Database, id: string) {
+  const found = await findSubscription(db, id)
+  if (!found) throw notFound('subscription')
+  return found
 }
 
-/** The event type that a new link may name. Throws a 422 on `event` when there is none, or it was deactivated. */
-async function loadSubscribable(db: Database, id: string): Promise<EventTypeRecord> {
-  const [event] = await findEventTypes(db, [id])
-  if (!event) throw invalidField('event', 'unknown_event', 'is no event type; GET /api/v3/webhook/event lists them')
-  if (!event.isActived)
-    throw invalidField('event', 'event_deactivated', `${event.internal} was deactivated by an operator`)
-  return event
+/** Checks that a new link may name an event type. Throws a 422 on `event` when there is none, or it was deactivated. */
+function checkLinkable(event: NamedType | undefined): NamedType {
+  const broken = event === undefined ? UNKNOWN : event.isActived ? undefined : buildDeactivated(event)
+  if (broken) throw invalidField('event', broken.code, broken.message)
+  return event as NamedType
 }
 
-/** Subscribes `webhook` to one event type; a deleted link is revived, a living one is a 409. */
+function buildSubscribed({ internal }: NamedType): Problem {
+  return new Problem('conflict', `The webhook subscribes to ${internal} already.`)
+}
+
+/** A link after a change of it. */
+export interface ChangedSubscription {
+  subscription: SubscriptionRecord
+  webhook: SubscribingWebhook
+  warnings: SubscriptionWarning[]
+}
+
+/**
+ * Subscribes a webhook to one event type; a deleted link is revived. Throws a 422 on `webhook` or `event`, and a 409 for a
+ * link that is there.
+ */
 export async function subscribe(
   deps: Deps,
   db: Database,
-  webhook: WebhookRecord,
-  input: { event: string; now: Date },
-): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[] }> {
-  const event = await loadSubscribable(db, input.event)
-  const present = await findSubscriptionOf(db, webhook.id, event.id)
-  if (present && present.deletedAt === null)
-    throw new Problem('conflict', `The webhook subscribes to ${event.internal} already.`)
-  await addSubscriptions(db, deps.ids, { webhook: webhook.id, events: [event.id], now: input.now })
-  const subscription = await findSubscriptionOf(db, webhook.id, event.id)
-  if (!subscription) throw new Error('a subscription that was just added is gone')
-  return { subscription, warnings: findWarnings(webhook, [event]) }
+  input: { webhook: string; event: string; now: Date },
+): Promise<ChangedSubscription> {
+  const { webhook, eventType, subscription } = await insertSubscription(db, { id: deps.ids.next(), ...input })
+  if (!webhook)
+    throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+  const event = checkLinkable(eventType)
+  if (!subscription) throw buildSubscribed(event)
+  return { subscription, webhook, warnings: findWarnings(webhook, [event]) }
 }
 
-/** Unsubscribes (soft delete). `webhook.test` cannot go: 409. */
+/** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot go. */
 export async function unsubscribe(
   db: Database,
-  subscription: SubscriptionRecord,
+  id: string,
   now: Date,
-): Promise<SubscriptionRecord> {
-  const event = await loadEventType(db, subscription.event)
-  if (event.internal === TEST_EVENT)
-    throw new Problem('conflict', `${TEST_EVENT} is always part of a webhook's event set.`)
-  await removeSubscriptions(db, { webhook: subscription.webhook, events: [subscription.event], now })
-  return { ...subscription, deletedAt: now, updatedAt: now }
+): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook }> {
+  const removed = await removeSubscription(db, id, { kept: TEST_EVENT, now })
+  if (removed) return removed
+  const { internal } = await loadSubscription(db, id)
+  if (internal !== TEST_EVENT) throw notFound('subscription')
+  throw buildTestKept()
+}
+
+function buildTestKept(): Problem {
+  return new Problem('conflict', `${TEST_EVENT} is always part of a webhook's event set.`)
 }
 
 /**
  * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. What comes
  * back is the link to the new event type, with its own id: one that was there before is revived. `isChanged` is false for
- * the event type that the link has already.
+ * the event type that the link has already. Throws 404, a 422 on `event`, 409.
  */
 export async function changeSubscription(
   deps: Deps,
   db: Database,
-  input: { subscription: SubscriptionRecord; webhook: WebhookRecord; event: string; now: Date },
-): Promise<{ subscription: SubscriptionRecord; warnings: SubscriptionWarning[]; isChanged: boolean }> {
-  const { subscription, webhook, event, now } = input
+  input: { id: string; event: string; now: Date },
+): Promise<ChangedSubscription & { isChanged: boolean }> {
+  const { id, event, now } = input
+  const move = await lockMove(db, id, event)
+  if (!move) throw notFound('subscription')
+  const { subscription, webhook, eventType, present } = move
   if (event === subscription.event) {
-    const warnings = findWarnings(webhook, [await loadEventType(db, event)])
-    return { subscription, warnings, isChanged: false }
+    const warnings = findWarnings(webhook, eventType ? [eventType] : [])
+    return { subscription, webhook, warnings, isChanged: false }
   }
-  // Before the old link goes: an unknown event type is a 422, whatever else would be in the way (docs/contract/api.md#errors).
-  await loadSubscribable(db, event)
-  await unsubscribe(db, subscription, now)
-  return { ...(await subscribe(deps, db, webhook, { event, now })), isChanged: true }
+  // An unknown event type is a 422, whatever else would be in the way (docs/contract/api.md#check-order).
+  const linked = checkLinkable(eventType)
+  if (move.internal === TEST_EVENT) throw buildTestKept()
+  if (present && !present.isDeleted) throw buildSubscribed(linked)
+  const added = { id: present?.id ?? deps.ids.next<'subscription'>(), event: event as EventTypeId }
+  await changeSubscriptions(db, { webhook: webhook.id, remove: [subscription.event], add: [added], now })
+  const times = { createdAt: present?.createdAt ?? now, updatedAt: now, deletedAt: null }
+  return {
+    subscription: { ...added, webhook: webhook.id, ...times },
+    webhook,
+    warnings: findWarnings(webhook, [linked]),
+    isChanged: true,
+  }
 }

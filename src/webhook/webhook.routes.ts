@@ -146,9 +146,9 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, caller, now }) => {
-        const webhook = await deleteWebhook(deps, db, target, { caller, now })
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (deps, { db, params, caller, now }) => {
+        const webhook = await deleteWebhook(deps, db, params.id, { caller, now })
         return { data: toWebhookRow(webhook), message: 'Webhook deleted.', changed: changedOf(webhook) }
       },
     },
@@ -191,12 +191,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, body, caller, now }) => {
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
-        const webhook = await setWebhookActive(deps, db, { webhook: target, isActived, caller, now })
+        const { webhook, isChanged } = await setWebhookActive(db, params.id, { isActived, caller, now })
         const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
-        return { data: toWebhookRow(webhook ?? target), message, changed: webhook ? changedOf(webhook) : [] }
+        return { data: toWebhookRow(webhook), message, changed: isChanged ? changedOf(webhook) : [] }
       },
     },
   ),
@@ -214,9 +214,9 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       shownOnce: 'secret',
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, caller, now }) => {
-        const { webhook, secret } = await rotateSecret(deps, db, target, { caller, now })
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
+      handle: async (deps, { db, params, caller, now }) => {
+        const { webhook, secret } = await rotateSecret(deps, db, params.id, { caller, now })
         return {
           data: { ...toWebhookRow(webhook), secret },
           message: 'Secret rotated. Store it now; it is not shown again, and the old one is invalid.',

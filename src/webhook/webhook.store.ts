@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, UserId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
 
 /** A row of the `webhook` table, without its secret. */
 export interface WebhookRecord {
@@ -22,7 +23,7 @@ export interface WebhookRecord {
 }
 
 /** The columns of the public row: everything but the secret, so that no read can leak it. */
-export const PUBLIC_COLUMNS = [
+const PUBLIC_COLUMNS = [
   'document_id',
   'url',
   'name',
@@ -40,7 +41,8 @@ export const PUBLIC_COLUMNS = [
   'deleted_at',
 ] as const
 
-interface WebhookColumns {
+/** What `toWebhookRecord` reads of a row. */
+export interface WebhookColumns {
   document_id: string
   url: string
   name: string | null
@@ -57,6 +59,9 @@ interface WebhookColumns {
   updated_at: Date
   deleted_at: Date | null
 }
+
+/** The public columns of the webhook `w`, as SQL. */
+export const OF_WEBHOOK = PUBLIC_COLUMNS.map((column) => `w.${column}`).join(', ')
 
 /** Maps a row of the `webhook` table. */
 export function toWebhookRecord(row: WebhookColumns): WebhookRecord {
@@ -81,8 +86,12 @@ export function toWebhookRecord(row: WebhookColumns): WebhookRecord {
 
 /** The living webhooks, as the base of a list. */
 export function selectWebhooks(db: Database) {
-  return db.selectFrom('webhook').where('deleted_at', 'is', null)
+  return db.selectFrom('webhook').select(PUBLIC_COLUMNS).where('deleted_at', 'is', null)
 }
+
+const FIND = `select ${OF_WEBHOOK} from webhook w where w.document_id = $1 and ($2 or w.deleted_at is null)`
+const selectOne = statement<WebhookColumns>(FIND)
+const selectAndLock = statement<WebhookColumns>(`${FIND} for update`)
 
 /** The webhook with this id; `lock` keeps it from changing until the transaction ends. */
 export async function findWebhook(
@@ -90,10 +99,8 @@ export async function findWebhook(
   id: string,
   options: { withDeleted?: boolean; lock?: boolean } = {},
 ): Promise<WebhookRecord | undefined> {
-  let query = db.selectFrom('webhook').select(PUBLIC_COLUMNS).where('document_id', '=', id)
-  if (!options.withDeleted) query = query.where('deleted_at', 'is', null)
-  if (options.lock) query = query.forUpdate()
-  const row = await query.executeTakeFirst()
+  const select = options.lock ? selectAndLock : selectOne
+  const [row] = await select(db, [id, options.withDeleted ?? false])
   return row && toWebhookRecord(row)
 }
 
@@ -177,30 +184,6 @@ export async function updateWebhook(
     .returning(PUBLIC_COLUMNS)
     .executeTakeFirstOrThrow()
   return toWebhookRecord(updated)
-}
-
-/**
- * Makes the living webhooks of an account inactive for `reason`, whatever they were before. Locks them in the order of
- * their ids, as all who lock several do. Those that are inactive already are locked too, or one that is activated
- * meanwhile would be missed.
- */
-export async function deactivateAccountWebhooks(
-  db: Database,
-  account: AccountId,
-  change: { reason: string; by: UserId; now: Date },
-): Promise<void> {
-  const { reason, by, now } = change
-  await sql`
-    update webhook set is_actived = false, disabled_at = ${now}, disabled_reason = ${reason}, updated_by = ${by},
-      updated_at = ${now}
-    where document_id in (
-      select document_id from webhook where account = ${account} and deleted_at is null
-      order by document_id for no key update)`.execute(db)
-}
-
-/** Deletes a webhook with its subscriptions, ledger and attempts. */
-export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
-  await db.deleteFrom('webhook').where('document_id', '=', id).execute()
 }
 
 /**

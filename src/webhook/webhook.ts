@@ -9,15 +9,15 @@ import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { subscribeToTest } from './subscription.ts'
+import { findWebhook, insertWebhook, updateWebhook, type WebhookChange, type WebhookRecord } from './webhook.store.ts'
 import {
+  activateIfDifferent,
   deactivateAccountWebhooks,
+  deactivateIfActive,
   deleteWebhookForGood,
-  findWebhook,
-  insertWebhook,
-  updateWebhook,
-  type WebhookChange,
-  type WebhookRecord,
-} from './webhook.store.ts'
+  rotateSecretOf,
+  softDeleteWebhook,
+} from './webhook-state.store.ts'
 
 /** `disabled_reason` of the webhooks of a deleted account. */
 const ACCOUNT_DELETED_REASON = 'account-deleted'
@@ -31,8 +31,6 @@ export interface WebhookDeps {
   lookup: Lookup
   /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-  /** Which of these ids are existing accounts. */
-  findExistingAccounts: (db: Database, ids: readonly string[]) => Promise<Set<string>>
   /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
   /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
@@ -50,9 +48,11 @@ export async function loadWebhook(
   id: string,
   options: { withDeleted?: boolean; lock?: boolean } = {},
 ): Promise<WebhookRecord> {
-  const webhook = await findWebhook(db, id, options)
-  if (!webhook) throw notFound('webhook')
-  return webhook
+  return (await findWebhook(db, id, options)) ?? throwNotFound()
+}
+
+function throwNotFound(): never {
+  throw notFound('webhook')
 }
 
 /**
@@ -188,31 +188,22 @@ function findChange(
 }
 
 /**
- * Activates or deactivates a locked webhook. Activating clears the failure count and what disabled it (docs/contract/delivery.md#statuses).
- * Returns undefined when nothing differs. Throws 409 for activating a webhook whose account is deleted.
+ * Activates or deactivates a webhook; `isChanged` is false when nothing differs. Activating clears the failure count and
+ * what disabled it (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose account is
+ * deleted.
  */
 export async function setWebhookActive(
-  deps: Pick<WebhookDeps, 'findExistingAccounts'>,
   db: Database,
-  input: { webhook: WebhookRecord; isActived: boolean; caller: Caller; now: Date },
-): Promise<WebhookRecord | undefined> {
-  const { webhook, isActived, caller, now } = input
-  const by = caller.userId
-  if (!isActived) return webhook.isActived ? updateWebhook(db, webhook.id, { isActived, by }, now) : undefined
+  id: string,
+  input: { isActived: boolean; caller: Caller; now: Date },
+): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
+  const { isActived, caller, now } = input
+  const change = { by: caller.userId, now }
+  const changed = await (isActived ? activateIfDifferent(db, id, change) : deactivateIfActive(db, id, change))
+  if (changed) return { webhook: changed, isChanged: true }
+  const webhook = await loadWebhook(db, id)
   const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
-  if (webhook.isActived && isClear) return undefined
-  await checkAccountLives(deps, db, webhook)
-  const cleared = { consecutiveFailures: 0, disabledAt: null, disabledReason: null }
-  return updateWebhook(db, webhook.id, { isActived, ...cleared, by }, now)
-}
-
-/** The deletion of an account waits for this webhook's lock and then makes it inactive, so reading is enough here. */
-async function checkAccountLives(
-  deps: Pick<WebhookDeps, 'findExistingAccounts'>,
-  db: Database,
-  { account }: WebhookRecord,
-): Promise<void> {
-  if (account === null || (await deps.findExistingAccounts(db, [account])).has(account)) return
+  if (!isActived || (webhook.isActived && isClear)) return { webhook, isChanged: false }
   const text = 'The account of this webhook was deleted. Give the webhook another account, or make it global, first.'
   throw new Problem('conflict', text)
 }
@@ -226,28 +217,33 @@ export function deactivateWebhooksOf(
   return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
 }
 
-/** Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed with the new one. */
+/**
+ * Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed
+ * with the new one. Throws 404.
+ */
 export async function rotateSecret(
-  deps: WebhookDeps,
+  deps: Pick<WebhookDeps, 'random' | 'keyring'>,
   db: Database,
-  webhook: WebhookRecord,
+  id: string,
   input: { caller: Caller; now: Date },
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
   const secret = createSecret(deps.random)
-  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(webhook.id))
-  const updated = await updateWebhook(db, webhook.id, { secretEncrypted, by: input.caller.userId }, input.now)
-  return { webhook: updated, secret }
+  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id as WebhookId))
+  const webhook = await rotateSecretOf(db, id, { secretEncrypted, by: input.caller.userId, now: input.now })
+  return { webhook: webhook ?? throwNotFound(), secret }
 }
 
-/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). */
+/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). Throws 404. */
 export async function deleteWebhook(
-  deps: WebhookDeps,
+  deps: Pick<WebhookDeps, 'cancelWaitingDispatches'>,
   db: Database,
-  webhook: WebhookRecord,
+  id: string,
   input: { caller: Caller; now: Date },
 ): Promise<WebhookRecord> {
-  await deps.cancelWaitingDispatches(db, webhook.id, input.now)
-  return updateWebhook(db, webhook.id, { deletedAt: input.now, by: input.caller.userId }, input.now)
+  const { caller, now } = input
+  const deleted = (await softDeleteWebhook(db, id, { by: caller.userId, now })) ?? throwNotFound()
+  await deps.cancelWaitingDispatches(db, deleted.id, now)
+  return deleted
 }
 
 /** Deletes the webhook and its ledger for good, whether it was soft-deleted before or not. */

@@ -9,13 +9,19 @@ export interface Traffic {
 
 type Query = (...args: unknown[]) => Promise<unknown> | undefined
 
+/** One count that is under way. */
+interface Count {
+  traffic: Traffic
+  texts: string[]
+}
+
 /** Clients whose `query` is watched, and who watches now. */
 const watched = new WeakSet<pg.PoolClient>()
-const watchers = new WeakMap<pg.Pool, Set<Traffic>>()
+const watchers = new WeakMap<pg.Pool, Set<Count>>()
 
-/** Counts the statements and round trips of a pool until `stop`, which returns them. */
-export function countTraffic(pool: pg.Pool): { stop(): Traffic } {
-  const traffic: Traffic = { statements: 0, roundTrips: 0 }
+/** Counts the statements and round trips of a pool until `stop`, which returns them. `texts` are the statements, in order. */
+export function countTraffic(pool: pg.Pool): { stop(): Traffic; texts: readonly string[] } {
+  const count: Count = { traffic: { statements: 0, roundTrips: 0 }, texts: [] }
   let counting = watchers.get(pool)
   if (!counting) {
     counting = new Set()
@@ -23,24 +29,26 @@ export function countTraffic(pool: pg.Pool): { stop(): Traffic } {
     const all = counting
     pool.on('acquire', (client) => watch(client, all))
   }
-  counting.add(traffic)
+  counting.add(count)
   return {
     stop: () => {
-      counting.delete(traffic)
-      return traffic
+      counting.delete(count)
+      return count.traffic
     },
+    texts: count.texts,
   }
 }
 
-function watch(client: pg.PoolClient, counting: ReadonlySet<Traffic>): void {
+function watch(client: pg.PoolClient, counting: ReadonlySet<Count>): void {
   if (watched.has(client)) return
   watched.add(client)
   const query = client.query.bind(client) as Query
   let inFlight = 0
   const counted: Query = (...args) => {
-    for (const traffic of counting) {
+    for (const { traffic, texts } of counting) {
       traffic.statements += 1
       if (inFlight === 0) traffic.roundTrips += 1
+      texts.push(readText(args[0]))
     }
     const answered = query(...args)
     // `pool.query` passes a callback, and the client then returns nothing: no statement of the service does.
@@ -53,4 +61,8 @@ function watch(client: pg.PoolClient, counting: ReadonlySet<Traffic>): void {
     return answered
   }
   Object.assign(client, { query: counted })
+}
+
+function readText(query: unknown): string {
+  return typeof query === 'string' ? query : String((query as { text?: unknown }).text)
 }

@@ -4,7 +4,7 @@ import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { cancelWaitingDispatches } from '../../src/webhook/ledger/dispatch.store.ts'
-import { deleteLedger, enqueueTest, loadDispatch, replayDispatch } from '../../src/webhook/ledger/dispatch.ts'
+import { deleteLedger, enqueueTest, replayDispatch } from '../../src/webhook/ledger/dispatch.ts'
 import { insertWebhook, updateWebhook } from '../../src/webhook/webhook.store.ts'
 import {
   deleteWebhook,
@@ -119,11 +119,7 @@ export async function operate(world: World): Promise<void> {
 
 async function toggle(world: World, webhook: ModelWebhook, now: Date): Promise<void> {
   const isActived = world.dice.chance(0.7) ? !webhook.isActive : webhook.isActive
-  const deps = { findExistingAccounts: async (_db: World['db'], ids: readonly string[]) => new Set(ids) }
-  await inTransaction(world.db, async (tx) => {
-    const locked = await loadWebhook(tx, webhook.id, { lock: true })
-    await setWebhookActive(deps, tx, { webhook: locked, isActived, caller: CALLER, now })
-  })
+  await inTransaction(world.db, (tx) => setWebhookActive(tx, webhook.id, { isActived, caller: CALLER, now }))
   webhook.isActive = isActived
   if (isActived) webhook.failures = 0
 }
@@ -133,10 +129,8 @@ async function remove(world: World, webhook: ModelWebhook, now: Date): Promise<v
     cancelWaitingDispatches: async (db: World['db'], id: WebhookId, at: Date) => {
       await cancelWaitingDispatches(db, { webhook: id, workerId: 'api', now: at })
     },
-  } as never
-  await inTransaction(world.db, async (tx) =>
-    deleteWebhook(deps, tx, await loadWebhook(tx, webhook.id, { lock: true }), { caller: CALLER, now }),
-  )
+  }
+  await inTransaction(world.db, (tx) => deleteWebhook(deps, tx, webhook.id, { caller: CALLER, now }))
   webhook.isDeleted = true
   const waiting = [...world.model.rows.values()].filter(
     (row) => row.webhook === webhook.id && row.nextAttemptAtMs !== null && !row.isLeased,
@@ -182,7 +176,7 @@ async function replay(world: World, now: Date): Promise<void> {
   const needsConfirmation = ['success', 'pending', 'retrying'].includes(row.status)
   const isAllowed = webhook?.isActive && !webhook.isDeleted && !row.isLeased && (confirmDuplicate || !needsConfirmation)
   const done = await inTransaction(world.db, async (tx) =>
-    replayDispatch(deps, tx, await loadDispatch(tx, row.id, { lock: true }), { confirmDuplicate, now }),
+    replayDispatch(deps, tx, row.id, { confirmDuplicate, now }),
   ).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
     throw error

@@ -1,4 +1,3 @@
-import { listAttempts } from '../../delivery/settle.store.ts'
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { readPage } from '../../listing/page.ts'
@@ -90,10 +89,10 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
     },
     {
       load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
-      handle: async (_deps, { db, target }) => ({
-        data: { ...toDispatchRow(target), attempts_log: (await listAttempts(db, target.id)).map(toAttemptRow) },
+      handle: async (_deps, { target: { dispatch, attempts } }) => ({
+        data: { ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) },
         message: 'Dispatch.',
-        changed: [{ id: target.id, account: target.account }],
+        changed: [{ id: dispatch.id, account: dispatch.account }],
       }),
     },
   ),
@@ -113,10 +112,10 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       data: DispatchRow,
     },
     {
-      load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, body, now }) => {
+      locate: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false
-        const dispatch = await replayDispatch(deps, db, target, { confirmDuplicate, now })
+        const dispatch = await replayDispatch(deps, db, params.id, { confirmDuplicate, now })
         return {
           data: toDispatchRow(dispatch),
           message: 'Replay enqueued: one POST.',

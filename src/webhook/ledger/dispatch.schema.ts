@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox'
-import type { AttemptRecord } from '../../delivery/settle.store.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
-import type { DispatchRecord } from './dispatch.store.ts'
+import type { DispatchRecord, LoggedAttempt } from './dispatch.store.ts'
 
 /** The states of a ledger row (docs/contract/delivery.md#statuses). */
 export const StatusSchema = named(
@@ -135,7 +134,7 @@ export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow
 }
 
 /** Maps an entry of the attempt log for the wire. */
-export function toAttemptRow(record: AttemptRecord): Static<typeof AttemptRow> {
+export function toAttemptRow(record: LoggedAttempt): Static<typeof AttemptRow> {
   const { timings } = record
   return {
     attempt: record.attempt,

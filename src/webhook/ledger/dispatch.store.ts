@@ -1,8 +1,11 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { AttemptTrigger, DispatchStatus } from '../../delivery/outcome.ts'
-import { addToTotals } from '../../delivery/total.store.ts'
+import type { AttemptRecord } from '../../delivery/settle.store.ts'
+import { buildTotalsOf } from '../../delivery/total.store.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
+import { markAhead } from '../../postgres/dialect.ts'
+import { statement } from '../../postgres/statement.ts'
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
@@ -27,7 +30,8 @@ export interface DispatchRecord {
   updatedAt: Date
 }
 
-interface DispatchColumns {
+/** What `toDispatchRecord` reads of a row. */
+export interface DispatchColumns {
   document_id: string
   webhook: string
   event_id: string
@@ -47,6 +51,30 @@ interface DispatchColumns {
   created_at: Date
   updated_at: Date
 }
+
+const COLUMNS = [
+  'document_id',
+  'webhook',
+  'event_id',
+  'event',
+  'account',
+  'status',
+  'attempts',
+  'next_attempt_at',
+  'last_attempt_at',
+  'last_status_code',
+  'last_error',
+  'last_duration_ms',
+  'delivered_at',
+  'is_test',
+  'attempt_trigger',
+  'lease_until',
+  'created_at',
+  'updated_at',
+] as const
+
+/** The columns that `toDispatchRecord` reads of the row `d`, as SQL. */
+export const OF_DISPATCH = COLUMNS.map((column) => `d.${column}`).join(', ')
 
 /** Maps a row of the `webhook_dispatch` table. */
 export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
@@ -83,41 +111,63 @@ export interface NewDispatch {
   trigger: AttemptTrigger
 }
 
-/** Writes ledger rows, `pending` and due at once. */
+/** The part of a statement that inserts ledger rows, `pending` and due at once. */
+function buildDispatchInsert(dispatches: readonly NewDispatch[], now: Date): RawBuilder<unknown> {
+  const column = <Value>(pick: (dispatch: NewDispatch) => Value) => dispatches.map(pick)
+  return sql`
+    insert into webhook_dispatch (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
+      status, attempts, next_attempt_at, created_at, updated_at)
+    select x.id, x.webhook, x.event_id, x.event, x.account, x.is_test, x.attempt_trigger, 'pending', 0, ${now}, ${now}, ${now}
+    from unnest(
+      ${column((one) => one.id)}::uuid[], ${column((one) => one.webhook)}::uuid[],
+      ${column((one) => one.eventId)}::uuid[], ${column((one) => one.event)}::text[],
+      ${column((one) => one.account)}::uuid[], ${column((one) => one.isTest)}::boolean[],
+      ${column((one) => one.trigger)}::text[]
+    ) as x (id, webhook, event_id, event, account, is_test, attempt_trigger)
+    returning 1`
+}
+
+/** Writes ledger rows, `pending` and due at once; sent with the next statement of the transaction. */
 export async function insertDispatches(
   db: Database,
   input: { dispatches: readonly NewDispatch[]; workerId: string; now: Date },
 ): Promise<void> {
   const { dispatches, workerId, now } = input
   if (dispatches.length === 0) return
-  await sql`
-    insert into webhook_dispatch (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
-      status, attempts, next_attempt_at, created_at, updated_at)
-    select x.id, x.webhook, x.event_id, x.event, x.account, x.is_test, x.attempt_trigger, 'pending', 0, ${now}, ${now}, ${now}
-    from unnest(
-      ${dispatches.map((one) => one.id)}::uuid[], ${dispatches.map((one) => one.webhook)}::uuid[],
-      ${dispatches.map((one) => one.eventId)}::uuid[], ${dispatches.map((one) => one.event)}::text[],
-      ${dispatches.map((one) => one.account)}::uuid[], ${dispatches.map((one) => one.isTest)}::boolean[],
-      ${dispatches.map((one) => one.trigger)}::text[]
-    ) as x (id, webhook, event_id, event, account, is_test, attempt_trigger)`.execute(db)
-  await addToTotals(db, workerId, { pending: dispatches.length })
+  const query = sql`
+    with waiting as (${buildDispatchInsert(dispatches, now)}) ${buildTotalsOf('waiting', workerId, 'pending')}`
+  await db.executeQuery(markAhead(query.compile(db)))
 }
 
 /** The ledger, as the base of a list. */
 export function selectDispatches(db: Database) {
-  return db.selectFrom('webhook_dispatch')
+  return db.selectFrom('webhook_dispatch').select(COLUMNS)
 }
 
-/** The ledger row with this id; `lock` keeps it from changing until the transaction ends. */
-export async function findDispatch(
+/** One entry of the attempt log of a dispatch. */
+export type LoggedAttempt = Omit<AttemptRecord, 'dispatch'>
+
+interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
+  startedAt: string
+}
+
+const selectWithAttempts = statement<DispatchColumns & { attempts_log: AttemptJson[] }>(`
+  select ${OF_DISPATCH},
+    array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
+        'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
+        'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
+      from webhook_attempt a where a.dispatch = d.document_id order by a.attempt) as attempts_log
+  from webhook_dispatch d where d.document_id = $1`)
+
+/** The ledger row with this id and its attempts, first attempt first, both of one instant. */
+export async function findDispatchWithAttempts(
   db: Database,
   id: string,
-  options: { lock?: boolean } = {},
-): Promise<DispatchRecord | undefined> {
-  let query = db.selectFrom('webhook_dispatch').selectAll().where('document_id', '=', id)
-  if (options.lock) query = query.forUpdate()
-  const row = await query.executeTakeFirst()
-  return row && toDispatchRecord(row)
+): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] } | undefined> {
+  const [row] = await selectWithAttempts(db, [id])
+  if (!row) return undefined
+  const attempts = row.attempts_log.map((one) => ({ ...one, startedAt: new Date(one.startedAt) }))
+  return { dispatch: toDispatchRecord(row), attempts }
 }
 
 /**
@@ -132,15 +182,26 @@ export async function cancelWaitingDispatches(
   input: { webhook: WebhookId; workerId: string; now: Date },
 ): Promise<number> {
   const { webhook, workerId, now } = input
-  const result = await sql`
-    update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${now}, updated_at = ${now}
-    where document_id in (
+  return cancel(db, {
+    ids: sql`
       select document_id from webhook_dispatch
       where webhook = ${webhook} and status in ('pending', 'retrying') and lease_until is null
-      limit ${CANCELLED_AT_ONCE} for update)`.execute(db)
-  const cancelled = Number(result.numAffectedRows ?? 0)
-  await addToTotals(db, workerId, { cancelled })
-  return cancelled
+      limit ${CANCELLED_AT_ONCE} for update`,
+    workerId,
+    now,
+  })
+}
+
+/** Ends the rows that `ids` selects and counts them, in one statement. Returns how many there were. */
+async function cancel(db: Database, input: { ids: RawBuilder<unknown>; workerId: string; now: Date }): Promise<number> {
+  const { ids, workerId, now } = input
+  const { rows } = await sql<{ cancelled: number }>`
+    with cancelled as (
+      update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${now}, updated_at = ${now}
+      where document_id in (${ids}) returning 1
+    ), counted as (${buildTotalsOf('cancelled', workerId, 'cancelled')})
+    select count(*)::int as cancelled from cancelled`.execute(db)
+  return rows[0]?.cancelled ?? 0
 }
 
 /**
@@ -151,52 +212,15 @@ export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
-  return inTransaction(db, async (tx) => {
-    const result = await sql`
-      update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${input.now}, updated_at = ${input.now}
-      where document_id in (
-        select d.document_id from webhook_dispatch d join webhook w on w.document_id = d.webhook
-        where w.deleted_at is not null and d.status in ('pending', 'retrying') and d.lease_until is null
-        limit ${input.limit} for update of d skip locked)`.execute(tx)
-    const cancelled = Number(result.numAffectedRows ?? 0)
-    await addToTotals(tx, input.workerId, { cancelled })
-    return cancelled
+  const { workerId, now, limit } = input
+  return cancel(db, {
+    ids: sql`
+      select d.document_id from webhook_dispatch d join webhook w on w.document_id = d.webhook
+      where w.deleted_at is not null and d.status in ('pending', 'retrying') and d.lease_until is null
+      limit ${limit} for update of d skip locked`,
+    workerId,
+    now,
   })
-}
-
-/** Makes a row due now for one replay POST (docs/contract/delivery.md#replay). */
-export async function scheduleReplay(
-  db: Database,
-  id: DispatchId,
-  input: { workerId: string; now: Date },
-): Promise<DispatchRecord> {
-  const [dispatch] = await scheduleReplays(db, [id], { ...input, job: null })
-  if (!dispatch) throw new Error('a row was lost while it was locked')
-  return dispatch
-}
-
-/** Makes rows due now for one replay POST each, on behalf of a job or of nobody's. */
-export async function scheduleReplays(
-  db: Database,
-  ids: readonly DispatchId[],
-  input: { job: string | null; workerId: string; now: Date },
-): Promise<DispatchRecord[]> {
-  if (ids.length === 0) return []
-  const rows = await db
-    .updateTable('webhook_dispatch')
-    .set({
-      status: 'retrying',
-      attempt_trigger: 'replay',
-      replay_job: input.job,
-      next_attempt_at: input.now,
-      ended_at: null,
-      updated_at: input.now,
-    })
-    .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
-    .returningAll()
-    .execute()
-  await addToTotals(db, input.workerId, { retrying: rows.length })
-  return rows.map(toDispatchRecord)
 }
 
 /** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many went. */

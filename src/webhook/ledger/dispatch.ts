@@ -1,16 +1,16 @@
-import { findEvent } from '../../event/event.store.ts'
 import { type EventDeps, recordRoutedEvent } from '../../event/event.ts'
 import { notFound, Problem } from '../../http/problem.ts'
 import type { DispatchId, EventId, IdMaker, WebhookId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
+import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
 import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
-import { findWebhook, type WebhookRecord } from '../webhook.store.ts'
+import type { WebhookRecord } from '../webhook.store.ts'
 import {
   type DispatchRecord,
   deleteDispatchesOf,
-  findDispatch,
+  findDispatchWithAttempts,
   insertDispatches,
-  scheduleReplay,
+  type LoggedAttempt,
 } from './dispatch.store.ts'
 
 /** What the operations on the ledger use. */
@@ -19,15 +19,14 @@ export interface DispatchDeps extends EventDeps {
   workerId: string
 }
 
-/** The ledger row with this id, or a 404. */
+/** The ledger row with this id and its attempts, or a 404. */
 export async function loadDispatch(
   db: Database,
   id: string,
-  options: { lock?: boolean } = {},
-): Promise<DispatchRecord> {
-  const dispatch = await findDispatch(db, id, options)
-  if (!dispatch) throw notFound('dispatch')
-  return dispatch
+): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] }> {
+  const found = await findDispatchWithAttempts(db, id)
+  if (!found) throw notFound('dispatch')
+  return found
 }
 
 /**
@@ -40,11 +39,7 @@ export async function enqueueTest(
   webhook: WebhookRecord,
   now: Date,
 ): Promise<{ dispatchId: DispatchId; eventId: EventId }> {
-  if (!deps.enableApiEventQueue)
-    throw new Problem(
-      'conflict',
-      'ENABLE_API_EVENT_QUEUE is false, so no event leaves the service. Set it to true first.',
-    )
+  checkQueueEnabled(deps)
   const event = await recordRoutedEvent(
     deps,
     db,
@@ -88,28 +83,26 @@ export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>):
 }
 
 /**
- * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` goes on counting; no automatic retry follows.
- * Throws 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight, a replay waits
+ * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` goes on counting; no automatic
+ * retry follows.
+ * Throws 404, 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight, a replay waits
  * already, or its event is gone.
  */
 export async function replayDispatch(
   deps: DispatchDeps,
   db: Database,
-  dispatch: DispatchRecord,
+  id: string,
   input: { confirmDuplicate: boolean; now: Date },
 ): Promise<DispatchRecord> {
-  const webhook = await findWebhook(db, dispatch.webhook)
-  const verdict = decideReplay({
-    status: dispatch.status,
-    isWebhookActive: webhook?.isActived ?? false,
-    isUnderWay: dispatch.leaseUntil !== null,
-    isReplayWaiting: dispatch.status === 'retrying' && dispatch.trigger === 'replay',
-    hasEvent: (await findEvent(db, dispatch.eventId)) !== undefined,
-    isConfirmed: input.confirmDuplicate,
-  })
+  const { confirmDuplicate, now } = input
+  const found = await lockReplayable(db, id)
+  if (!found) throw notFound('dispatch')
+  const { dispatch, facts } = found
+  const verdict = decideReplay({ ...facts, isConfirmed: confirmDuplicate })
   if (verdict !== 'replay') throw buildReplayProblem(verdict, dispatch.status)
   checkQueueEnabled(deps)
-  return scheduleReplay(db, dispatch.id, { workerId: deps.workerId, now: input.now })
+  await scheduleReplays(db, [dispatch.id], { job: null, workerId: deps.workerId, now })
+  return { ...dispatch, status: 'retrying', trigger: 'replay', nextAttemptAt: now, updatedAt: now }
 }
 
 /** Rows that one statement deletes: short enough for the limit of a statement on a slow disk. */

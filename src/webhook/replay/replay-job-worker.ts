@@ -1,14 +1,13 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../clock.ts'
 import { type Database, inTransaction, isDatabaseUnavailable } from '../../postgres/database.ts'
-import { scheduleReplays } from '../ledger/dispatch.store.ts'
+import { listReplayFacts, scheduleReplays } from './replay.store.ts'
 import {
   changeReplayJob,
   claimRunningJob,
   countOnTheirWay,
   findExistingDispatches,
   listNextItems,
-  listReplayFacts,
   listRunningJobs,
 } from './replay-job.store.ts'
 import { decideRows, type ReplayJobId, type ReplayJobRecord, type SkipCounts } from './replay-job.ts'

@@ -45,9 +45,9 @@ function defineMove(move: ReplayJobMove, words: { summary: string; description: 
       data: ReplayJobRow,
     },
     {
-      load: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id, { lock: true }),
-      handle: async (_deps, { db, target, now }) => {
-        const job = await moveReplayJob(db, target, { move, now })
+      locate: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
+      handle: async (_deps, { db, params, now }) => {
+        const job = await moveReplayJob(db, params.id, { move, now })
         return { data: toReplayJobRow(job), message: words.message, changed: [{ id: job.id, account: null }] }
       },
     },

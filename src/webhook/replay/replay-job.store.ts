@@ -1,14 +1,36 @@
 import { type Selectable, sql } from 'kysely'
-import type { DispatchStatus } from '../../delivery/outcome.ts'
 import type { DispatchId, UserId } from '../../id.ts'
 import { applyFilters, countRows, type ListFields, type ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
-import { selectDispatches } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
 
+const COLUMNS = [
+  'document_id',
+  'status',
+  'filters',
+  'confirm_duplicate',
+  'total',
+  'processed',
+  'replayed',
+  'skipped',
+  'skipped_reasons',
+  'failures',
+  'last_error',
+  'created_by',
+  'created_at',
+  'updated_at',
+  'ended_at',
+] as const
+
+/** The columns above, as SQL. */
+const RETURNED = COLUMNS.join(', ')
+
+type ReplayJobColumns = Pick<Selectable<ReplayJob>, (typeof COLUMNS)[number]>
+
 /** Maps a row of the `replay_job` table. */
-export function toReplayJobRecord(row: Selectable<ReplayJob>): ReplayJobRecord {
+export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
   return {
     id: row.document_id as ReplayJobId,
     status: row.status as ReplayJobStatus,
@@ -37,7 +59,7 @@ export interface MatchQuery {
 /** The ids of the first `limit` rows that the filters name, oldest first. */
 export async function listMatches(db: Database, query: MatchQuery & { limit: number }): Promise<DispatchId[]> {
   const { fields, limit } = query
-  const rows = await applyFilters(selectDispatches(db), { filters: [...query.filters] }, fields)
+  const rows = await applyFilters(db.selectFrom('webhook_dispatch'), { filters: [...query.filters] }, fields)
     .select('document_id')
     .orderBy('created_at')
     .orderBy('document_id')
@@ -48,69 +70,30 @@ export async function listMatches(db: Database, query: MatchQuery & { limit: num
 
 /** How many rows the filters name. */
 export function countMatches(db: Database, query: MatchQuery): Promise<number> {
-  return countRows(selectDispatches(db), { filters: [...query.filters] }, query.fields)
-}
-
-/** What the rule of a replay looks at in a ledger row. */
-export interface ReplayFacts {
-  status: DispatchStatus
-  isWebhookActive: boolean
-  isUnderWay: boolean
-  hasEvent: boolean
-  /** A replay of the row waits for its POST. */
-  isReplayWaiting: boolean
-}
-
-interface FactColumns {
-  document_id: DispatchId
-  status: DispatchStatus
-  is_webhook_active: boolean
-  is_under_way: boolean
-  has_event: boolean
-  is_replay_waiting: boolean
-}
-
-/**
- * The facts of these rows. With `lock` they stay as they are until the transaction ends, and rows that another transaction
- * holds are left out: nothing is waited for.
- */
-export async function listReplayFacts(
-  db: Database,
-  ids: readonly DispatchId[],
-  options: { lock?: boolean } = {},
-): Promise<Map<string, ReplayFacts>> {
-  if (ids.length === 0) return new Map()
-  const { rows } = await sql<FactColumns>`
-    select d.document_id, d.status, w.is_actived and w.deleted_at is null as is_webhook_active,
-      d.lease_until is not null as is_under_way,
-      exists (select from event_occurrence e where e.document_id = d.event_id) as has_event,
-      d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting
-    from webhook_dispatch d join webhook w on w.document_id = d.webhook
-    where d.document_id = any(${ids}::uuid[])
-    ${options.lock ? sql`for update of d skip locked` : sql``}`.execute(db)
-  return new Map(
-    rows.map((row) => [
-      row.document_id,
-      {
-        status: row.status,
-        isWebhookActive: row.is_webhook_active,
-        isUnderWay: row.is_under_way,
-        hasEvent: row.has_event,
-        isReplayWaiting: row.is_replay_waiting,
-      },
-    ]),
-  )
+  return countRows(db.selectFrom('webhook_dispatch'), { filters: [...query.filters] }, query.fields)
 }
 
 /** Which of these rows exist. */
 export async function findExistingDispatches(db: Database, ids: readonly DispatchId[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const rows = await selectDispatches(db)
+  const rows = await db
+    .selectFrom('webhook_dispatch')
     .select('document_id')
     .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
     .execute()
   return new Set(rows.map((row) => row.document_id))
 }
+
+const insert = statement<ReplayJobColumns>(`
+  with made as (
+    insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_by, created_at, updated_at, ended_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning ${RETURNED}
+  ), listed as (
+    insert into replay_job_item (job, position, dispatch)
+    select made.document_id, x.position, x.dispatch
+    from made, unnest($9::uuid[]) with ordinality as x (dispatch, position)
+  )
+  select ${RETURNED} from made`)
 
 /** Inserts a job with its rows, numbered from 1. Without rows it is done already. */
 export async function insertReplayJob(
@@ -124,43 +107,38 @@ export async function insertReplayJob(
     now: Date
   },
 ): Promise<ReplayJobRecord> {
-  const isEmpty = row.dispatches.length === 0
-  const inserted = await db
-    .insertInto('replay_job')
-    .values({
-      document_id: row.id,
-      status: isEmpty ? 'done' : 'running',
-      filters: [...row.filters],
-      confirm_duplicate: row.confirmDuplicate,
-      total: row.dispatches.length,
-      created_by: row.by,
-      created_at: row.now,
-      updated_at: row.now,
-      ended_at: isEmpty ? row.now : null,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  await sql`
-    insert into replay_job_item (job, position, dispatch)
-    select ${row.id}, x.position, x.dispatch
-    from unnest(${row.dispatches}::uuid[]) with ordinality as x (dispatch, position)`.execute(db)
+  const { id, filters, confirmDuplicate, dispatches, by, now } = row
+  const total = dispatches.length
+  const [status, endedAt] = total === 0 ? ['done', now] : ['running', null]
+  const values = [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches]
+  const [inserted] = (await insert(db, values)) as [ReplayJobColumns]
   return toReplayJobRecord(inserted)
 }
 
 /** All jobs, as the base of a list. */
 export function selectReplayJobs(db: Database) {
-  return db.selectFrom('replay_job')
+  return db.selectFrom('replay_job').select(COLUMNS)
 }
 
-/** The job with this id; `lock` keeps it from changing until the transaction ends. */
-export async function findReplayJob(
+const selectOne = statement<ReplayJobColumns>(`select ${RETURNED} from replay_job where document_id = $1`)
+
+/** The job with this id. */
+export async function findReplayJob(db: Database, id: string): Promise<ReplayJobRecord | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toReplayJobRecord(row)
+}
+
+const move = statement<ReplayJobColumns>(`
+  update replay_job set status = $3, failures = 0, last_error = null, ended_at = $4, updated_at = $5
+  where document_id = $1 and status = any($2) returning ${RETURNED}`)
+
+/** Brings a job that is in one of the states `from` into another, without failures. Undefined when there is no such job. */
+export async function moveJob(
   db: Database,
   id: string,
-  options: { lock?: boolean } = {},
+  change: { from: readonly ReplayJobStatus[]; to: ReplayJobStatus; endedAt: Date | null; now: Date },
 ): Promise<ReplayJobRecord | undefined> {
-  let query = selectReplayJobs(db).selectAll().where('document_id', '=', id)
-  if (options.lock) query = query.forUpdate()
-  const row = await query.executeTakeFirst()
+  const [row] = await move(db, [id, change.from, change.to, change.endedAt, change.now])
   return row && toReplayJobRecord(row)
 }
 
@@ -198,14 +176,15 @@ export async function changeReplayJob(
       updated_at: now,
     })
     .where('document_id', '=', id)
-    .returningAll()
+    .returning(COLUMNS)
     .executeTakeFirstOrThrow()
   return toReplayJobRecord(updated)
 }
 
 /** The jobs that run, oldest first. */
 export async function listRunningJobs(db: Database): Promise<ReplayJobId[]> {
-  const rows = await selectReplayJobs(db)
+  const rows = await db
+    .selectFrom('replay_job')
     .select('document_id')
     .where('status', '=', 'running')
     .orderBy('created_at')
@@ -217,7 +196,6 @@ export async function listRunningJobs(db: Database): Promise<ReplayJobId[]> {
 /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
   const row = await selectReplayJobs(db)
-    .selectAll()
     .where('document_id', '=', id)
     .where('status', '=', 'running')
     .forUpdate()

@@ -3,16 +3,9 @@ import type { Id, IdMaker, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
+import { listReplayFacts, type ReplayFacts } from './replay.store.ts'
 import { decideReplay, type ReplayRefusal } from './replay.ts'
-import {
-  changeReplayJob,
-  countMatches,
-  findReplayJob,
-  insertReplayJob,
-  listMatches,
-  listReplayFacts,
-  type ReplayFacts,
-} from './replay-job.store.ts'
+import { countMatches, findReplayJob, insertReplayJob, listMatches, moveJob } from './replay-job.store.ts'
 
 export type ReplayJobId = Id<'replay job'>
 
@@ -148,13 +141,9 @@ export function decideRows<RowId extends string>(
   return { replayable, skipped }
 }
 
-/** The job with this id, or a 404; `lock` keeps a worker from moving it until the transaction ends. */
-export async function loadReplayJob(
-  db: Database,
-  id: string,
-  options: { lock?: boolean } = {},
-): Promise<ReplayJobRecord> {
-  const job = await findReplayJob(db, id, options)
+/** The job with this id, or a 404. */
+export async function loadReplayJob(db: Database, id: string): Promise<ReplayJobRecord> {
+  const job = await findReplayJob(db, id)
   if (!job) throw notFound('replay job')
   return job
 }
@@ -174,19 +163,19 @@ export function findMove(status: ReplayJobStatus, move: ReplayJobMove): ReplayJo
 }
 
 /**
- * Pauses, resumes or cancels a locked job. Once this is committed no further row of it is put on its way; what is on its
- * way already goes out. Throws 409 `conflict` when the state does not allow the move.
+ * Pauses, resumes or cancels a job. Once this is committed no further row of it is put on its way; what is on its way
+ * already goes out. Throws 404, and 409 `conflict` when the state does not allow the move.
  */
 export async function moveReplayJob(
   db: Database,
-  job: ReplayJobRecord,
+  id: string,
   input: { move: ReplayJobMove; now: Date },
 ): Promise<ReplayJobRecord> {
-  const status = findMove(job.status, input.move)
-  if (!status) {
-    const from = MOVES[input.move].from.join(' or ')
-    throw new Problem('conflict', `The replay job is ${job.status}; ${input.move} needs one that is ${from}.`)
-  }
-  const endedAt = status === 'cancelled' ? input.now : null
-  return changeReplayJob(db, job.id, { status, failures: 0, lastError: null, endedAt }, input.now)
+  const { from, to } = MOVES[input.move]
+  const moved = await moveJob(db, id, { from, to, endedAt: to === 'cancelled' ? input.now : null, now: input.now })
+  if (moved) return moved
+  const { status } = await loadReplayJob(db, id)
+  // It came into a state that allows the move in between.
+  if (findMove(status, input.move)) return moveReplayJob(db, id, input)
+  throw new Problem('conflict', `The replay job is ${status}; ${input.move} needs one that is ${from.join(' or ')}.`)
 }

@@ -1,0 +1,104 @@
+import type { AccountId, UserId, WebhookId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
+import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from './webhook.store.ts'
+
+/** Who changes a webhook, and when. */
+interface By {
+  by: UserId
+  now: Date
+}
+
+const CHANGED = 'updated_by = $2, updated_at = $3'
+const LIVING = 'w.document_id = $1 and w.deleted_at is null'
+
+const deactivate = statement<WebhookColumns>(
+  `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${OF_WEBHOOK}`,
+)
+
+/** Makes an active, living webhook inactive. Undefined when there is none with this id. */
+export async function deactivateIfActive(
+  db: Database,
+  id: string,
+  { by, now }: By,
+): Promise<WebhookRecord | undefined> {
+  const [row] = await deactivate(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const lock = aheadStatement(`select from webhook w where ${LIVING} for update`)
+
+const activate = statement<WebhookColumns>(`
+  update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
+  where ${LIVING}
+    and (not is_actived or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)
+    and (account is null or exists (select from account a where a.document_id = w.account and a.deleted_at is null))
+  returning ${OF_WEBHOOK}`)
+
+/**
+ * Makes a living webhook active and clears its failures. Undefined when there is none, when it is like that already, or
+ * when its account is deleted. The webhook is locked before its account is looked at: the deletion of an account waits for
+ * this lock and then makes the webhook inactive.
+ */
+export async function activateIfDifferent(
+  db: Database,
+  id: string,
+  { by, now }: By,
+): Promise<WebhookRecord | undefined> {
+  await lock(db, [id])
+  const [row] = await activate(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const rotate = statement<WebhookColumns>(
+  `update webhook w set secret_encrypted = $4, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+)
+
+/** Gives a living webhook another secret. Undefined when there is none with this id. */
+export async function rotateSecretOf(
+  db: Database,
+  id: string,
+  { secretEncrypted, by, now }: By & { secretEncrypted: string },
+): Promise<WebhookRecord | undefined> {
+  const [row] = await rotate(db, [id, by, now, secretEncrypted])
+  return row && toWebhookRecord(row)
+}
+
+const markDeleted = statement<WebhookColumns>(`
+  with locked as materialized (select w.document_id from webhook w where ${LIVING} for update)
+  update webhook w set deleted_at = $3, ${CHANGED} from locked where w.document_id = locked.document_id
+  returning ${OF_WEBHOOK}`)
+
+/**
+ * Soft-deletes a living webhook. Undefined when there is none with this id. The lock is that of a row that goes, so that
+ * what the router is writing for the webhook is written when this returns.
+ */
+export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
+  const [row] = await markDeleted(db, [id, by, now])
+  return row && toWebhookRecord(row)
+}
+
+const deactivateAll = aheadStatement(`
+  update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
+  where document_id in (
+    select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update)`)
+
+/**
+ * Makes the living webhooks of an account inactive for `reason`, whatever they were before; sent with the next statement.
+ * Locks them in the order of their ids, as all who lock several do. Those that are inactive already are locked too, or one
+ * that is activated meanwhile would be missed.
+ */
+export async function deactivateAccountWebhooks(
+  db: Database,
+  account: AccountId,
+  { reason, by, now }: By & { reason: string },
+): Promise<void> {
+  await deactivateAll(db, [account, by, now, reason])
+}
+
+const remove = aheadStatement('delete from webhook where document_id = $1')
+
+/** Deletes a webhook with its subscriptions, ledger and attempts; sent with the next statement of the transaction. */
+export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
+  await remove(db, [id])
+}

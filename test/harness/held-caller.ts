@@ -1,0 +1,55 @@
+import { setImmediate } from 'node:timers/promises'
+import type { TestAnswer, TestApp, TestCall } from './app.ts'
+import { countTraffic, type Traffic } from './round-trips.ts'
+import { waitFor } from './wait.ts'
+
+/** How often a process proves its listening connection, in milliseconds of its clock. */
+const PROOF_EVERY_MS = 250
+
+/** A request that was measured. */
+export interface Measured {
+  answer: TestAnswer
+  traffic: Traffic
+  /** The statements, in order. */
+  texts: readonly string[]
+}
+
+/**
+ * Measures what a request costs in statements and round trips while its caller, and which reads have subscribers, are
+ * held in memory: `app` must have been started. A process trusts what it holds for one second of real time after a proof
+ * that notifications arrive, so each measurement begins with a new one.
+ */
+export async function measureHeld(
+  app: TestApp,
+  caller: TestCall,
+  request: () => Promise<TestAnswer>,
+): Promise<Measured> {
+  await renewProof(app)
+  const warmed = await caller('GET', '/api/v3/auth/session')
+  if (warmed.status !== 200) throw new Error(`the caller is not signed in: ${JSON.stringify(warmed.body)}`)
+  await untilIdle(app)
+  const count = countTraffic(app.database.pool)
+  const answer = await request()
+  return { answer, traffic: count.stop(), texts: count.texts }
+}
+
+/**
+ * Lets the process send a proof, and waits until that has arrived: notes of every change before it have arrived then too.
+ * What the moved clock has woken besides, such as the exchange of rate limits, has ended.
+ */
+async function renewProof(app: TestApp): Promise<void> {
+  const startedAt = performance.now()
+  await waitFor('a new proof that notifications arrive', () => {
+    if (app.app.isProven(performance.now() - startedAt)) return true
+    app.clock.advance(PROOF_EVERY_MS)
+    return false
+  })
+  await untilIdle(app)
+}
+
+async function untilIdle({ database: { pool } }: TestApp): Promise<void> {
+  await waitFor('the pool to be idle', async () => {
+    await setImmediate()
+    return pool.idleCount === pool.totalCount && pool.waitingCount === 0
+  })
+}
