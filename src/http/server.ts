@@ -14,6 +14,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
+import { buildSerializerCompiler } from './compiled-schemas.ts'
 import { PROBLEMS, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import type { UpgradeRouter } from './upgrade.ts'
@@ -85,6 +86,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     // A request that comes while we stop, over a connection that was kept, is served like any other and is its last.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
+    schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
     exposeHeadRoutes: false,
     frameworkErrors: (error, request, reply) => {
       // What fails before any hook ran: a path that cannot be decoded.

@@ -1,6 +1,7 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { keepCompiled } from './compiled-schemas.ts'
 import { type FieldError, Problem } from './problem.ts'
 
 // Bodies are JSON and say their types: "true" is not a boolean. Query and path parameters are text and are read.
@@ -15,9 +16,13 @@ function buildAjv(coerceTypes: false | 'array'): Ajv {
   return ajv
 }
 
+const keepValidator = keepCompiled<ValidateFunction>()
+
 /** Compiles the validators of all routes: strict for bodies, reading text for parameters. */
-export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? strictAjv : coercingAjv).compile(schema)
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  const isBody = httpPart === 'body'
+  return keepValidator(schema, isBody ? 'body' : 'text', () => (isBody ? strictAjv : coercingAjv).compile(schema))
+}
 
 /**
  * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (D4).
