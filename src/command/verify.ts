@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError } from 'commander'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
+import { print } from './print.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './receiver/capture.ts'
-import { print } from './resources.ts'
 
 interface VerifyOptions {
   secret: string
