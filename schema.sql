@@ -38,6 +38,7 @@ create table "api_key" (
   revoked_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  constraint api_key_expires_range CHECK (((expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 23:59:59.999+00'::timestamp with time zone))),
   constraint api_key_pkey PRIMARY KEY (document_id),
   constraint api_key_token_hash_key UNIQUE (token_hash),
   constraint api_key_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
@@ -316,6 +317,7 @@ create table "webhook" (
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE ((deleted_at IS NULL) AND is_actived);
+CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at DESC, document_id DESC);
 
 create table "webhook_attempt" (
@@ -375,6 +377,7 @@ CREATE INDEX webhook_dispatch_created_idx ON public.webhook_dispatch USING btree
 CREATE INDEX webhook_dispatch_due_idx ON public.webhook_dispatch USING btree (webhook, next_attempt_at, document_id) WHERE (status = ANY (ARRAY['pending'::text, 'retrying'::text]));
 CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_event_id_idx ON public.webhook_dispatch USING btree (event_id);
+CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch USING btree (ended_at) WHERE (status = 'exhausted'::text);
 CREATE INDEX webhook_dispatch_lease_idx ON public.webhook_dispatch USING btree (webhook, lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX webhook_dispatch_replay_job_idx ON public.webhook_dispatch USING btree (replay_job) WHERE ((replay_job IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'retrying'::text])));
 CREATE INDEX webhook_dispatch_status_idx ON public.webhook_dispatch USING btree (status, created_at DESC, document_id DESC);

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** A UUID version 7, lower case (D2). Branded per noun, so that one id never stands in for another. */
+/** A UUID version 7, lower case (docs/contract/api.md#identifiers). Branded per noun, so that one id never stands in for another. */
 export type Id<Noun extends string> = string & { readonly __noun: Noun }
 
 export type UserId = Id<'user'>

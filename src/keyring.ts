@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:cry
 import type { Random } from './random.ts'
 
 /**
- * Encrypts the secrets that the database keeps (D100, `SECRET_KEY`).
+ * Encrypts the secrets that the database keeps (docs/contract/configuration.md#reader, `SECRET_KEY`).
  *
  * A box is `v1.<key id>.<iv>.<ciphertext and tag>`, the last two in base64url: AES-256-GCM under a key derived from one of
  * the secrets by HKDF-SHA256. `context` (such as `webhook:<id>`) is bound in as additional data, so a box copied to another
@@ -35,7 +35,7 @@ function deriveKey(secret: string): BoxKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }
 }
 
-/** Builds a box for `secrets` (D100): the first encrypts, all decrypt. */
+/** Builds a box for `secrets` (docs/contract/configuration.md#reader): the first encrypts, all decrypt. */
 export function buildKeyring(secrets: readonly string[], random: Random): Keyring {
   const keys = secrets.map(deriveKey)
   const first = keys[0]

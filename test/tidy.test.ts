@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findBrokenCitations, findRepeatedAnchors } from './tidy/citation-rules.ts'
+import { findBrokenCitations, findDanglingCitations, findRepeatedAnchors } from './tidy/citation-rules.ts'
 import { EXCEPTIONS } from './tidy/exceptions.ts'
 import { findDeadExports } from './tidy/export-rules.ts'
 import {
@@ -227,6 +227,15 @@ const RULES: Rule[] = [
     broken: { 'docs/contract/a.md': '# A\n\n## Retry timing\n\n### Retry timing\n' },
     kept: { 'docs/contract/a.md': '# A\n\n## Retry timing\n', 'docs/contract/b.md': '# B\n\n## Retry timing\n' },
   },
+  {
+    name: 'no citation of what is not in the repository',
+    find: findDanglingCitations,
+    broken: { 'src/a.ts': '/** Signs (D60). */\nconst D60 = sign(contract, key)\n' },
+    kept: {
+      'src/a.ts': '/** Signs (docs/contract/webhooks.md#signature; RFC 2104). */\nconst D60 = sign(contract, key)\n',
+      'migrations/0001_first.sql': '-- D79\n',
+    },
+  },
   ...BANNED_TEXTS.map((rule) => ({
     name: rule.name,
     find: (files: readonly SourceFile[]) => findBannedText(rule, files),
@@ -307,3 +316,16 @@ describe('what counts as code', () => {
 function toFiles(files: Record<string, string>): SourceFile[] {
   return Object.entries(files).map(([path, text]) => buildSourceFile(path, text))
 }
+
+test.each([
+  ['a row', '/** The attempts (D12a, D13). */', 2],
+  ['rows of a title', "it('D60, D64 and D74: signs', () => {})", 3],
+  ['a phrase of the contract', '// contract first (contract, URL rules)', 1],
+  ['a phrase on two lines', '/**\n * (RFC 9457; contract,\n * Events 2)\n */', 1],
+  ['a habit', '/** One line (models, habit 14). */', 1],
+  ['the words of the architecture', '/** (architecture, words) */', 1],
+  ['a rule of the contract by its anchor', '/** (docs/contract/api.md#errors) */', 0],
+  ['prose about a contract', '// The contract, as the API shows it; a D-link, 3D60, Ctrl-D', 0],
+])('%s is told apart from what leads somewhere', (_name, text, count) => {
+  expect(findDanglingCitations([buildSourceFile('src/a.ts', text)])).toHaveLength(count)
+})

@@ -1,3 +1,4 @@
+import { readInstant } from '../http/instant.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
@@ -15,7 +16,7 @@ const API_KEY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Keys for programs (D14). Everybody deals with their own; the permission of a route opens it for everybody's. */
+/** Keys for programs (docs/contract/identity.md#api-keys). Everybody deals with their own; the permission of a route opens it for everybody's. */
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   defineRoute(
     {
@@ -40,7 +41,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         const { record, key } = await createApiKey(deps, db, {
           name: body.name,
           patterns: body.permissions,
-          expiresAt: body.expires_at ? new Date(body.expires_at) : null,
+          expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
           caller,
           now,
         })

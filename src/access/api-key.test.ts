@@ -68,12 +68,28 @@ describe('a new key', () => {
     ['an unknown permission', { name: 'x', permissions: ['user:fly'] }],
     ['an end in the past', { name: 'x', permissions: ['user:find-all'], expires_at: '2020-01-01T00:00:00.000Z' }],
     ['an end that is no time', { name: 'x', permissions: ['user:find-all'], expires_at: 'tomorrow' }],
+    [
+      'an end in the year 10000 in UTC',
+      { name: 'x', permissions: ['user:find-all'], expires_at: '9999-12-31T23:59:59-23:59' },
+    ],
     ['an unknown member', { name: 'x', permissions: ['user:find-all'], user: NO_ID }],
   ])('with %s is refused with 422', async (_name, body) => {
     expect(await app.call('POST', KEYS, { token: reader.token, body })).toMatchObject({
       status: 422,
       body: { code: 'validation_failed' },
     })
+  })
+
+  test('may end in the last millisecond of the year 9999, and every list shows it', async () => {
+    const end = '9999-12-31T23:59:59.999Z'
+    await createKey(reader, ['user:find-all'], { expires_at: end })
+    for (const { token } of [reader, root]) {
+      const { status, body } = await app.call('GET', `${KEYS}?filters=expires_at|eq|${end}`, { token })
+      expect({ status, ends: body.data.map((one: { expires_at: string }) => one.expires_at) }).toEqual({
+        status: 200,
+        ends: [end],
+      })
+    }
   })
 
   test.each([['user:*'], ['user:delete'], ['*:*'], ['webhook:create']])(

@@ -92,8 +92,7 @@ export async function createApiKey(
 
 /** When a new key expires. Pure. Throws a 422 on `expires_at` for a time past, or one after the end of the token. */
 function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, now: Date): Date | null {
-  // Negated, since a second that the calendar does not have reads as no time at all.
-  if (wanted !== null && !(wanted > now))
+  if (wanted !== null && wanted <= now)
     throw invalidField('expires_at', 'past', 'must be a time in the future; leave it out for a key without an end')
   if (wanted === null || tokenExpiresAt === null) return wanted ?? tokenExpiresAt
   if (wanted <= tokenExpiresAt) return wanted

@@ -6,7 +6,7 @@ import { verifySessionToken } from '../session/session-token.ts'
 import { findKeyCaller, findSessionCaller, touchApiKey } from './caller.store.ts'
 import type { CallerCache } from './caller-cache.ts'
 
-/** How often the last use of a key is written down (D14). */
+/** How often the last use of a key is written down (docs/contract/identity.md#api-keys). */
 const LAST_USED_PRECISION_MS = 60_000
 
 /** What finds the caller of a token. */
@@ -20,7 +20,7 @@ export interface AuthenticateOptions {
   cache: CallerCache<Caller>
 }
 
-/** An API key: `sbx_` and the base64url of 32 bytes (D14). */
+/** An API key: `sbx_` and the base64url of 32 bytes (docs/contract/identity.md#api-keys). */
 const API_KEY_PATTERN = /^sbx_[A-Za-z0-9_-]{43}$/
 
 /** The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1). */

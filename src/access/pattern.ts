@@ -1,7 +1,7 @@
 import { matchesPattern } from '../http/caller.ts'
 import { invalidField } from '../http/problem.ts'
 
-/** A permission `resource:action`, `resource:*` or `*:*` (D11). */
+/** A permission `resource:action`, `resource:*` or `*:*` (docs/contract/identity.md#system-roles). */
 export const PATTERN_PATTERN = '^(\\*:\\*|[a-z][a-z0-9-]*:(\\*|[a-z][a-z0-9-]*))$'
 
 /** Whether `pattern` is about something that exists: `*:*`, a known permission, or `resource:*` of a known resource. */

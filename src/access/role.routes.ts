@@ -15,7 +15,7 @@ const ROLE_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Roles, and the permissions they may hold (D10, D11). */
+/** Roles, and the permissions they may hold (docs/contract/identity.md#tables, docs/contract/identity.md#system-roles). */
 export const roleRoutes: Routes<RoleDeps> = [
   defineRoute(
     {

@@ -12,7 +12,7 @@ export interface RoleRecord {
   description: string | null
   /** Made and kept by the service itself. */
   isSystem: boolean
-  /** Whether its permissions hold for the accounts of the user only (D11, `member`). */
+  /** Whether its permissions hold for the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
   isAccountScoped: boolean
   createdAt: Date
   updatedAt: Date

@@ -119,7 +119,7 @@ describe('roles', () => {
 })
 
 describe('what the service makes at start', () => {
-  test('the roles of D11 hold what they must, however often and by however many processes they are made', async () => {
+  test('the system roles hold what they must, however often and by however many processes they are made', async () => {
     const now = new Date(app.clock.now())
     const administrator = (await findRoleByName(app.db, 'administrator'))!
     await app.db.deleteFrom('role_permission').where('role', '=', administrator.id).execute()

@@ -36,7 +36,7 @@ function toNameConflict(error: unknown): unknown {
   return new Problem('conflict', 'Another role has this name. Take another one.')
 }
 
-/** Creates a role that holds no more than its maker does (D11). */
+/** Creates a role that holds no more than its maker does (docs/contract/identity.md#system-roles). */
 export async function createRole(
   deps: RoleDeps,
   db: Database,

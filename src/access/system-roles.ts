@@ -10,10 +10,10 @@ import {
   upsertSystemRole,
 } from './role.store.ts'
 
-/** Holds everything (D11). */
+/** Holds everything (docs/contract/identity.md#system-roles). */
 const ADMINISTRATOR_ROLE = 'administrator'
 
-/** Given at sign-up; holds for the accounts that the user belongs to (D11). */
+/** Given at sign-up; holds for the accounts that the user belongs to (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
 const SYSTEM_ROLES = [
@@ -32,7 +32,7 @@ const SYSTEM_ROLES = [
 ]
 
 /**
- * Makes sure that the roles of D11 exist and hold what they must, in the caller's transaction. Safe at every start, in
+ * Makes sure that the system roles exist (docs/contract/identity.md#system-roles) and hold what they must, in the caller's transaction. Safe at every start, in
  * several processes at once.
  */
 export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now: Date }): Promise<void> {
@@ -59,7 +59,7 @@ export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
   return (await loadSystemRole(db, ADMINISTRATOR_ROLE)).id
 }
 
-/** Whether some active user is an administrator (D13). */
+/** Whether some active user is an administrator (docs/contract/identity.md#first-administrator). */
 export async function hasAdministrator(db: Database): Promise<boolean> {
   const role = await findRoleByName(db, ADMINISTRATOR_ROLE)
   return role !== undefined && (await findActiveHolders(db, role.id, 1)).length > 0

@@ -15,7 +15,7 @@ const ACCOUNT_FIELDS = {
 /** An account owns itself: its events reach the webhooks of that account. */
 const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
 
-/** Accounts (D10). */
+/** Accounts (docs/contract/identity.md#tables). */
 export const accountRoutes: Routes<AccountDeps> = [
   defineRoute(
     {

@@ -66,7 +66,7 @@ export function createAccount(
   return insertAccount(db, { id: deps.ids.next<'account'>(), ...input })
 }
 
-/** Opens an account with its first member: what a person gets who signs up (D26). */
+/** Opens an account with its first member: what a person gets who signs up (docs/contract/sessions.md#login-payload). */
 export async function openAccountFor(
   deps: Pick<AccountDeps, 'ids'>,
   db: Database,

@@ -7,6 +7,7 @@ import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
+import { buildHealthDeps } from '../health/health.ts'
 import type { Caller } from '../http/caller.ts'
 import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
@@ -16,6 +17,7 @@ import { buildUpgradeRouter } from '../http/upgrade.ts'
 import { buildIdMaker, type IdMaker } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
@@ -29,7 +31,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
-import { mountServiceRoutes } from './service-routes.ts'
+import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
 /** How long running requests may go on once the process is asked to stop. */
@@ -49,6 +51,8 @@ export interface AppOptions {
   random: Random
   lookup: Lookup
   logger: Logger
+  /** Whether the start has finished, for `/readyz`; always, unless given. */
+  hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
@@ -65,6 +69,8 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   callbackRules: CallbackRules
   workerId: string
   baseUrl(): string
+  /** The port that METRICS_PORT took, once started. */
+  metricsPort(): number | undefined
   /** Takes the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
   /** Stops in order: no new requests, running POSTs end or are given back, workers end. The database stays open. */
@@ -82,9 +88,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const endpoint = config.otlpEndpoint
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
-  const { trustProxy } = config
+  const { trustProxy, httpMaxConnections: maxConnections } = config
   const upgrades = buildUpgradeRouter()
-  const server = await buildServer({ logger, clock, ids, trustProxy, baseUrl: () => baseUrl(), startTrace, upgrades })
+  const limiter = buildAppLimiter(options)
+  const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
+  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
@@ -106,14 +114,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...(isApi && { onChange: held.apply }),
   })
   const { metrics, notify } = workers
-  const limiter = buildRateLimiter({
-    db,
-    clock,
-    perMinute: config.rateLimitPerMinute,
-    strictPerMinute: config.rateLimitStrictPerMinute,
-    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged between processes; counted here alone'),
-  })
-  await mountServiceRoutes(server, { db, metrics, catalogue })
+  await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
     const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
@@ -128,6 +129,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
       enableApiEventQueue: config.enableApiEventQueue,
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
       listPermissions: () => permissions,
+      health: buildHealthDeps(db, clock),
     }
     countRequests(server, metrics)
     for (const feature of FEATURES) feature.mount(server, pipeline, parts)
@@ -136,11 +138,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
   }
   await server.ready()
   const running: Promise<void>[] = []
+  let metricsListener: MetricsListener | undefined
   const built = { ...workers, server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter }
   return {
     ...built,
+    metricsPort: () => metricsListener?.port,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
+      metricsListener = await openMetricsPort(options, metrics)
       workers.start()
       if (isApi) running.push(limiter.run())
     },
@@ -150,9 +155,33 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
       await Promise.all([closeServer(server), workers.stop()])
       // Last, when every span has ended.
-      await Promise.all([sender.close(), tracing.stop(), ...running])
+      await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
   }
+}
+
+function buildServiceRouteDeps(
+  { config, database, clock, hasStarted = () => true }: AppOptions,
+  parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter },
+): ServiceRouteDeps {
+  const { metrics, catalogue, limiter } = parts
+  const metricsAccess = decideMetricsAccess(config)
+  return { db: database.db, clock, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
+}
+
+async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
+  const { host, metricsPort: port } = config
+  return port === undefined ? undefined : listenForScrapes({ host, port, metrics, logger })
+}
+
+function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {
+  return buildRateLimiter({
+    db: database.db,
+    clock,
+    perMinute: config.rateLimitPerMinute,
+    strictPerMinute: config.rateLimitStrictPerMinute,
+    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged between processes; counted here alone'),
+  })
 }
 
 /** Counts every answered request of the v3 tree, by its declared path. */
@@ -192,7 +221,7 @@ function readPort(server: FastifyInstance): number | undefined {
   return typeof address === 'object' ? address?.port : undefined
 }
 
-/** The sink exists in development, and in certification when its secret is set (contract, Events 9). */
+/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
 function isSinkMounted(config: Config): boolean {
   if (config.appEnv === 'development') return true
   return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined

@@ -1,9 +1,10 @@
+import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
 
-/** The environment a process serves (D100). */
+/** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
 
-/** What a process does (D100, `SIGNALBOX_ROLES`). */
+/** What a process does (docs/contract/configuration.md#reader, `SIGNALBOX_ROLES`). */
 export const ROLES = ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -85,7 +86,7 @@ function roles(value: string): Role[] {
   return [...new Set(parts as Role[])]
 }
 
-/** Comma-separated secrets, the newest first; each at least 32 bytes (D20). */
+/** Comma-separated secrets, the newest first; each at least 32 bytes (docs/contract/sessions.md#session-jwt). */
 function secrets(value: string): string[] {
   const parts = list(value)
   if (parts.length === 0) throw new Error('must hold at least one secret')
@@ -110,7 +111,12 @@ function bearerToken(value: string): string {
   return value
 }
 
-/** Every variable the service reads (D100). `.env.example` and `docs/configuration.md` are generated from this table. */
+function metricsToken(value: string): string {
+  if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
+  return bearerToken(value)
+}
+
+/** Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md` are generated from this table. */
 export const VARIABLES = {
   APP_ENV: variable(
     oneOf('development', 'certification', 'production', 'test'),
@@ -215,7 +221,26 @@ export const VARIABLES = {
     '60',
     'Requests a minute per address to sign-in, exchange, refresh and handshake.',
   ),
-  TRUST_PROXY: variable(flag, 'false', 'Whether X-Forwarded-For of the connecting proxy names the caller.'),
+  TRUST_PROXY: variable(
+    parseTrustProxy,
+    'false',
+    'Which proxies may name the client in X-Forwarded-For: false, the number of proxies in front, or a comma-separated list of their addresses and networks (10.0.0.0/8, fd00::/8, loopback, linklocal, uniquelocal). The rightmost address that is not one of them counts.',
+  ),
+  HTTP_MAX_CONNECTIONS: variable(
+    integer(1, 100_000),
+    '2000',
+    'Open connections of clients that one process holds at most. Further ones are closed at once.',
+  ),
+  METRICS_PORT: variable(
+    integer(0, 65535),
+    'none',
+    'A port of its own for GET /metrics, on HOST, without a token: keep it inside. 0 takes any free one.',
+  ),
+  METRICS_TOKEN: secretVariable(
+    metricsToken,
+    'none',
+    'The bearer token that opens GET /metrics on PORT outside development, at least 16 characters.',
+  ),
   INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
   INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),
   INTEGRATION_REALTIME_SECRET: secretVariable(text, 'none', 'Realtime provider: server secret.'),

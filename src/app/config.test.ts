@@ -64,6 +64,14 @@ describe('configuration', () => {
     ['WEBHOOK_LEDGER_RETENTION_DAYS', '0'],
     ['WEBHOOK_CONCURRENCY', '0'],
     ['LOG_LEVEL', 'loud'],
+    ['TRUST_PROXY', 'true'],
+    ['TRUST_PROXY', '0'],
+    ['TRUST_PROXY', '10.0.0.0/8,0.0.0.0/0'],
+    ['HTTP_MAX_CONNECTIONS', '0'],
+    ['METRICS_PORT', '65536'],
+    ['METRICS_TOKEN', 'only-15-letters'],
+    ['METRICS_TOKEN', 'a token with blanks in it'],
+    ['METRICS_PORT', '3000'],
   ])('refuses %s=%s by name', (name, value) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
@@ -75,6 +83,11 @@ describe('configuration', () => {
     ['SIGNALBOX_ROLES', 'api, dispatcher'],
     ['WEBHOOK_LEDGER_RETENTION_DAYS', '1'],
     ['ENABLE_API_EVENT_QUEUE', 'false'],
+    ['TRUST_PROXY', 'false'],
+    ['TRUST_PROXY', '1'],
+    ['TRUST_PROXY', 'loopback, 10.0.0.0/8, fd00::/8'],
+    ['METRICS_PORT', '9464'],
+    ['METRICS_TOKEN', 'exactly-16-chars'],
   ])('takes %s=%s', (name, value) => {
     expect(faultsOf({ [name]: value })).toBe('')
   })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 
@@ -12,7 +13,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** The four secrets that development makes for itself (D100). Each holds one or more secrets, the newest first. */
+/** The four secrets that development makes for itself (docs/contract/configuration.md#reader). Each holds one or more secrets, the newest first. */
 export interface ServiceSecrets {
   secretKey: string[]
   sessionJwt: string[]
@@ -47,7 +48,10 @@ export interface Config {
   webhookConcurrencyPerWebhook: number
   rateLimitPerMinute: number
   rateLimitStrictPerMinute: number
-  trustProxy: boolean
+  trustProxy: TrustProxy
+  httpMaxConnections: number
+  metricsPort: number | undefined
+  metricsToken: string | undefined
   otlpEndpoint: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: the demonstration is quieter by itself, and not against somebody's wish. */
@@ -57,7 +61,7 @@ export interface Config {
 type Environment = Record<string, string | undefined>
 
 /**
- * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (D100).
+ * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (docs/contract/configuration.md#reader).
  * Throws a `ConfigError` that lists every fault at once: a value that breaks its rule, an unknown `SIGNALBOX_*`,
  * a secret that is required, a setting that the environment forbids.
  */
@@ -158,6 +162,9 @@ function buildConfig(values: Values, directory: string): Config {
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
+    httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
+    metricsPort: values.METRICS_PORT,
+    metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
@@ -184,6 +191,8 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
   if (config.crashPoint !== undefined && config.appEnv !== 'test')
     faults.push('SIGNALBOX_CRASH_POINT is taken only when APP_ENV is test. Remove it.')
+  if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
+    faults.push('METRICS_PORT must differ from PORT. Choose another port.')
   const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
   if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
     faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Make another one.')

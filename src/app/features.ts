@@ -11,6 +11,7 @@ import { contractRoutes } from '../contract/contract.routes.ts'
 import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
 import { eventRoutes } from '../event/event.routes.ts'
 import { healthRoutes } from '../health/health.routes.ts'
+import type { HealthDeps } from '../health/health.ts'
 import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../http/route.ts'
@@ -47,6 +48,7 @@ export interface FeatureParts {
   keys: SessionKeys
   /** Every permission that some route needs. */
   listPermissions: () => readonly string[]
+  health: HealthDeps
 }
 
 /** A feature: its routes, and how they are mounted with the dependencies of their own. */
@@ -98,5 +100,5 @@ export const FEATURES: readonly Feature[] = [
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
-  feature(healthRoutes, nothing),
+  feature(healthRoutes, ({ health }) => health),
 ]

@@ -56,7 +56,7 @@ export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   }
 }
 
-/** Builds the log: JSON lines, or pretty ones on a terminal (D100). To standard error, so that commands can print answers. */
+/** Builds the log: JSON lines, or pretty ones on a terminal (docs/contract/configuration.md#reader). To standard error, so that commands can print answers. */
 export function buildLogger(options: { level: Config['logLevel']; isTerminal: boolean }): Logger {
   const base = buildLogOptions(options.level)
   if (!options.isTerminal) return pino(base, pino.destination({ dest: 2, sync: true }))

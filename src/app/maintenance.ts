@@ -18,7 +18,7 @@ import type { Config } from './config.ts'
 /** How often the house is swept. */
 const PERIOD_MS = 60_000
 
-/** Rows deleted by one statement: short locks, so that no delivery waits for a sweep (D78). */
+/** Rows deleted by one statement: short locks, so that no delivery waits for a sweep (docs/contract/delivery.md#retention). */
 const BATCH_SIZE = 1_000
 
 const DAY_MS = 24 * 3_600_000

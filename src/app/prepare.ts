@@ -36,7 +36,7 @@ export interface ResourcesOptions {
   logger: Logger
 }
 
-/** Opens the database: the one of DATABASE_URL, or the embedded one, which is started (D100). Migrates nothing. */
+/** Opens the database: the one of DATABASE_URL, or the embedded one, which is started (docs/contract/configuration.md#reader). Migrates nothing. */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
   const { config, random, logger } = options
   const secrets = await loadServiceSecrets(config, random)
@@ -73,7 +73,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
 
 /**
  * Brings a database to what this program expects: migrations, then the catalogue, the permissions and the system roles,
- * in one transaction (contract, Events 7). Safe at every start and in several processes at once.
+ * in one transaction (docs/contract/events.md#catalogue-sync). Safe at every start and in several processes at once.
  */
 export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,

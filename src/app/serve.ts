@@ -33,7 +33,7 @@ export interface StopRequest {
 }
 
 /**
- * `signalbox serve`: prepares the database, listens, makes the first administrator in development (D13), and runs until
+ * `signalbox serve`: prepares the database, listens, makes the first administrator in development (docs/contract/identity.md#first-administrator), and runs until
  * `stopRequested` resolves. Then everything stops in order. Resolves with the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
   void stopRequested.then(() => limitStop(logger))
   const startedAt = systemClock.now()
   const resources = await openResources({ config, clock: systemClock, random: systemRandom, logger })
-  const parts: Started = { app: undefined, admin: undefined }
+  const parts: Started = { app: undefined, admin: undefined, isReady: false }
   try {
     await startInSteps({ options, resources, parts, stopRequested, startedAt })
   } catch (error) {
@@ -64,6 +64,8 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
 interface Started {
   app: App | undefined
   admin: FirstAdministrator | undefined
+  /** Whether requests can be served as documented: `/readyz` says so. */
+  isReady: boolean
 }
 
 /** The steps of a start, in order. A stop that is asked for meanwhile is heard between them. */
@@ -90,6 +92,7 @@ async function startInSteps(start: {
     workerDatabase: resources.workerDatabase,
     connectionString: resources.connectionString,
     lookup: buildSystemLookup(),
+    hasStarted: () => parts.isReady,
     ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
   })
   parts.app = app
@@ -98,6 +101,7 @@ async function startInSteps(start: {
   })
   // After the port is ours: the password is shown once, and must not go to somebody whose start fails.
   if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(resources)
+  parts.isReady = !isStopping
   let commands: string[] = []
   if (options.demo && !isStopping) {
     const shown = demonstrate({ app, resources, options })
@@ -111,14 +115,15 @@ async function startInSteps(start: {
 
 /** Why the port could not be taken, with the setting that mends it. */
 function describeListenFailure(error: unknown, config: Config): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException
+  const { code, syscall, port = config.port } = error as NodeJS.ErrnoException & { port?: number }
+  const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT'
   switch (code) {
     case 'EADDRINUSE':
       return new FatalError(
-        `Port ${config.port} of ${config.host} is in use: another program listens there. Stop it, or set PORT to a free one.`,
+        `Port ${port} of ${config.host} is in use: another program listens there. Stop it, or set ${setting} to a free one.`,
       )
     case 'EACCES':
-      return new FatalError(`No permission to listen on port ${config.port}. Set PORT to one of 1024 or more.`)
+      return new FatalError(`No permission to listen on port ${port}. Set ${setting} to one of 1024 or more.`)
     case 'EADDRNOTAVAIL':
       return new FatalError(
         `HOST ${config.host} is not an address of this machine. Set it to 127.0.0.1, 0.0.0.0 or ::.`,
@@ -223,7 +228,8 @@ async function demonstrate(parts: { app: App; resources: Resources; options: Ser
     throw new FatalError(
       `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
     )
-  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir: config.dataDir, clock: systemClock, print })
+  const { dataDir, enableApiEventQueue: isQueueEnabled } = config
+  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, isQueueEnabled, clock: systemClock, print })
 }
 
 function printStart(parts: {
@@ -246,7 +252,7 @@ function printStart(parts: {
   print(
     `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
   )
-  if (commands.length > 0) print('Three commands to try:')
+  if (commands.length > 0) print(commands.length === 1 ? 'A command to try:' : 'Three commands to try:')
   for (const command of commands) print(`  ${command}`)
   print('Stop with Ctrl-C.')
 }

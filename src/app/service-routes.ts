@@ -1,22 +1,45 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
+import type { Clock } from '../clock.ts'
+import { cacheFor } from '../http/cached.ts'
+import { buildPathProblem } from '../http/known-path.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { holdsScrapeToken } from '../metrics/scrape-token.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
 import { registerDocs } from '../reference/docs.ts'
 import { registerOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
 import { EnvelopeBody } from '../webhook/envelope.schema.ts'
 
+/** How long an answer about the database is kept: however many ask, a process asks it once in this time, in milliseconds. */
+const READINESS_LIFETIME_MS = 1_000
+
 /** What the routes outside the v3 tree use. */
 export interface ServiceRouteDeps {
   db: Database
+  clock: Pick<Clock, 'now'>
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
+  /** Whether the start of this process has finished. */
+  hasStarted: () => boolean
+  /** Who may read `/metrics` on the port of the service. */
+  metricsAccess: MetricsAccess
+  /** Counts a request to one of these routes; throws `rate_limited`. */
+  limit: (request: FastifyRequest, reply: FastifyReply) => void
+}
+
+/** `open`: everybody. A token: who sends it. `closed`: nobody, so that the path does not exist. */
+export type MetricsAccess = 'open' | 'closed' | { token: string }
+
+/** In development everybody may read the metrics; elsewhere who has the token, where there is one. */
+export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
+  if (config.appEnv === 'development') return 'open'
+  return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }
 }
 
 /**
- * Mounts what lies outside the v3 tree and so is neither catalogued nor audited: liveness, readiness and metrics (D76,
- * D77), the OpenAPI document and the rendered reference. Before the routes: the document collects those that follow.
+ * Mounts what lies outside the v3 tree and so is neither catalogued nor audited: liveness, readiness and metrics, the
+ * OpenAPI document and the rendered reference. Before the routes: the document collects those that follow.
  */
 export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceRouteDeps): Promise<void> {
   const eventTypes = deps.catalogue.map(({ internal, account_scope, description }) => ({
@@ -24,16 +47,53 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
     accountScope: account_scope,
     description,
   }))
+  const finish = limitRoutes(server, deps.limit)
   await registerOpenApi(server, { version: VERSION, eventTypes, envelope: EnvelopeBody })
   registerDocs(server)
+  mountProbes(server, deps)
+  mountMetrics(server, deps)
+  finish()
+}
+
+/** Counts the requests to all routes that are mounted until the function that it returns is called. */
+function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']): () => void {
+  const own = new Set<string>()
+  let isMounting = true
+  server.addHook('onRoute', ({ url }) => {
+    if (isMounting) own.add(url)
+  })
+  server.addHook('onRequest', (request, reply, done) => {
+    try {
+      if (own.has(request.routeOptions.url ?? '')) limit(request, reply)
+    } catch (error) {
+      return done(error as Error)
+    }
+    done()
+  })
+  return () => {
+    isMounting = false
+  }
+}
+
+/** Liveness asks nobody; readiness asks the database, once the start has finished. */
+function mountProbes(server: FastifyInstance, { db, clock, hasStarted }: ServiceRouteDeps): void {
+  const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => isDatabaseReady(db))
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const isReady = await isDatabaseReady(deps.db)
-    if (!isReady) reply.code(503).header('retry-after', '5')
-    return { status: isReady ? 'ok' : 'database unavailable' }
+    const status = !hasStarted() ? 'starting' : (await checkDatabase()) ? 'ok' : 'database unavailable'
+    if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
+    return { status }
   })
-  server.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
-    reply.header('content-type', deps.metrics.contentType)
-    return deps.metrics.render()
+}
+
+function mountMetrics(server: FastifyInstance, { metrics, metricsAccess }: ServiceRouteDeps): void {
+  if (metricsAccess === 'closed') return
+  server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+    if (metricsAccess !== 'open' && !holdsScrapeToken(request.headers.authorization, metricsAccess.token))
+      throw buildPathProblem()
+    return reply
+      .header('content-type', metrics.contentType)
+      .header('cache-control', 'no-store')
+      .send(await metrics.render())
   })
 }

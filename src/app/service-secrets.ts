@@ -8,7 +8,7 @@ const NAMES = ['secretKey', 'sessionJwt', 'ssoHandshake', 'oauthHook'] as const
 
 /**
  * The service's own secrets: those given by the environment, and in development the rest from `secrets.json` under
- * SIGNALBOX_DATA_DIR, which is made at the first start, readable by its owner only (D100). Elsewhere all must be given;
+ * SIGNALBOX_DATA_DIR, which is made at the first start, readable by its owner only (docs/contract/configuration.md#reader). Elsewhere all must be given;
  * `readConfig` has checked that already.
  */
 export async function loadServiceSecrets(

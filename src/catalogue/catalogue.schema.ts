@@ -26,7 +26,7 @@ export const EventTypeRow = named(
   }),
 )
 
-/** Registers an event type that another service owns (D71). */
+/** Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). */
 export const CreateEventTypeBody = named(
   'CreateEventType',
   Type.Object(

@@ -116,7 +116,7 @@ export async function upsertEntries(
   return Number(result.numInsertedOrUpdatedRows ?? 0)
 }
 
-/** Inserts an event type that another service owns (D71). Undefined when the name is taken. */
+/** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */
 export async function insertExternalEventType(
   db: Database,
   row: { id: EventTypeId; internal: string; accountScope: AccountScope; description: string | null; now: Date },

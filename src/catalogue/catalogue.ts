@@ -1,6 +1,6 @@
 import { type AccountScope, eventNameOf, type RouteDeclaration } from '../http/route.ts'
 
-/** One event type as the code declares it (contract, Event). */
+/** One event type as the code declares it (docs/contract/events.md#catalogue-fields). */
 export interface CatalogueEntry {
   /** `<resource>.<action>` */
   internal: string
@@ -25,7 +25,7 @@ function synthetic(internal: string, description: string): CatalogueEntry {
 }
 
 /**
- * The catalogue of event types that the route tree produces (contract, Events 1; D70): one for each route, and the
+ * The catalogue of event types that the route tree produces (docs/contract/events.md#event-types): one for each route, and the
  * synthetic ones, in the order of their names. Throws when two routes claim one name: that is a programmer's error.
  */
 export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEntry[] {

@@ -22,7 +22,7 @@ export async function loadEventType(
 }
 
 /**
- * Registers an event type that another service owns (D71). A name that is taken is a 409; `webhook` and
+ * Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). A name that is taken is a 409; `webhook` and
  * `webhook-dispatch` are the service's own resources, so that nobody can forge what it says about itself.
  */
 export async function registerExternalEventType(

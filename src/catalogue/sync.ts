@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import { type EventTypeRecord, listEventTypes, upsertEntries } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 
-/** How the `event` table stands against the code (contract, Catalogue status). */
+/** How the `event` table stands against the code (docs/contract/events.md#catalogue-status). */
 export interface CatalogueStatus {
   generated_count: number
   synced_count: number
@@ -16,7 +16,7 @@ export interface CatalogueStatus {
 
 /**
  * Compares the generated catalogue with the rows of the database. External event types are somebody else's and never
- * stale (D71). It is in sync when nothing is missing, no row differs, and no stale row is still active.
+ * stale (docs/contract/events.md#publishing-from-outside). It is in sync when nothing is missing, no row differs, and no stale row is still active.
  */
 export function compareCatalogue(
   generated: readonly CatalogueEntry[],
@@ -56,7 +56,7 @@ export async function readCatalogueStatus(
   return compareCatalogue(generated, await listEventTypes(db))
 }
 
-/** Writes the generated catalogue into the `event` table and says how it stands afterwards (contract, Events 7). */
+/** Writes the generated catalogue into the `event` table and says how it stands afterwards (docs/contract/events.md#catalogue-sync). */
 export async function syncCatalogue(
   deps: { ids: IdMaker; catalogue: readonly CatalogueEntry[] },
   db: Database,

@@ -9,7 +9,7 @@ import { systemRandom } from '../random.ts'
 import { print } from './print.ts'
 import { withGround } from './resources.ts'
 
-/** Adds `signalbox admin create` and `signalbox admin password` (D13). */
+/** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('administrators')
   admin

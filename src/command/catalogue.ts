@@ -6,7 +6,7 @@ import { systemRandom } from '../random.ts'
 import { print } from './print.ts'
 import { withGround } from './resources.ts'
 
-/** Adds `signalbox catalogue generate | check | sync | status` (contract, Events 7; D70). */
+/** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
 export function addCatalogueCommands(program: Command): void {
   const catalogue = program.command('catalogue').description('the event catalogue')
   catalogue

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError } from 'commander'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
+import { parseInstant } from '../http/instant.ts'
 import { print } from './print.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './receiver/capture.ts'
 
@@ -91,7 +92,7 @@ const collect = (line: string, lines: string[] = []) => [...lines, line]
 
 function parseTime(text: string): number {
   if (/^\d{1,11}$/.test(text)) return Number(text) * 1000
-  const ms = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('It must be like 2026-09-11T10:00:05Z, or Unix seconds.')
-  return ms
+  const instant = parseInstant(text)
+  if (!instant) throw new InvalidArgumentError('It must be like 2026-09-11T10:00:05Z, or Unix seconds.')
+  return instant.getTime()
 }

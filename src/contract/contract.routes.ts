@@ -17,7 +17,7 @@ const CONTRACT_FIELDS = {
 const contractRowOf = (row: Parameters<typeof toContractRecord>[0]) => toContractRow(toContractRecord(row))
 const changedOf = (contract: ContractRecord) => [{ id: contract.id, account: contract.account }]
 
-/** The worked example of a platform's own resource (D12). CONTRIBUTING shows how to add another one. */
+/** The worked example of a platform's own resource (docs/contract/api.md#worked-example). CONTRIBUTING shows how to add another one. */
 export const contractRoutes: Routes<ContractDeps> = [
   defineRoute(
     {

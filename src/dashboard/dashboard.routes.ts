@@ -6,7 +6,7 @@ import { named, TimestampSchema } from '../http/schema.ts'
 import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
 import { countByHour, countDeliveries, countWebhooks, listRecentFailures } from './dashboard.store.ts'
 
-/** Failures the summary shows (contract, Limits). */
+/** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
 const RECENT_FAILURES = 10
 
 /** What the dashboard uses. */

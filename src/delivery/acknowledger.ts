@@ -120,7 +120,7 @@ function isRefusedForGood(error: unknown): boolean {
   return typeof code === 'string' && /^2[23]/.test(code)
 }
 
-/** The one line of an attempt: ids first, the decision included (models, habit 14). Never a body or a signature. */
+/** The one line of an attempt: ids first, the decision included (docs/contract/api.md#log-lines). Never a body or a signature. */
 function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedAttempt): void {
   const line = {
     trace_id: attempt.traceId,

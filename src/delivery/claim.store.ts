@@ -68,7 +68,7 @@ export interface ClaimRequest {
   leaseUntil: Date
   /** Free places for webhooks that answer promptly. */
   fastPlaces: number
-  /** Free places for those that do not (D73). */
+  /** Free places for those that do not (docs/contract/delivery.md#lanes). */
   slowPlaces: number
   slowWebhooks: readonly WebhookId[]
   /** POSTs in flight for one webhook at most, over all processes. */
@@ -77,7 +77,7 @@ export interface ClaimRequest {
 
 /**
  * Claims due dispatches until `leaseUntil`, in the transaction `db`. Fair: the webhook with the fewest POSTs in flight
- * comes first, so that a long backlog of one delays no other (D73). Within a webhook the longest due comes first.
+ * comes first, so that a long backlog of one delays no other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
  *
  * The attempt is counted here, before the POST: whatever dies afterwards, no dispatch is ever posted more than five times
  * by the schedule. `waiting` finds the webhooks that have open rows by jumping along the index, so its cost follows their

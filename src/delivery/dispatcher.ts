@@ -68,7 +68,7 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
   })
 
   async function claim(): Promise<ClaimedDispatch[]> {
-    // Nothing leaves while the queue is off, what was recorded before neither (contract, Events 2; D72).
+    // Nothing leaves while the queue is off, what was recorded before neither (docs/contract/events.md#event-queue-switch; docs/contract/events.md#atomicity).
     if (!deps.enableApiEventQueue) return []
     const nowMs = clock.now()
     const { fastPlaces, slowPlaces, slowWebhooks } = lanes.measure(nowMs)

@@ -1,10 +1,10 @@
-/** Failed deliveries in a row that disable a webhook (contract, Limits). */
+/** Failed deliveries in a row that disable a webhook (docs/contract/delivery.md#fixed-constants). */
 export const AUTO_DISABLE_AFTER_FAILURES = 20
 
 /** Failed deliveries in a row that warn the other global webhooks. */
 const WARN_AT_FAILURES: readonly number[] = [10, 15]
 
-/** `disabled_reason` of an automatic disable (D66). */
+/** `disabled_reason` of an automatic disable (docs/contract/delivery.md#failure-count). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'
 
 /** What the failure count looks at in a webhook. */
@@ -25,7 +25,7 @@ export interface FailureDecision {
 }
 
 /**
- * Counts ended deliveries in the order in which they ended (D66): any success sets the count to 0, each failed one adds
+ * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets the count to 0, each failed one adds
  * one, the 20th in a row disables. A webhook that is inactive already is not disabled a second time. Pure.
  */
 export function countFailures(state: FailureState, ended: readonly ('reset' | 'add' | 'keep')[]): FailureDecision {

@@ -1,6 +1,6 @@
 import type { WebhookId } from '../id.ts'
 
-/** An attempt that takes longer than this leaves the fast lane, and its webhook with it (D73). */
+/** An attempt that takes longer than this leaves the fast lane, and its webhook with it (docs/contract/delivery.md#lanes). */
 export const SLOW_AFTER_MS = 2_000
 
 /** What part of all places slow webhooks may take. */

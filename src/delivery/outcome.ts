@@ -1,7 +1,7 @@
 import type { PostErrorClass } from '../outbound/post-result.ts'
 
 /**
- * The states of a dispatch (D64) and their moves:
+ * The states of a dispatch (docs/contract/delivery.md#statuses) and their moves:
  *
  *   pending ---- 2xx --------------------> success
  *   pending ---- 3xx --------------------> failed
@@ -17,13 +17,13 @@ export type DispatchStatus = 'pending' | 'retrying' | 'success' | 'exhausted' | 
 /** Who asked for an attempt. */
 export type AttemptTrigger = 'schedule' | 'test' | 'replay'
 
-/** The delays before the 2nd, 3rd, 4th and 5th POST: 1 m, 5 m, 30 m, 2 h (contract, Limits; D67). */
+/** The delays before the 2nd, 3rd, 4th and 5th POST: 1 m, 5 m, 30 m, 2 h (docs/contract/delivery.md#fixed-constants; docs/contract/delivery.md#retry-timing). */
 export const RETRY_DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000] as const
 
-/** Automatic POSTs of one dispatch (contract, Limits). */
+/** Automatic POSTs of one dispatch (docs/contract/delivery.md#fixed-constants). */
 export const MAX_SCHEDULED_ATTEMPTS = 5
 
-/** Why an attempt did not succeed. What a subscriber's side may read: a class, never an address (D74). */
+/** Why an attempt did not succeed. What a subscriber's side may read: a class, never an address (docs/contract/webhooks.md#callback-guard). */
 export type ErrorClass =
   | PostErrorClass
   | 'redirect'
@@ -38,7 +38,7 @@ export type ErrorClass =
 /** What one attempt came to, as far as the decision needs it. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
 
-/** Judges an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (D64). */
+/** Judges an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
 export function classifyResult(result: AttemptResult): ErrorClass | undefined {
   if ('errorClass' in result) return result.errorClass
   const { statusCode } = result
@@ -55,12 +55,12 @@ export interface OutcomeDecision {
   /** When the next attempt is due; null when there is none. */
   nextAttemptAt: Date | null
   lastError: ErrorClass | null
-  /** What it does to the webhook's `consecutive_failures` (D66). */
+  /** What it does to the webhook's `consecutive_failures` (docs/contract/delivery.md#failure-count). */
   failureCount: 'reset' | 'add' | 'keep'
 }
 
 /**
- * Decides what becomes of a dispatch (contract, States; D64 to D68). `attempts` counts this attempt too. An interrupted
+ * Decides what becomes of a dispatch (docs/contract/delivery.md#statuses; to docs/contract/delivery.md#replay). `attempts` counts this attempt too. An interrupted
  * attempt (our process went down under it) waits for nothing: whether it arrived is not known, so it is made again at once.
  */
 export function decideOutcome(input: {
@@ -74,7 +74,7 @@ export function decideOutcome(input: {
   const { trigger, attempts, endedAt } = input
   const error = classifyResult(input.result)
   if (error === undefined) return { status: 'success', nextAttemptAt: null, lastError: null, failureCount: 'reset' }
-  // Tests and replays reset the count on success and never add to it (D66).
+  // Tests and replays reset the count on success and never add to it (docs/contract/delivery.md#failure-count).
   const failureCount = trigger === 'replay' || input.isTest ? 'keep' : 'add'
   const end = (status: DispatchStatus) => ({ status, nextAttemptAt: null, lastError: error, failureCount }) as const
   if (error === 'redirect') return end('failed')

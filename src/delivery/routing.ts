@@ -37,7 +37,7 @@ export type RoutingVerdict =
   | 'other_account'
 
 /**
- * Decides whether an event goes to a webhook (contract, routing rules). The router and the explanation an operator asks
+ * Decides whether an event goes to a webhook (docs/contract/events.md#routing-rules). The router and the explanation an operator asks
  * for both call this, so what is explained is what was done. Pure.
  */
 export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {

@@ -49,7 +49,7 @@ export async function applyDispatchChanges(
   return rows
 }
 
-/** One entry of the attempt log (D63): one POST. */
+/** One entry of the attempt log (docs/contract/delivery.md#ledger-row): one POST. */
 export interface AttemptRecord {
   dispatch: DispatchId
   attempt: number

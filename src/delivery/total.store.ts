@@ -10,7 +10,7 @@ function findShard(workerId: string): number {
   return (createHash('sha256').update(workerId).digest()[0] ?? 0) % SHARDS
 }
 
-/** Adds to the all-time counts, in the transaction of what is counted (D77). */
+/** Adds to the all-time counts, in the transaction of what is counted (docs/contract/delivery.md#metrics). */
 export async function addToTotals(
   db: Database,
   workerId: string,

@@ -32,6 +32,7 @@ async function startHouse(options: TestAppOptions = {}) {
         baseUrl: app.app.baseUrl(),
         jwt: key.body.data.key,
         dataDir,
+        isQueueEnabled: options.env?.ENABLE_API_EVENT_QUEUE !== 'false',
         clock: { now: app.clock.now, sleep: async () => void (await waiting()) },
         print: (line) => void printed.push(line),
       }),
@@ -108,6 +109,17 @@ it('the key for the commands is in a file that only its owner reads, holds for a
   house.app.clock.advance(1)
   expect((await use(second)).status).toBe(401)
   expect([...house.printed, ...commands].join('\n')).not.toContain(second)
+})
+
+it('while the event queue is off it makes the change, says why nothing is sent, and gives a command that works', async () => {
+  await using house = await startHouse({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+  const commands = await house.run()
+  expect(house.printed.join('\n')).toMatch(
+    /change {4}PATCH .*status = active\n\nNothing is sent: ENABLE_API_EVENT_QUEUE is false/,
+  )
+  expect(commands).toHaveLength(1)
+  expect(commands[0]).toContain('/api/v3/contract/contract/')
+  expect(await house.count('event_occurrence')).toBe(0)
 })
 
 it('a delivery that nobody makes is told after 15 s, with what may be the reason', async () => {

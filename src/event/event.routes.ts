@@ -74,6 +74,7 @@ export const eventRoutes: Routes<PublishDeps> = [
         '`purge` carries no account whatever is sent. The answer means that the events are durable; publishing emits no ' +
         'event of its own.',
       body: PublishBody,
+      bodyLimitBytes: 1_048_576,
       data: PublishAnswer,
     },
     {

@@ -96,7 +96,7 @@ export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
   return row?.created_at ?? null
 }
 
-/** Deletes up to `limit` events older than `before` that no ledger row refers to (D78). Returns how many went. */
+/** Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention). Returns how many went. */
 export async function deleteOldEvents(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
     delete from event_occurrence where document_id in (

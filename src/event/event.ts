@@ -12,13 +12,13 @@ export interface EventDraft {
   type: string
   /** Of the event type; what has the scope `none` never carries an account. */
   accountScope: AccountScope
-  /** The owner, resolved now. A purge carries none (contract, routing rules). */
+  /** The owner, resolved now. A purge carries none (docs/contract/events.md#routing-rules). */
   account: AccountId | null
   resource: string
   action: string
   /** The resource's `document_id`, or the outside service's own id. */
   resourceId: string | null
-  /** The path of the call that reads the resource; null where none exists (D62). */
+  /** The path of the call that reads the resource; null where none exists (docs/contract/webhooks.md#envelope). */
   url: string | null
   /** Never delivered to this webhook, because the event is about it. */
   excludedWebhook?: WebhookId
@@ -54,7 +54,7 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
 /** What the recording of events needs. */
 export interface EventDeps {
   ids: IdMaker
-  /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (contract, Events 2). */
+  /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (docs/contract/events.md#event-queue-switch). */
   enableApiEventQueue: boolean
 }
 
@@ -81,7 +81,7 @@ function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date):
 }
 
 /**
- * Records what happened, in the caller's transaction: with the change, or not at all (D72).
+ * Records what happened, in the caller's transaction: with the change, or not at all (docs/contract/events.md#atomicity).
  * Returns the events in the order of the drafts; none when the event queue is off.
  */
 export async function recordEvents(

@@ -207,6 +207,22 @@ describe('publishing', () => {
     expect(refused.errors).toMatchObject([{ path: 'events' }])
   })
 
+  test('of 1,000 broken events the first 50 are named, and how many there are', async () => {
+    const events = Array.from({ length: 1_000 }, (_, index) => ({ event: 'ticket.shut', id: `n${index}` }))
+    const { errors, detail } = expectProblem(await publish({ events }), 422, 'validation_failed')
+    expect(errors.map(({ path }: { path: string }) => path)).toEqual(
+      Array.from({ length: 50 }, (_, index) => `events.${index}.event`),
+    )
+    expect(detail).toContain('1000 rules are broken; errors lists the first 50')
+  })
+
+  test('a batch of 1 MiB is read, one byte more is a 413 that names the limit', async () => {
+    const fill = (bytes: number) => `{"events":[{"event":"tariff.change","id":"1"${' '.repeat(bytes - 47)}}]}`
+    expect(fill(1_048_576)).toHaveLength(1_048_576)
+    expect((await publish(fill(1_048_576))).status).toBe(202)
+    expect(expectProblem(await publish(fill(1_048_577)), 413, 'body_too_large').detail).toContain('at most 1 MiB')
+  })
+
   test.each([
     ['nothing', {}, ['event', 'id']],
     ['an event without an id', { event: 'ticket.open' }, ['id']],

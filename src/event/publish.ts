@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type EventTypeRecord, findEventTypesByName } from '../catalogue/catalogue.store.ts'
 import type { Caller } from '../http/caller.ts'
-import { type FieldError, Problem } from '../http/problem.ts'
+import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type EventDeps, type EventDraft, recordEvents } from './event.ts'
@@ -10,7 +10,7 @@ import { listPublishKeys, type PublishKey, takePublishKeys } from './publish.sto
 /** How long an idempotency key of a publisher is remembered. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
 
-/** One event that another service says has happened (D71). */
+/** One event that another service says has happened (docs/contract/events.md#publishing-from-outside). */
 export interface Publication {
   /** The event type. */
   event: string
@@ -37,7 +37,7 @@ export interface PublishContext {
 export type PathOf = (index: number, member: string) => string
 
 /**
- * Records events of other services in the transaction `db` (D71): all of them or, when one breaks a rule, none, with every
+ * Records events of other services in the transaction `db` (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every
  * broken one named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before.
  * Throws 409 `conflict` while the event queue is off.
  */
@@ -89,7 +89,8 @@ async function readContext(
 function checkErrors(errors: readonly FieldError[]): void {
   const [first] = errors
   if (!first) return
-  const more = errors.length > 1 ? ` ${errors.length - 1} more are in errors.` : ''
+  const listed = errors.length > ERRORS_LIMIT ? `errors lists the first ${ERRORS_LIMIT}` : 'errors lists them'
+  const more = errors.length > 1 ? ` ${errors.length} rules are broken; ${listed}.` : ''
   throw new Problem('validation_failed', `${first.path}: ${first.message}. Nothing was recorded.${more}`, {
     errors: [...errors],
   })

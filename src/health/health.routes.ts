@@ -1,12 +1,7 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, TimestampSchema } from '../http/schema.ts'
-import type { Database } from '../postgres/database.ts'
-import { readWebhookOutFacts } from './health.store.ts'
-import { decideWebhookOutHealth } from './webhook-out.ts'
-
-/** The health routes use nothing but the database of the request. */
-export type HealthDeps = object
+import type { ComponentHealth, HealthDeps } from './health.ts'
 
 const StatusSchema = named('HealthStatus', enumSchema(['operational', 'degraded', 'down']))
 
@@ -20,17 +15,12 @@ const ComponentSchema = named(
   }),
 )
 
-async function checkWebhookOut(db: Database, now: Date) {
-  const facts = await readWebhookOutFacts(db, now)
-  return {
-    component: 'webhook-out',
-    status: decideWebhookOutHealth(facts),
-    checked_at: now.toISOString(),
-    details: { ...facts },
-  }
+/** Maps the health of a component for the wire. */
+function toComponentRow({ component, status, checkedAt, details }: ComponentHealth): Static<typeof ComponentSchema> {
+  return { component, status, checked_at: checkedAt.toISOString(), details: { ...details } }
 }
 
-/** Public: neither secrets nor tenant data (D76). */
+/** Public: neither secrets nor tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
@@ -41,12 +31,13 @@ export const healthRoutes: Routes<HealthDeps> = [
       accountScope: 'none',
       access: 'public',
       summary: 'Health of outbound webhooks',
-      description: '`operational` or `degraded`, never `down`.',
+      description:
+        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
       data: ComponentSchema,
     },
     {
-      handle: async (_deps: HealthDeps, { db, now }) => ({
-        data: await checkWebhookOut(db, now),
+      handle: async ({ readWebhookOutHealth }: HealthDeps) => ({
+        data: toComponentRow(await readWebhookOutHealth()),
         message: 'Health of outbound webhooks.',
       }),
     },
@@ -63,8 +54,8 @@ export const healthRoutes: Routes<HealthDeps> = [
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
-      handle: async (_deps: HealthDeps, { db, now }) => {
-        const components = [await checkWebhookOut(db, now)]
+      handle: async ({ readWebhookOutHealth }: HealthDeps) => {
+        const components = [toComponentRow(await readWebhookOutHealth())]
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

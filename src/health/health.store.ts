@@ -1,29 +1,61 @@
 import { sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
-import { HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-out.ts'
+import { COUNT_LIMIT, HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-out.ts'
 
 /**
- * Reads what the health of outbound webhooks is judged by. Auto-disabled are those that the service disabled itself. Events
- * that no router has seen wait like due dispatches do: without a running dispatcher they are all there is to see.
+ * `waiting`: the webhooks that have open rows, found by jumping along the index from one to the next, at most `limit`.
+ * `active`: those of them whose rows are not at rest.
  */
-export async function readWebhookOutFacts(db: Database, now: Date): Promise<WebhookOutFacts> {
+const waitingWebhooks = (limit: number) => sql`
+    waiting (webhook, place) as (
+      (select d.webhook, 1 from webhook_dispatch d where d.status in ('pending', 'retrying') order by d.webhook limit 1)
+      union all
+      select (
+        select d.webhook from webhook_dispatch d
+        where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1
+      ), waiting.place + 1
+      from waiting where waiting.webhook is not null and waiting.place < ${limit}
+    ),
+    active as (
+      select w.document_id as webhook from waiting
+      join webhook w on w.document_id = waiting.webhook and w.is_actived and w.deleted_at is null
+    )`
+
+/** The due rows of one webhook of `active` that nobody has claimed, the longest due first. */
+const dueRows = (now: Date, limit: number) => sql`
+      select d.next_attempt_at from webhook_dispatch d
+      where d.webhook = active.webhook and d.status in ('pending', 'retrying')
+        and d.next_attempt_at <= ${now} and d.lease_until is null
+      order by d.next_attempt_at, d.document_id limit ${limit}`
+
+/**
+ * Reads what the health of outbound webhooks is decided by. Auto-disabled are those that the service disabled itself.
+ * Events that no router has seen wait like due dispatches do: without a running dispatcher they are all there is to see.
+ *
+ * Each count ends at `limit`, and each comes from an index that holds nothing else, so the statement reads some multiple
+ * of `limit` rows, however long the backlog is.
+ */
+export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {
   const since = new Date(now.getTime() - HEALTH_WINDOW_MS)
   const { rows } = await sql<WebhookOutFacts>`
+    with recursive ${waitingWebhooks(limit)},
+    due as (select due.next_attempt_at from active cross join lateral (${dueRows(now, limit)}) due limit ${limit}),
+    longest as (select min(due.next_attempt_at) as since from active cross join lateral (${dueRows(now, 1)}) due),
+    unrouted as (
+      select count(*) as backlog, min(e.created_at) as since
+      from (select created_at from event_occurrence where routed_at is null order by document_id limit ${limit}) e
+    )
     select
-      (select count(*) from webhook_dispatch where status = 'exhausted' and ended_at >= ${since}) as exhausted_24h,
-      (select count(*) from webhook
-        where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures') as auto_disabled,
-      due.backlog + unrouted.backlog as backlog,
-      coalesce(floor(greatest(0, extract(epoch from ${now}::timestamptz - least(due.oldest, unrouted.oldest)))), 0)::int
+      (select count(*) from (
+        select from webhook_dispatch where status = 'exhausted' and ended_at >= ${since} limit ${limit}) e
+      ) as exhausted_24h,
+      (select count(*) from (
+        select from webhook
+        where deleted_at is null and not is_actived and disabled_reason = 'consecutive-failures' limit ${limit}) w
+      ) as auto_disabled,
+      least((select count(*) from due) + unrouted.backlog, ${limit}) as backlog,
+      coalesce(floor(greatest(0, extract(epoch from ${now}::timestamptz - least(longest.since, unrouted.since)))), 0)::int
         as oldest_pending_s
-    from (
-      select count(*) as backlog, min(d.next_attempt_at) as oldest
-      from webhook_dispatch d join webhook w on w.document_id = d.webhook
-      where d.status in ('pending', 'retrying') and d.next_attempt_at <= ${now}
-        and d.lease_until is null and w.is_actived and w.deleted_at is null
-    ) due,
-    (select count(*) as backlog, min(created_at) as oldest from event_occurrence where routed_at is null) unrouted`.execute(
-    db,
-  )
+    from longest, unrouted`.execute(db)
   return rows[0] ?? { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 }
 }

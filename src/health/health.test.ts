@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../test/harness/ledger-rows.ts'
+import { checkWebhookOut } from './health.ts'
+import { FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 const COMPONENT = '/api/v3/health/component/integration/webhook-out'
 const DAY_MS = 24 * 3_600_000
@@ -18,7 +20,14 @@ beforeEach(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-const read = async () => (await app.anonymous('GET', COMPONENT)).body.data
+/** The component as it is now; over HTTP it may be 5 s old. */
+const read = () => checkWebhookOut(app.database.db, new Date(app.clock.now()))
+
+/** The component over HTTP, once the answer of before is too old. */
+async function ask(path = COMPONENT) {
+  app.clock.advance(FACTS_LIFETIME_MS)
+  return (await app.anonymous('GET', path)).body
+}
 
 async function addExhausted(count: number, endedAgeMs = 0) {
   for (let n = 0; n < count; n += 1) await addLedgerRow(app, { webhook, status: 'exhausted', endedAgeMs })
@@ -32,6 +41,7 @@ const disable = (reason: string | null, isActived = false) =>
   ])
 
 it('the component needs no token and says what it looked at, when, and nothing else', async () => {
+  app.clock.advance(FACTS_LIFETIME_MS)
   const answer = await app.anonymous('GET', COMPONENT)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
@@ -42,6 +52,19 @@ it('the component needs no token and says what it looked at, when, and nothing e
       details: { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 },
     },
     message: expect.any(String),
+  })
+})
+
+it('any number of callers share one answer for 5 s, and see the next one then', async () => {
+  const first = await ask()
+  await addExhausted(10)
+  app.clock.advance(FACTS_LIFETIME_MS - 1)
+  const shared = await Promise.all(Array.from({ length: 20 }, () => app.anonymous('GET', COMPONENT)))
+  expect(new Set(shared.map(({ body }) => JSON.stringify(body)))).toEqual(new Set([JSON.stringify(first)]))
+  app.clock.advance(1)
+  expect((await app.anonymous('GET', COMPONENT)).body.data).toMatchObject({
+    status: 'degraded',
+    checked_at: new Date(app.clock.now()).toISOString(),
   })
 })
 
@@ -127,17 +150,22 @@ describe('work that waits', () => {
 })
 
 it('all components together are as well as the worst of them', async () => {
-  const healthy = (await app.anonymous('GET', '/api/v3/health')).body.data
-  expect(healthy).toMatchObject({ status: 'operational', components: [{ component: 'webhook-out' }] })
+  expect((await ask('/api/v3/health')).data).toMatchObject({
+    status: 'operational',
+    components: [{ component: 'webhook-out' }],
+  })
   await addExhausted(10)
-  const degraded = (await app.anonymous('GET', '/api/v3/health')).body.data
-  expect(degraded).toMatchObject({ status: 'degraded', components: [{ component: 'webhook-out', status: 'degraded' }] })
+  expect((await ask('/api/v3/health')).data).toMatchObject({
+    status: 'degraded',
+    components: [{ component: 'webhook-out', status: 'degraded' }],
+  })
 })
 
 it('health tells neither ids nor addresses of anybody', async () => {
   await disable('consecutive-failures')
   await addExhausted(10)
-  const text = JSON.stringify((await app.anonymous('GET', '/api/v3/health')).body)
+  const text = JSON.stringify(await ask('/api/v3/health'))
+  expect(text).toContain('degraded')
   expect(text).not.toContain(webhook)
   expect(text).not.toContain('example.com')
 })

@@ -20,7 +20,7 @@ function buildCaller(changes: Partial<Caller>): Caller {
   }
 }
 
-describe('patterns (D11)', () => {
+describe('patterns', () => {
   test.each([
     ['*:*', 'webhook:create', true],
     ['webhook:create', 'webhook:create', true],

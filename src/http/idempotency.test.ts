@@ -33,7 +33,7 @@ async function listKeys(key: string) {
   return database.db.selectFrom('idempotency_key').selectAll().where('key', '=', key).execute()
 }
 
-describe('the same key again (D7)', () => {
+describe('the same key again', () => {
   test('returns the first answer, marked, with null for the secret, and creates and emits nothing', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     const first = await send(sample, 'key-1', { name: 'once' })
@@ -93,7 +93,7 @@ describe('the same key again (D7)', () => {
   })
 })
 
-describe('a key that is not kept (D7)', () => {
+describe('a key that is not kept', () => {
   test('a refused request frees its key, so the corrected one may use it', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, 'key-6', { name: '' })).statusCode).toBe(422)
@@ -143,7 +143,7 @@ describe('a key that is not kept (D7)', () => {
   })
 })
 
-describe('two requests with one key at once, on two connections (D7)', () => {
+describe('two requests with one key at once, on two connections', () => {
   async function startTwo(name: string, outcome: (release: () => void, fail: () => void) => void) {
     const inside = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()

@@ -42,6 +42,7 @@ export function mountRoutes<Deps>(
       url: toFastifyPath(route.path),
       schema: buildFastifySchema(route),
       attachValidation: true,
+      ...(route.bodyLimitBytes && { bodyLimit: route.bodyLimitBytes }),
       config: { route },
       // 401 and 403 come before the body is read (docs/contract/api.md#check-order).
       onRequest: (request, reply) => checkCaller(pipeline, route, request, reply),

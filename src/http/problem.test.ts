@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { invalidField, notFound, PROBLEMS, Problem, type ProblemCode } from './problem.ts'
 
-describe('the registry of problems (D4)', () => {
+describe('the registry of problems', () => {
   test.each(Object.entries(PROBLEMS))(
     '%s has a stable form: a snake_case word, an error status, a title',
     (code, entry) => {

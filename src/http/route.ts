@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
-/** Whether the events of a route have an owning account, resolved when they are recorded (contract, Event). */
+/** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
 
 /** One resource that an operation changed. The pipeline records one event for each (docs/contract/events.md#emission). */
@@ -133,7 +133,7 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   db: Database
 }
 
-/** What a route says about itself, once (D9). Permission, event type, OpenAPI operation and audit entry all come from it. */
+/** What a route says about itself, once (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit entry all come from it. */
 export interface RouteDeclaration {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With parameters in braces: `/api/v3/contract/contract/{id}`. */
@@ -153,7 +153,7 @@ export interface RouteDeclaration {
    */
   opensAll?: boolean
   /**
-   * Whether a permission that holds for the caller's own accounts only (D11, `member`) opens this route. Then its
+   * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`) opens this route. Then its
    * operations look at the owner of what they touch. Without it such a permission opens nothing.
    */
   ownAccounts?: boolean
@@ -170,9 +170,11 @@ export interface RouteDeclaration {
   also?: { status: 200; description: string; data: TSchema }
   /** The media types of a success that is streamed, each with its shape; `data` then describes nothing. */
   media?: Readonly<Record<string, TSchema>>
-  /** Whether the success body is bare, not in the `{ data, message }` envelope (D3). */
+  /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */
   bare?: boolean
-  /** Whether the body may come as `application/x-www-form-urlencoded` too (D53). */
+  /** The largest body in bytes, where it is not 64 KiB. */
+  bodyLimitBytes?: number
+  /** Whether the body may come as `application/x-www-form-urlencoded` too (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
   /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials, so they take no `Idempotency-Key`. */
   strictRateLimit?: boolean
@@ -187,7 +189,7 @@ export interface RouteDeclaration {
   list?: ListFields
   /** Problems that its operations throw besides those that follow from the rest of the declaration. For the document. */
   problems?: readonly ProblemCode[]
-  /** The member of `data` that is shown once; an idempotent replay says null instead (D7). */
+  /** The member of `data` that is shown once; an idempotent replay says null instead (docs/contract/api.md#idempotency). */
   shownOnce?: string
 }
 

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
-import { PROBLEMS, type ProblemCode } from './problem.ts'
+import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'
 import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
 /**
@@ -22,14 +22,14 @@ export function enumSchema<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
-/** A UUID in lower case (D2). The pattern decides; the format is for generated clients. */
+/** A UUID in lower case (docs/contract/api.md#identifiers). The pattern decides; the format is for generated clients. */
 export const UuidSchema = Type.String({
   format: 'uuid',
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   description: 'A UUID in lower case.',
 })
 
-/** An instant: ISO 8601 UTC with milliseconds (D2). */
+/** An instant: ISO 8601 UTC with milliseconds (docs/contract/api.md#identifiers). */
 export const TimestampSchema = Type.String({ format: 'date-time', description: 'ISO 8601, UTC, milliseconds.' })
 
 /**
@@ -42,12 +42,15 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
-/** What a person names something with: one line, not blank, no control characters. */
+/**
+ * What a person names something with: one line, not blank, no control characters. The pattern takes linear time: only the
+ * first repetition takes a blank, so no text can be divided between the two in more than one way.
+ */
 export function lineSchema(maxLength: number) {
   return Type.String({
     minLength: 1,
     maxLength,
-    pattern: '^[^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
+    pattern: '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
     description: 'Not blank; no control characters.',
   })
 }
@@ -58,7 +61,7 @@ export const ActiveBody = named('SetActive', Type.Object({ is_actived: Type.Bool
 /** The path parameter of routes on one row. */
 export const IdParams = Type.Object({ id: UuidSchema })
 
-/** The shape of every error (D4, RFC 9457). */
+/** The shape of every error (docs/contract/api.md#errors, RFC 9457). */
 export const ProblemSchema = named(
   'Problem',
   Type.Object({
@@ -119,7 +122,7 @@ type Node = {
 }
 
 /**
- * A request's schema with every object closed: an unknown member is a 422, never silently dropped (D4). An object that
+ * A request's schema with every object closed: an unknown member is a 422, never silently dropped (docs/contract/api.md#errors). An object that
  * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside. A schema that lists its
  * values loses its type, which says nothing more: a wrong value is then one error, whatever its type.
  */
@@ -169,7 +172,7 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
-/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (D9). */
+/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (docs/contract/api.md#route-declaration). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined
@@ -177,7 +180,11 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,
-    description: [route.description, permission && `Needs the permission \`${permission}\`.`]
+    description: [
+      route.description,
+      route.bodyLimitBytes && `The body is at most ${formatBytes(route.bodyLimitBytes)}.`,
+      permission && `Needs the permission \`${permission}\`.`,
+    ]
       .filter(Boolean)
       .join('\n\n'),
     ...(permission && { 'x-permission': permission }),

@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +39,7 @@ async function createThing(name: string): Promise<string> {
   return response.json().data.document_id
 }
 
-describe('success (D3)', () => {
+describe('success', () => {
   test('a creation answers 201 with the envelope, its Location, and no cache keeps it', async () => {
     const response = await send('POST', THING, { payload: { name: 'first' } })
     const { data, message } = response.json()
@@ -87,7 +88,7 @@ describe('success (D3)', () => {
   })
 })
 
-describe('the order of checks: 401, 403, 404, 422, 409 (D4)', () => {
+describe('the order of checks: 401, 403, 404, 422, 409', () => {
   const wrong = { payload: { name: 5 } }
 
   test('no valid token comes before everything, and names the scheme', async () => {
@@ -124,7 +125,7 @@ describe('the order of checks: 401, 403, 404, 422, 409 (D4)', () => {
   })
 })
 
-describe('problems (D4)', () => {
+describe('problems', () => {
   test('have exactly the members of the contract, as application/problem+json', async () => {
     const response = await send('GET', MISSING, { headers: { 'x-request-id': 'my-id' } })
     expect(response.headers['content-type']).toMatch(/^application\/problem\+json/)
@@ -165,58 +166,102 @@ describe('problems (D4)', () => {
     },
   )
 
-  test('1 MiB is read, one byte more is a 413', async () => {
+  test('64 KiB is read, one byte more is a 413 that names the limit', async () => {
     const fill = (length: number) => `{"name":"a","note":{"text":"${'x'.repeat(length - 31)}"}}`
-    expect(fill(1_048_576)).toHaveLength(1_048_576)
-    expect((await sendText(fill(1_048_576))).statusCode).toBe(201)
-    expect((await sendText(fill(1_048_577))).json().code).toBe('body_too_large')
+    expect(fill(65_536)).toHaveLength(65_536)
+    expect((await sendText(fill(65_536))).statusCode).toBe(201)
+    const refused = (await sendText(fill(65_537))).json()
+    expect(refused).toMatchObject({ status: 413, code: 'body_too_large' })
+    expect(refused.detail).toContain('at most 64 KiB')
+  })
+
+  test('a path that does not exist, or does not take the method, is so whatever its body is', async () => {
+    for (const [payload, type] of [
+      ['{', 'application/json'],
+      ['<x/>', 'application/xml'],
+      ['a=1', 'application/x-www-form-urlencoded'],
+      ['x'.repeat(70_000), 'application/json'],
+    ] as const) {
+      const headers = { 'content-type': type }
+      expect((await send('PUT', THING, { payload, headers })).json()).toMatchObject({ status: 405 })
+      expect((await send('POST', '/nothing', { payload, headers })).json()).toMatchObject({ status: 404 })
+    }
   })
 
   test('an unforeseen error is one fixed sentence: no SQL, no stack, no constraint; the log has it, the change is undone', async () => {
     const response = await send('POST', `${THING}/break`)
     expect(response.statusCode).toBe(500)
-    expect(response.body).not.toMatch(/role|insert|duplicate|constraint|half done|\.ts|node_modules|at /)
+    expect(response.body).not.toMatch(/role|insert|duplicate|constraint|half done|\.ts|node_modules|\bat /)
     expect(logged.join('')).toContain('role_pkey')
     const rows = await database.db.selectFrom('role').select('name').where('name', '=', 'half done').execute()
     expect(rows).toEqual([])
   })
 
-  /** Sends bytes, and resolves with everything that comes back until the connection is closed. */
-  function sendBytes(bytes: string): Promise<string> {
-    const { port } = sample.server.server.address() as AddressInfo
-    return new Promise((resolve) => {
-      let text = ''
-      const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-      socket.on('data', (received) => {
-        text += received
-      })
-      socket.on('close', () => resolve(text))
-    })
-  }
-
-  test('bytes that are no HTTP are answered 400 and closed', async () => {
-    expect(await sendBytes('SSH-2.0-OpenSSH_9.9\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
-  })
-
-  test('an unknown method is a 405, on a path that takes others and before the HTTP parser knows the path', async () => {
-    for (const method of ['QUERY', 'TRACE', 'PROPFIND']) {
-      const answer = await sendBytes(`${method} ${THING} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
-      expect(answer).toMatch(/^HTTP\/1\.1 405 /)
-      expect(answer).toMatch(/\r\nallow: GET, POST\r\n/i)
-    }
-    const unknown = await sendBytes(`GRAB ${THING} HTTP/1.1\r\nhost: a\r\n\r\n`)
-    expect(unknown).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, POST, PUT, PATCH, DELETE\r\n/)
-  })
-
-  test('the body of a request that no route takes is not read', async () => {
-    const payload = 'x'.repeat(2_000_000)
-    const headers = { 'content-type': 'text/plain' }
-    expect((await send('POST', '/nothing', { payload, headers })).statusCode).toBe(404)
-    expect((await send('PUT', THING, { payload, headers })).statusCode).toBe(405)
+  test.each([
+    ['bytes that are no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', 400, 'malformed_request'],
+    ['a header that is none', 'GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n', 400, 'malformed_request'],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_request'],
+    ['headers over 16 KiB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    ['an address over 16 KiB', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`, 431, 'headers_too_large'],
+  ])('%s are answered by a problem, and the connection is closed', async (_, bytes, status, code) => {
+    const { head, body } = await sendBytes(bytes)
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`))
+    expect(body).toMatchObject({ status, code, request_id: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+    expect(head).toContain(`x-request-id: ${body.request_id}`)
   })
 })
 
-describe('bodies (D4)', () => {
+/** Writes bytes to a connection of its own and reads the answer to its end. */
+async function sendBytes(bytes: string) {
+  const { port } = sample.server.server.address() as AddressInfo
+  const answer = await new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('close', () => resolve(text))
+  })
+  const [head = '', body = ''] = answer.split('\r\n\r\n', 2)
+  return { head, body: body === '' ? undefined : JSON.parse(body) }
+}
+
+describe('a method that no route has', () => {
+  const words = ['FOO', 'get', 'Get', 'DESCRIBE', 'ANNOUNCE', 'PROPFINDX', 'X', "!#$%&'*+.^_`|~-", 'A'.repeat(64)]
+  const methods = [...METHODS, ...words].filter((method) => method !== 'GET' && method !== 'POST')
+
+  test.each(methods)('%s is a 405 with Allow on a known path, and a 404 on any other', async (method) => {
+    const request = (path: string) => `${method} ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`
+    const known = await sendBytes(request(THING))
+    expect(known.head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/)
+    expect(known.head.toLowerCase()).toContain('\r\nallow: get, post')
+    const unknown = await sendBytes(request('/nothing'))
+    expect(unknown.head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    if (method === 'HEAD') return
+    expect(known.body).toMatchObject({ status: 405, code: 'method_not_allowed' })
+    expect(unknown.body).toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  test.each([
+    ['with a query', `${THING}?a=/b`],
+    ['with an id in it', '/api/v3/sample/thing/me'],
+    ['with escapes', '/api/v3/sample/%74hing'],
+    ['in absolute form', `http://service.test${THING}`],
+  ])('is a 405 on a known path %s', async (_, target) => {
+    for (const method of ['FOO', 'PUT', 'PROPFIND']) {
+      const { head } = await sendBytes(`${method} ${target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
+      expect(head).toMatch(/^HTTP\/1\.1 405 /)
+    }
+  })
+
+  test('is answered after the requests before it on the connection, or not at all', async () => {
+    const get = `GET ${THING} HTTP/1.1\r\nhost: a\r\n\r\n`
+    const { head } = await sendBytes(`${get}FOO ${THING} HTTP/1.1\r\nhost: a\r\n\r\n`)
+    expect(head).toMatch(/^(?:HTTP\/1\.1 401 [\s\S]*)?$/)
+  })
+})
+
+describe('bodies', () => {
   test.each([
     ['a missing member', {}, 'name', 'required'],
     ['an unknown member', { name: 'a', nmae: 'b' }, 'nmae', 'unknown_member'],
@@ -264,8 +309,7 @@ describe('bodies (D4)', () => {
     ['__proto__ in escapes', '{"name":"a","\\u005f_proto__":{"admin":true}}'],
     ['U+0000', '{"name":"a\\u0000b"}'],
     ['half a surrogate pair', '{"name":"\\ud83d"}'],
-    ['nesting without end', `{"name":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
-    ['nesting of objects without end', `${'{"name":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
+    ['nesting without end', `{"name":${'['.repeat(30_000)}${']'.repeat(30_000)}}`],
   ])('%s is a 400', async (_, text) => {
     expect((await sendText(text)).json()).toMatchObject({ status: 400, code: 'malformed_request' })
   })
@@ -282,7 +326,7 @@ describe('bodies (D4)', () => {
   })
 })
 
-describe('query strings (D5)', () => {
+describe('query strings', () => {
   test.each([
     ['limit=5', 'limit'],
     ['page_size=0', 'page_size'],
@@ -308,7 +352,7 @@ describe('query strings (D5)', () => {
   })
 })
 
-describe('request ids (D6)', () => {
+describe('request ids', () => {
   test.each(['a', 'A-z_0.9', 'x'.repeat(128)])('%s is taken and echoed', async (id) => {
     const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
     expect(response.headers['x-request-id']).toBe(id)
@@ -351,7 +395,7 @@ describe('a change that the database gave up for another one', () => {
   })
 })
 
-describe('while the database is away (D4)', () => {
+describe('while the database is away', () => {
   test('reads and changes answer 503 with Retry-After and without a word about the database server', async () => {
     const closed = openDatabase({
       connectionString: 'postgres://nobody@127.0.0.1:1/none',

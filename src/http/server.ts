@@ -14,20 +14,32 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
+import { findClientAddress, type TrustProxy } from './client-address.ts'
 import { buildSerializerCompiler } from './compiled-schemas.ts'
-import { PROBLEMS, Problem } from './problem.ts'
+import { keepRawBody } from './json-body.ts'
+import { collectPaths } from './known-path.ts'
+import { buildProblemBody, formatBytes, Problem } from './problem.ts'
 import type { RequestTraceStart } from './request-trace.ts'
+import {
+  HEAD_LIMIT_MS,
+  KEEP_ALIVE_MS,
+  LIMIT_CHECK_MS,
+  limitConnections,
+  REQUEST_LIMIT_MS,
+  SOCKET_IDLE_LIMIT_MS,
+} from './sockets.ts'
+import { classifyReadError, endWithProblem } from './unreadable.ts'
 import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
-/** 1 MiB (D4). */
-const BODY_LIMIT_BYTES = 1_048_576
+/** The body of a route that says nothing else: 64 KiB. */
+const BODY_LIMIT_BYTES = 65_536
 
-/** The methods that some route takes. */
-const API_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+/** Open connections at most, unless the app says otherwise. */
+const CONNECTIONS_LIMIT = 2_000
 
-/** Method, target and version (RFC 9112 section 3). */
-const REQUEST_LINE_PATTERN = /^[A-Za-z-]{1,32} [^ \r\n]{1,3000} HTTP\/1\.[01]\r\n/
+/** An unreadable `X-Forwarded-For` is logged once in this time, in milliseconds. */
+const FORWARDED_LOG_MS = 60_000
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -35,11 +47,18 @@ export interface ServerOptions {
   logger: Logger
   clock: Clock
   ids: IdMaker
-  trustProxy: boolean
+  /** Which proxies may name the client in `X-Forwarded-For`. */
+  trustProxy: TrustProxy
+  /** Open connections at most. */
+  maxConnections?: number
+  /** How long a connection may be silent under a request, in milliseconds. */
+  socketIdleLimitMs?: number
   /** What the service calls itself; asked late, since the port may be chosen at start. */
   baseUrl: () => string
   /** Takes over connections that ask for another protocol; without it none is. */
   upgrades?: UpgradeRouter
+  /** Counts a request that no route serves against its address. Throws `rate_limited`. */
+  limitUnknown?: (request: FastifyRequest, reply: FastifyReply) => void
   /** Starts the trace of a request; without it requests have none. */
   startTrace?: RequestTraceStart
 }
@@ -72,49 +91,91 @@ function collectHeaders(options: HelmetOptions): Record<string, string> {
   return headers
 }
 
-/** Builds the bare HTTP server: request ids (D6), problems (D4), security headers, one wide log line a request. */
+/** Builds the bare HTTP server: request ids, problems, security headers, limits, one wide log line a request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, clock, ids, trustProxy, baseUrl, startTrace, upgrades } = options
-  const server = Fastify({
+  const { clock, baseUrl } = options
+  const server: FastifyInstance = Fastify(
+    buildFastifyOptions(options, (error, socket) => {
+      if ((error as { code?: string }).code === 'ECONNRESET') return void socket.destroy()
+      endConnection(socket, classifyReadError(error, known))
+    }),
+  )
+  server.setValidatorCompiler(compileValidator as never)
+  const known = collectPaths(server)
+  const connections = limitConnections(server, { maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT, clock })
+  /** Answers what is no request for a route, unless an answer before it is still being written. */
+  const endConnection = (socket: Socket, problem: Problem) => {
+    if (!socket.writable || connections.countInFlight(socket) > 0) return void socket.destroy()
+    endWithProblem(socket, problem, { requestId: options.ids.next<'request'>(), baseUrl: baseUrl() })
+  }
+  if (options.upgrades) server.server.on('upgrade', options.upgrades.upgrade)
+  // Node gives CONNECT to nobody else.
+  server.server.on('connect', ({ url }, socket) => endConnection(socket as Socket, known.buildProblem(url ?? '')))
+  await server.register(formbody)
+  keepRawBody(server)
+  logRequests(server, options)
+  if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
+  server.addHook('onRequest', (request, reply, done) => {
+    if (request.url.includes('%00'))
+      return done(new Problem('malformed_request', 'The address holds %00, which no text here can.'))
+    if (!request.is404) return done()
+    // Here, and not in the not-found handler: that one runs after the body was read, which may be refused as a 400 or a 415.
+    try {
+      options.limitUnknown?.(request, reply)
+      done(known.buildProblem(request.url))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
+  return server
+}
+
+function buildFastifyOptions(
+  { logger, ids, baseUrl, upgrades, socketIdleLimitMs }: ServerOptions,
+  clientErrorHandler: (error: Error, socket: Socket) => void,
+) {
+  return {
     loggerInstance: logger as FastifyBaseLogger,
-    // One line of ours a request; every line that comes of a request carries its id (D6).
+    // One line of ours a request; every line that comes of a request carries its id.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: BODY_LIMIT_BYTES,
-    trustProxy,
-    requestTimeout: 30_000,
-    forceCloseConnections: 'idle',
+    connectionTimeout: socketIdleLimitMs ?? SOCKET_IDLE_LIMIT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: REQUEST_LIMIT_MS,
+    http: {
+      headersTimeout: HEAD_LIMIT_MS,
+      connectionsCheckingInterval: LIMIT_CHECK_MS,
+      shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.takes(request.url) === true,
+    },
+    forceCloseConnections: 'idle' as const,
     // A request that comes while we stop, over a connection that was kept, is served like any other and is its last.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
     schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
     exposeHeadRoutes: false,
-    frameworkErrors: (error, request, reply) => {
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // What fails before any hook ran: a path that cannot be decoded.
       reply.header('x-request-id', request.id)
       return sendProblem(toProblem(error, request), request, reply, baseUrl())
     },
-    clientErrorHandler: answerUnreadable,
-    http: { shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.takes(request.url) === true },
-    genReqId: (raw) => {
+    clientErrorHandler,
+    genReqId: (raw: IncomingMessage) => {
       const given = raw.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : ids.next<'request'>()
     },
-  })
-  server.setValidatorCompiler(compileValidator as never)
-  if (upgrades) server.server.on('upgrade', upgrades.upgrade)
-  const known = collectPaths(server)
-  await server.register(formbody)
-  keepRawBody(server)
+  }
+}
+
+/** Gives each request its id, its trace and its log line, and each answer its headers. */
+function logRequests(server: FastifyInstance, { clock, startTrace }: ServerOptions): void {
   server.addHook('onRequest', (request, reply, done) => {
     request.startedAtMs = clock.now()
     if (startTrace)
       request.trace = startTrace({ method: request.method, requestId: request.id, headers: request.headers })
     reply.headers(ANSWER_HEADERS)
     reply.header('x-request-id', request.id)
-    if (request.url.includes('%00'))
-      return done(new Problem('malformed_request', 'The address holds %00, which no text here can.'))
-    // Before a body is read: what it holds does not matter where no route takes it.
-    done(request.is404 ? findRouteProblem(known, request) : undefined)
+    done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply, clock.now() - (request.startedAtMs ?? clock.now()))
@@ -126,70 +187,34 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     })
     done()
   })
-  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
-  return server
 }
 
-/** Signatures are over the bytes as they came, so those are kept beside the parsed body. */
-function keepRawBody(server: FastifyInstance): void {
-  server.removeContentTypeParser(['application/json', 'text/plain'])
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    request.rawBody = body as Buffer
-    if (body.length === 0) return done(null, undefined)
-    try {
-      // Fatal decoding: bytes that are no UTF-8 are no JSON either, and a stray one must not become U+FFFD silently.
-      const text = new TextDecoder('utf-8', { fatal: true }).decode(body as Buffer)
-      done(null, JSON.parse(text, checkMember))
-    } catch (error) {
-      done(error instanceof Problem ? error : new Problem('malformed_request', MALFORMED_BODY))
+/** Makes `request.ip` the address of the client rather than that of the nearest proxy. */
+function readClientAddresses(server: FastifyInstance, trust: TrustProxy, clock: Clock): void {
+  let loggedAtMs = Number.NEGATIVE_INFINITY
+  server.addHook('onRequest', (request, _reply, done) => {
+    const header = request.headers['x-forwarded-for']
+    const { address, ignored } = findClientAddress({
+      peer: request.socket.remoteAddress ?? '',
+      forwardedFor: Array.isArray(header) ? header.join(',') : header,
+      trust,
+    })
+    Object.defineProperty(request, 'ip', { value: address })
+    if (ignored !== undefined && clock.now() - loggedAtMs >= FORWARDED_LOG_MS) {
+      loggedAtMs = clock.now()
+      const entry = ignored.slice(0, 64)
+      request.log.warn({ entry }, 'X-Forwarded-For ignored: see docs/operations.md, forwarded addresses')
     }
+    done()
   })
 }
 
-const MALFORMED_BODY = 'The body is not valid JSON in UTF-8. Check quotes, commas and braces.'
-
-/**
- * A member named `__proto__` never becomes a prototype, and text that PostgreSQL cannot keep as it is (U+0000, half a
- * surrogate pair) is refused here rather than failing or changing later. Nesting deeper than the stack fails as JSON.
- */
-function checkMember(this: unknown, key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new Problem('malformed_request', 'The body has a member named __proto__; remove it.')
-  if (typeof value === 'string' && (value.includes('\u0000') || !value.isWellFormed()))
-    throw new Problem('malformed_request', 'The body holds text with U+0000 or half a surrogate pair; remove it.')
-  return value
-}
-
-type KnownPath = { method: string; pattern: RegExp }
-
-/** Remembers which paths take which methods, so that a wrong method is told from a wrong path. */
-function collectPaths(server: FastifyInstance): KnownPath[] {
-  const known: KnownPath[] = []
-  server.addHook('onRoute', ({ method, url }) => {
-    const pattern = new RegExp(
-      `^${url
-        .replace(/[.+?^$()[\]\\]/g, '\\$&')
-        .replace(/:\w+/g, '[^/]+')
-        .replace(/\*/g, '.*')}$`,
-    )
-    for (const one of [method].flat()) known.push({ method: one, pattern })
-  })
-  return known
-}
-
-function findRouteProblem(known: KnownPath[], request: FastifyRequest): Problem {
-  const path = request.url.split('?')[0] ?? '/'
-  const methods = [...new Set(known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
-  if (methods.length === 0)
-    return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
-  const allow = methods.join(', ')
-  return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })
-}
-
-/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (D4). */
+/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (docs/contract/api.md#errors). */
 export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   const { code, statusCode } = (error ?? {}) as FastifyError
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', 'Send at most 1 MiB.')
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new Problem('body_too_large', `This route takes a body of at most ${formatBytes(bodyLimitOf(request))}.`)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
   // A path parameter that is longer than any id names nothing.
@@ -219,6 +244,10 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   )
 }
 
+function bodyLimitOf(request: FastifyRequest): number {
+  return request.routeOptions.bodyLimit ?? BODY_LIMIT_BYTES
+}
+
 function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply, baseUrl: string) {
   request.problem = problem
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
@@ -227,28 +256,7 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
     .header('content-type', 'application/problem+json')
     .header('cache-control', 'no-store')
     .serializer((body: unknown) => JSON.stringify(body))
-    .send({
-      type: `${baseUrl}/docs/errors/${problem.code}`,
-      title: PROBLEMS[problem.code].title,
-      status: problem.status,
-      code: problem.code,
-      detail: problem.detail,
-      request_id: request.id,
-      ...(problem.errors && { errors: problem.errors }),
-    })
-}
-
-/** Answers bytes that are no HTTP request: there is no request to log or to give an id. */
-function answerUnreadable(error: Error, socket: Socket): void {
-  const { code, rawPacket } = error as { code?: string; rawPacket?: Buffer }
-  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  // A method that Node's parser does not know never becomes a request, so which methods its path takes is not looked up.
-  const isUnknownMethod =
-    code === 'HPE_INVALID_METHOD' && REQUEST_LINE_PATTERN.test(rawPacket?.toString('latin1', 0, 4096) ?? '')
-  const head = isUnknownMethod
-    ? `HTTP/1.1 405 Method Not Allowed\r\nallow: ${API_METHODS.join(', ')}`
-    : 'HTTP/1.1 400 Bad Request'
-  socket.end(`${head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+    .send(buildProblemBody(problem, { requestId: request.id, baseUrl }))
 }
 
 /** The path as it was declared, without what a caller filled in; null where there is no such route. */
@@ -256,7 +264,7 @@ function routePathOf(request: FastifyRequest): string | null {
   return request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
 }
 
-/** The one line of a request: ids first, then what happened (models, habit 14). Never a body, token or query value. */
+/** The one line of a request: ids first, then what happened (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const isFault = reply.statusCode >= 500
   if (!isFault && !(request.log as Logger).isLevelEnabled('info')) return

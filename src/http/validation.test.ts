@@ -22,7 +22,7 @@ const body = closeObjects(
 )
 const ID = '01890000-0000-7000-8000-000000000001'
 
-describe('bodies (D4)', () => {
+describe('bodies', () => {
   test.each([
     { url: 'a' },
     { url: 'a', account: null },
@@ -75,7 +75,7 @@ describe('query strings', () => {
   })
 })
 
-describe('closing the objects of a request (D4)', () => {
+describe('closing the objects of a request', () => {
   test('reaches lists, alternatives and nested objects, and leaves the given schema as it was', () => {
     const given = Type.Object({ one: Type.Union([Type.Object({ a: Type.String() }), Type.Null()]) })
     const closed = closeObjects(given)
@@ -86,5 +86,37 @@ describe('closing the objects of a request (D4)', () => {
   test('keeps a map of names open to its names', () => {
     const schema = closeObjects(Type.Object({ labels: Type.Record(Type.String(), Type.String()) }))
     expect(findErrors(schema, { labels: { any: 'name' } })).toEqual([])
+  })
+})
+
+describe('the work that an input can cause', () => {
+  test('a text over its maxLength is not matched against its pattern', () => {
+    // Needs 2^40 steps for this text if it is matched.
+    const schema = Type.Object({ name: Type.String({ maxLength: 39, pattern: '^(a+)+$' }) })
+    expect(findErrors(schema, { name: `${'a'.repeat(40)}!` })).toMatchObject([{ path: 'name', code: 'maxLength' }])
+  })
+
+  test('a text of its maxLength is matched, and the pattern is part of the message', () => {
+    const schema = Type.Object({ name: Type.String({ maxLength: 3, pattern: '^[a-z]+$' }) })
+    const message = 'must match ^[a-z]+$'
+    for (const name of ['ab1', '😀😀😀'])
+      expect(findErrors(schema, { name })).toEqual([{ path: 'name', code: 'pattern', message }])
+  })
+
+  test('a small input has all its faults listed, at most 50; a large one its first', () => {
+    const extra = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]))
+    expect(findErrors(body, { url: 5, account: 5, ...extra(10) })).toHaveLength(12)
+    expect(findErrors(body, extra(1_000))).toHaveLength(50)
+    expect(findErrors(body, { url: 5, account: 5, note: 'x'.repeat(70_000) })).toHaveLength(1)
+  })
+
+  test('a path shows no more than 200 characters of a name that the caller made up', () => {
+    const [error] = findErrors(body, { url: 'a', ['x'.repeat(10_000)]: 1 })
+    expect(error?.path).toBe(`${'x'.repeat(200)}…`)
+  })
+
+  test('a schema with a format that nothing checks is refused when it is compiled', () => {
+    const schema = Type.String({ format: 'hostname' })
+    expect(() => compileValidator({ schema, httpPart: 'body', method: 'POST', url: '/' })).toThrow(/hostname/)
   })
 })

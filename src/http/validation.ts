@@ -1,31 +1,104 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
+import { _, Ajv, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv'
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { keepCompiled } from './compiled-schemas.ts'
-import { type FieldError, Problem } from './problem.ts'
+import { REQUEST_FORMATS } from './formats.ts'
+import { ERRORS_LIMIT, type FieldError, Problem } from './problem.ts'
 
-// Bodies are JSON and say their types: "true" is not a boolean. Query and path parameters are text and are read.
-const strictAjv = buildAjv(false)
-const coercingAjv = buildAjv('array')
+/**
+ * Up to this size, in characters of text and number of values, an input has all its faults listed; a larger one its first.
+ * The body of a route without a limit of its own is never larger.
+ */
+const FAULT_LIST_SIZE_LIMIT = 65_536
 
-function buildAjv(coerceTypes: false | 'array'): Ajv {
-  const ajv = new Ajv({ coerceTypes, allErrors: true, removeAdditional: false, useDefaults: true, strict: false })
-  addFormats.default(ajv)
-  // The pattern of UuidSchema decides, and is stricter: one broken rule is one error.
-  ajv.addFormat('uuid', true)
-  return ajv
+function buildAjv(coerceTypes: false | 'array', allErrors: boolean): Ajv {
+  const ajv = new Ajv({
+    coerceTypes,
+    allErrors,
+    removeAdditional: false,
+    useDefaults: true,
+    strict: false,
+    // Refuses a schema with a format that nothing checks.
+    strictSchema: true,
+    formats: Object.fromEntries(Object.entries(REQUEST_FORMATS).map(([name, { isValid }]) => [name, isValid])),
+  })
+  return ajv.removeKeyword('pattern').addKeyword(PATTERN_KEYWORD)
 }
 
-const keepValidator = keepCompiled<ValidateFunction>()
+/** `pattern` as in JSON Schema, except that a text over the `maxLength` beside it is not matched: that is its fault already. */
+const PATTERN_KEYWORD: FuncKeywordDefinition = {
+  keyword: 'pattern',
+  type: 'string',
+  schemaType: 'string',
+  compile: (pattern: string, parentSchema) => {
+    const { maxLength } = parentSchema as { maxLength?: number }
+    const expression = new RegExp(pattern, 'u')
+    return (text: string) => (maxLength !== undefined && isLonger(text, maxLength)) || expression.test(text)
+  },
+  error: {
+    message: ({ schema }) => `must match pattern "${String(schema)}"`,
+    params: ({ schemaCode }) => _`{pattern: ${schemaCode}}`,
+  },
+}
 
-/** Compiles the validators of all routes: strict for bodies, reading text for parameters. */
-export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  const isBody = httpPart === 'body'
-  return keepValidator(schema, isBody ? 'body' : 'text', () => (isBody ? strictAjv : coercingAjv).compile(schema))
+/** Whether `text` has more than `limit` characters, counted as `maxLength` counts them: a surrogate pair is one. */
+function isLonger(text: string, limit: number): boolean {
+  return text.length > limit && (text.length > 2 * limit || Array.from(text).length > limit)
+}
+
+// Bodies are JSON and say their types: "true" is not a boolean. Query and path parameters are text and are read.
+const bodyAjv = { first: buildAjv(false, false), all: buildAjv(false, true) }
+const textAjv = { first: buildAjv('array', false), all: buildAjv('array', true) }
+
+/**
+ * Compiles the validators of all routes: strict for bodies, reading text for parameters. The first pass ends at the first
+ * fault, and ajv checks lengths before `uniqueItems`, items, patterns and formats: that pass looks into no text over its
+ * `maxLength` and no list over its `maxItems`, and takes time linear in the input. Only a small input that failed is read
+ * a second time for all its faults: ajv has no limit for the number of errors it makes, and with `allErrors` it goes on
+ * after a length that failed.
+ */
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
+  httpPart === 'body'
+    ? keepValidator(schema, 'body', () => buildValidator(bodyAjv, schema))
+    : keepValidator(schema, 'text', () => buildValidator(textAjv, schema))
+
+const keepValidator = keepCompiled<ReturnType<typeof buildValidator>>()
+
+function buildValidator(ajv: typeof bodyAjv, schema: object) {
+  const validateFirst = ajv.first.compile(schema)
+  let validateAll: ValidateFunction | undefined
+  const validate = (value: unknown): boolean => {
+    if (validateFirst(value)) return true
+    validate.errors = validateFirst.errors ?? null
+    if (isSmall(value)) {
+      validateAll ??= ajv.all.compile(schema)
+      if (!validateAll(value)) validate.errors = validateAll.errors ?? null
+    }
+    return false
+  }
+  validate.errors = null as ErrorObject[] | null
+  return validate
+}
+
+/** Whether a value is within the limit. Stops where it is not; takes no stack, however deep the value nests. */
+function isSmall(value: unknown): boolean {
+  let left = FAULT_LIST_SIZE_LIMIT
+  const waiting = [value]
+  while (waiting.length > 0 && left >= 0) {
+    const one = waiting.pop()
+    left -= typeof one === 'string' ? one.length : 1
+    if (typeof one !== 'object' || one === null) continue
+    if (Array.isArray(one) && one.length > left) return false
+    for (const key in one) {
+      left -= key.length
+      if (left < waiting.length) return false
+      waiting.push((one as Record<string, unknown>)[key])
+    }
+  }
+  return left >= 0
 }
 
 /**
- * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (D4).
+ * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (docs/contract/api.md#errors).
  * `part` says which of the two is asked: path parameters are judged before the target is loaded, the rest after it.
  */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
@@ -47,33 +120,48 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
   )
 }
 
-/** More than a person reads; a body of a million faults is not answered with a million sentences. */
-const ERRORS_LIMIT = 50
+/** Longer than any path of a schema. A member that the caller made up is shown as far as this. */
+const PATH_LENGTH_LIMIT = 200
 
-/** Refuses members sent to a route that takes no body (D4: never silently dropped). An empty object is as good as nothing. */
+/** Refuses members sent to a route that takes no body (docs/contract/api.md#errors: never silently dropped). An empty object is as good as nothing. */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']
   if (members.length === 0) return
   const message = 'is not taken: this request has no body; remove it'
-  const errors = members.slice(0, ERRORS_LIMIT).map((path) => ({ path, code: 'unknown_member', message }))
+  const errors = members
+    .slice(0, ERRORS_LIMIT)
+    .map((path) => ({ path: cutPath(path), code: 'unknown_member', message }))
   throw new Problem('validation_failed', 'This request takes no body; remove it.', { errors })
 }
 
 /**
  * One entry for each broken rule, at most 50. Of alternatives (`anyOf`): the rules of the one whose type fits, or, where
- * none fits, one entry that names them all.
+ * none fits, one entry that names them all. Takes time linear in the number of errors.
  */
-export function buildFieldErrors(found: ErrorObject[]): FieldError[] {
-  const unions = found.filter((error) => error.keyword === 'anyOf')
-  const isInUnion = (error: ErrorObject) => unions.some((union) => union.instancePath === error.instancePath)
-  const plain = found.filter((error) => !isInUnion(error)).map(describe)
-  const ofUnions = unions.flatMap((union) => {
-    const branches = found.filter((error) => error.keyword !== 'anyOf' && error.instancePath === union.instancePath)
-    const fitting = branches.filter(({ keyword }) => keyword !== 'type' && keyword !== 'const')
-    return fitting.length > 0 ? fitting.map(describe) : [describeAlternatives(union, branches)]
-  })
-  return [...plain, ...ofUnions].slice(0, ERRORS_LIMIT)
+export function buildFieldErrors(found: readonly ErrorObject[]): FieldError[] {
+  const unions = new Map(found.filter(isUnion).map((union) => [union.instancePath, union]))
+  const branches = new Map([...unions.keys()].map((path) => [path, [] as ErrorObject[]]))
+  const plain: ErrorObject[] = []
+  for (const error of found) {
+    if (!isUnion(error)) (branches.get(error.instancePath) ?? plain).push(error)
+  }
+  const errors = plain.slice(0, ERRORS_LIMIT).map(describe)
+  for (const [path, union] of unions) {
+    if (errors.length >= ERRORS_LIMIT) break
+    errors.push(...describeUnion(union, branches.get(path) ?? []))
+  }
+  return errors.slice(0, ERRORS_LIMIT)
+}
+
+function isUnion({ keyword }: ErrorObject): boolean {
+  return keyword === 'anyOf'
+}
+
+function describeUnion(union: ErrorObject, branches: ErrorObject[]): FieldError[] {
+  const fitting = branches.filter(({ keyword }) => keyword !== 'type' && keyword !== 'const')
+  if (fitting.length === 0) return [describeAlternatives(union, branches)]
+  return fitting.slice(0, ERRORS_LIMIT).map(describe)
 }
 
 function describeAlternatives(union: ErrorObject, branches: ErrorObject[]): FieldError {
@@ -97,12 +185,16 @@ function isSameBranch(one: ErrorObject, other: ErrorObject): boolean {
 }
 
 function toDotted(pointer: string): string {
-  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
+  return cutPath(pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+function cutPath(path: string): string {
+  return path.length > PATH_LENGTH_LIMIT ? `${path.slice(0, PATH_LENGTH_LIMIT)}…` : path
 }
 
 function describe(error: ErrorObject): FieldError {
   const base = toDotted(error.instancePath)
-  const inside = (member: string) => (base ? `${base}.${member}` : member)
+  const inside = (member: string) => cutPath(base ? `${base}.${member}` : member)
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
     case 'required':
@@ -119,6 +211,8 @@ function describe(error: ErrorObject): FieldError {
       return { path: base, code: 'enum', message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` }
     case 'pattern':
       return { path: base, code: 'pattern', message: `must match ${String(params.pattern)}` }
+    case 'format':
+      return { path: base, code: 'format', message: `must be ${REQUEST_FORMATS[String(params.format)]?.rule}` }
     default:
       return { path: base, code: error.keyword, message: error.message ?? 'breaks a rule' }
   }

@@ -8,7 +8,7 @@ export interface ListPosition {
 }
 
 /**
- * Writes the opaque `next_cursor` (D5): base64url of JSON that names its sort, so that a cursor of another sort is told.
+ * Writes the opaque `next_cursor` (docs/contract/api.md#filters): base64url of JSON that names its sort, so that a cursor of another sort is told.
  * Timestamps keep their milliseconds, which is all the columns hold.
  */
 export function encodeCursor(sort: string, position: ListPosition): string {

@@ -31,7 +31,7 @@ export function listOperators(type: ListFieldType): ListOperator[] {
 }
 
 /**
- * Reads the filters of a list request (D5). Every fault is named, each at `filters.<index>`, with what is allowed there.
+ * Reads the filters of a list request (docs/contract/api.md#filters). Every fault is named, each at `filters.<index>`, with what is allowed there.
  * Throws 422 `validation_failed`.
  */
 export function parseFilters(texts: readonly string[], fields: ListFields): ListFilter[] {

@@ -25,7 +25,7 @@ function findErrors(query: Record<string, unknown>) {
   return undefined
 }
 
-describe('list parameters (D5)', () => {
+describe('list parameters', () => {
   test('without any: newest first, 50 a page, no filter, no total', () => {
     expect(parseListing({}, fields)).toEqual({
       filters: [],
@@ -95,7 +95,7 @@ describe('list parameters (D5)', () => {
   })
 })
 
-describe('filters (D5)', () => {
+describe('filters', () => {
   test.each([
     ['name|eq|', ['']],
     ['name|eq|a|b', ['a|b']],
@@ -156,7 +156,8 @@ describe('filters (D5)', () => {
     'created_at|eq|2026-01-01T00:00:00',
     'created_at|eq|2026-01-01T00:00:00.1234Z',
     'created_at|eq|0000-01-01T00:00:00Z',
-    'created_at|eq|0001-01-01T00:00:00+01:00',
+    'created_at|eq|1969-12-31T23:59:59.999Z',
+    'created_at|eq|1970-01-01T00:00:00+00:01',
     'created_at|eq|9999-12-31T23:59:59-01:00',
     'created_at|eq|1757577600000',
   ])('%j is refused at filters.0', (filters) => {
@@ -198,9 +199,9 @@ describe('filters (D5)', () => {
     )
   })
 
-  test('a timestamp is read to the millisecond and any instant of the calendar is taken', () => {
+  test('a timestamp is read to the millisecond and any instant of the years 1970 to 9999 is taken', () => {
     const dates = fc.date({
-      min: new Date('0001-01-01T00:00:00Z'),
+      min: new Date('1970-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
       noInvalidDate: true,
     })
@@ -212,7 +213,7 @@ describe('filters (D5)', () => {
   })
 })
 
-describe('cursors (D5)', () => {
+describe('cursors', () => {
   test('come back as they were', () => {
     const value = new Date('2026-09-11T08:00:00.123Z')
     const cursor = encodeCursor('-created_at', { value, id: ID })

@@ -21,7 +21,7 @@ export type { ListFieldType } from './value.ts'
 const PAGE_SIZE_DEFAULT = 50
 const PAGE_SIZE_LIMIT = 200
 
-/** Filters, sort and page of one list request (D5). */
+/** Filters, sort and page of one list request (docs/contract/api.md#filters). */
 export interface Listing {
   filters: ListFilter[]
   sort: { field: string; descending: boolean }
@@ -48,7 +48,7 @@ export interface ListedRow {
 
 const PARAMETERS = ['filters', 'sort', 'page_size', 'cursor', 'count']
 
-/** `-created_at` (D5); for a list without it, the first field that can be sorted. */
+/** `-created_at` (docs/contract/api.md#filters); for a list without it, the first field that can be sorted. */
 function findDefaultSort(fields: ListFields): string {
   if (fields.created_at?.sortable) return '-created_at'
   const first = Object.keys(fields).find((field) => fields[field]?.sortable)
@@ -57,7 +57,7 @@ function findDefaultSort(fields: ListFields): string {
 }
 
 /**
- * Reads the list parameters of a query string, as text or as the validator coerced them (D5).
+ * Reads the list parameters of a query string, as text or as the validator coerced them (docs/contract/api.md#filters).
  * Other members are the route's own. Throws 422 `validation_failed` that says what is allowed.
  */
 export function parseListing(query: Record<string, unknown>, fields: ListFields): Listing {
@@ -122,7 +122,7 @@ function listSorts(fields: ListFields): string[] {
 }
 
 /**
- * The query string of a list route: the parameters of D5 and the members of `extra`, nothing else.
+ * The query string of a list route: the parameters of lists (docs/contract/api.md#filters) and the members of `extra`, nothing else.
  * It describes and roughly checks; `parseListing` knows the finer rules.
  */
 export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {

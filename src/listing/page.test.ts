@@ -76,7 +76,7 @@ async function findLabels(filters: string | string[]) {
   return (await findAll({ filters, sort: 'text' })).map((row) => row.label)
 }
 
-describe('paging (D5)', () => {
+describe('paging', () => {
   const many = Array.from({ length: 1000 }, (_, at) =>
     buildRow({ attempts: at % 3, created_at: new Date(START_MS + Math.floor(at / 250)) }),
   )
@@ -181,7 +181,7 @@ describe('paging (D5)', () => {
   })
 })
 
-describe('what each operator finds (D5)', () => {
+describe('what each operator finds', () => {
   const hook = '01890000-0000-7000-8000-00000000000a'
   const at = (ms: number) => new Date(START_MS + ms)
   beforeAll(() =>
@@ -242,7 +242,7 @@ describe('what each operator finds (D5)', () => {
   })
 })
 
-describe('hostile values (D5)', () => {
+describe('hostile values', () => {
   const nasty = [
     "'; drop table listed; --",
     '%',

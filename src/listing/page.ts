@@ -3,7 +3,7 @@ import type { DB } from '../postgres/tables.generated.ts'
 import { applyListing, buildPage, countRows, type ListedRow, type ListFields, type Listing } from './listing.ts'
 
 /**
- * Reads one page of a list (D3, D5): filters, sort and cursor of `listing` on `query`, and the total when it was asked
+ * Reads one page of a list (docs/contract/api.md#success, docs/contract/api.md#filters): filters, sort and cursor of `listing` on `query`, and the total when it was asked
  * for. `query` selects nothing yet; whatever it already restricts (living rows, own accounts) holds for page and total.
  */
 export async function readPage<Table extends keyof DB & string, Row>(

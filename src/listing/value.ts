@@ -1,3 +1,4 @@
+import { INSTANT_RULE, parseInstant } from '../http/instant.ts'
 import { isUuid } from '../id.ts'
 
 /** How the values of a list field are read and compared. */
@@ -12,12 +13,12 @@ export const VALUE_RULES: Readonly<Record<ListFieldType, string>> = {
   uuid: 'a UUID in lower case',
   integer: 'a whole number, at most 15 digits',
   boolean: 'true or false',
-  timestamp: 'an instant like 2026-09-11T08:00:00.000Z (offsets are taken; write + as %2B)',
+  timestamp: `${INSTANT_RULE}, to the millisecond at most (offsets are taken; write + as %2B)`,
 }
 
 const INTEGER_PATTERN = /^-?\d{1,15}$/
-const TIMESTAMP_PATTERN =
-  /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.\d{1,3})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+/** No column holds parts of a millisecond, so a value that has them is equal to none. */
+const FINER_THAN_MILLISECONDS = /\.\d{4}/
 
 /** Reads one value of a filter or a cursor, strictly; undefined when `text` is not of this type. */
 export function parseValue(type: ListFieldType, text: string): ListValue | undefined {
@@ -31,20 +32,8 @@ export function parseValue(type: ListFieldType, text: string): ListValue | undef
     case 'boolean':
       return text === 'true' ? true : text === 'false' ? false : undefined
     case 'timestamp':
-      return parseTimestamp(text)
+      return FINER_THAN_MILLISECONDS.test(text) ? undefined : parseInstant(text)
   }
-}
-
-/** RFC 3339 with at most milliseconds (D2). A day the calendar does not have, or a year PostgreSQL does not, is refused. */
-function parseTimestamp(text: string): Date | undefined {
-  const match = TIMESTAMP_PATTERN.exec(text)
-  if (!match) return undefined
-  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
-  if (month < 1 || month > 12 || day < 1 || day > new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate())
-    return undefined
-  const instant = new Date(text)
-  const utcYear = instant.getUTCFullYear()
-  return utcYear >= 1 && utcYear <= 9999 ? instant : undefined
 }
 
 /** The text that `parseValue` reads back to the same value. */
@@ -53,7 +42,7 @@ export function formatValue(value: ListValue): string {
 }
 
 /**
- * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash (D5); a backslash before
+ * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash (docs/contract/api.md#filters); a backslash before
  * anything else stands for itself, so `C:\temp` needs no escaping.
  */
 export function splitValues(text: string): string[] {

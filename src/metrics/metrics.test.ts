@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../test/harness/ledger-rows.ts'
 import { type Receiver, startReceiver } from '../../test/harness/receiver.ts'
+import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { buildMetrics } from './metrics.ts'
 
@@ -23,8 +24,10 @@ afterAll(async () => {
   await receiver.close()
 })
 
+/** The metrics as they are now: what is at most 5 s old is shared by all who scrape. */
 async function scrape(from: TestApp = app): Promise<string> {
-  const answer = await from.anonymous('GET', '/metrics')
+  from.clock.advance(FACTS_LIFETIME_MS)
+  const answer = await from.scrape()
   expect(answer.status).toBe(200)
   return answer.body
 }
@@ -47,7 +50,7 @@ async function deliverTest(from: TestApp = app): Promise<void> {
 }
 
 it('webhook_out_deliveries_total is a counter with all six statuses from the start', async () => {
-  const answer = await app.anonymous('GET', '/metrics')
+  const answer = await app.scrape()
   expect(answer.headers['content-type']).toContain('text/plain')
   expect(answer.body).toContain('# TYPE webhook_out_deliveries_total counter\n')
   expect(answer.body).not.toContain('webhook_out_deliveries_total gauge')
@@ -89,10 +92,20 @@ it('two processes on one database count together, and either shows the whole', a
   for (const one of [app, second]) expect(totalsOf(await scrape(one))).toMatchObject({ pending: 2, success: 2 })
 })
 
-it('the backlog and its age are those of this very scrape', async () => {
+it('any number of scrapes share one text for 5 s', async () => {
+  const first = await scrape()
+  await deliverTest()
+  app.clock.advance(FACTS_LIFETIME_MS - 1)
+  const shared = await Promise.all(Array.from({ length: 20 }, () => app.scrape()))
+  expect(new Set(shared.map(({ body }) => body))).toEqual(new Set([first]))
+  app.clock.advance(1)
+  expect(totalsOf((await app.scrape()).body)).toMatchObject({ success: 1 })
+})
+
+it('the backlog and its age are those of the moment the text was made', async () => {
   const webhook = await addWebhook(app)
   await app.settle()
-  await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 100_000 })
+  await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 100_000 - FACTS_LIFETIME_MS })
   await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 7_000 })
   const waiting = await scrape()
   expect(readSeries(waiting, 'webhook_out_backlog')).toBe(2)

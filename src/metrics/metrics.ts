@@ -3,6 +3,8 @@ import type { Clock } from '../clock.ts'
 import type { RecordedAttempt, WebhookNotice } from '../delivery/settle.ts'
 import { readTotals } from '../delivery/total.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
+import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
+import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
 
 /** Every status is in the metric from the start, so that a rate over it never begins with a gap. */
@@ -10,7 +12,7 @@ const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'canc
 
 /** The metrics of one process. */
 export interface Metrics {
-  /** The Prometheus text of `GET /metrics`. */
+  /** The Prometheus text of `GET /metrics`, at most 5 s old. */
   render(): Promise<string>
   contentType: string
   /** Counts recorded attempts and notices. */
@@ -20,8 +22,9 @@ export interface Metrics {
 }
 
 /**
- * Builds the metrics (D77). `webhook_out_deliveries_total` is read from the database at each scrape: it counts over all
- * time and all processes. The rest is of this process, and is there as well while the database is not.
+ * Builds the metrics. `webhook_out_deliveries_total` is read from the database: it counts over all time and all processes.
+ * The rest is of this process, and is there as well while the database is not. However many scrape, the text is made
+ * once in 5 s.
  */
 export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () => number }): Metrics {
   const registry = new Registry()
@@ -30,7 +33,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = new Gauge({
     name: 'database_up',
-    help: 'Whether the database answered this scrape. While it does not, what is read from it is left out.',
+    help: 'Whether the database answered for these metrics. While it does not, what is read from it is left out.',
     registers,
   })
   new Gauge({
@@ -68,11 +71,11 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   })
   return {
     contentType: registry.contentType,
-    render: async () => {
+    render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
       const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
       databaseUp.set(shared === '' ? 0 : 1)
       return shared + (await registry.metrics())
-    },
+    }),
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {
         attempts.inc({ error: decision.lastError ?? 'none', trigger: attempt.trigger })
@@ -85,7 +88,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   }
 }
 
-/** What all processes share: read from the database once for each scrape, and only then rendered. */
+/** What all processes share: read from the database, and only then rendered. */
 function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise<string> {
   const registry = new Registry()
   const registers = [registry]
@@ -97,7 +100,7 @@ function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise
   })
   const backlog = new Gauge({
     name: 'webhook_out_backlog',
-    help: 'Due dispatches that wait, and events that wait for their routing.',
+    help: 'Due dispatches that wait, and events that wait for their routing; 10000 stands for that many or more.',
     registers,
   })
   const oldest = new Gauge({

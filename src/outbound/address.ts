@@ -1,5 +1,5 @@
 /**
- * Which addresses the service may dial (D74). Pure integer arithmetic on the address itself, no library: `ipaddr.js` calls
+ * Which addresses the service may dial (docs/contract/webhooks.md#callback-guard). Pure integer arithmetic on the address itself, no library: `ipaddr.js` calls
  * `::7f00:1` and `4000::1` unicast, and `net.BlockList` unmaps `::ffff:` but not the other forms that embed an IPv4 address.
  *
  * IPv4 is public unless a special range holds it. IPv6 is forbidden unless it lies in 2000::/3 and outside the special ranges

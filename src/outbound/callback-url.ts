@@ -1,7 +1,7 @@
 import { type AddressRange, classifyAddress, isInRange, parseAddress, parseRange } from './address.ts'
 import { findForbiddenPort } from './port.ts'
 
-/** Longest callback URL, in characters (contract, Limits). Counted on the text as given and on its normal form. */
+/** Longest callback URL, in characters (docs/contract/delivery.md#fixed-constants). Counted on the text as given and on its normal form. */
 const MAX_CALLBACK_URL_LENGTH = 2048
 
 /** One entry of `WEBHOOK_ALLOWED_PRIVATE_TARGETS`: a host name or a range of addresses, on one port or on any. */
@@ -9,7 +9,7 @@ export type AllowedTarget =
   | { kind: 'host'; host: string; port: number | undefined }
   | { kind: 'range'; range: AddressRange; port: number | undefined }
 
-/** What a deployment lets through (D74). */
+/** What a deployment lets through (docs/contract/webhooks.md#callback-guard). */
 export interface CallbackRules {
   /** Whether `http://` is taken: in development only. */
   allowHttp: boolean
@@ -63,7 +63,7 @@ const METADATA_NAMES = new Set([
 ])
 
 /**
- * Checks a callback URL by everything that can be known without asking the network (contract, URL rules; D74). The WHATWG parser reads
+ * Checks a callback URL by everything that can be known without asking the network (docs/contract/webhooks.md#url-rules; docs/contract/webhooks.md#callback-guard). The WHATWG parser reads
  * it, so odd spellings of an address arrive as the address they mean. `url` in the result has no trailing dot on its host.
  * An exempt target (the sink, a listed private target) is freed from the host, port and https rules, and from nothing else.
  */
@@ -171,7 +171,7 @@ export function isAllowedAddress(text: string, port: number, rules: CallbackRule
 }
 
 /**
- * Reads `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (D74): `host[:port]` or `CIDR[:port]`, comma-separated, IPv6 in brackets
+ * Reads `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (docs/contract/webhooks.md#callback-guard): `host[:port]` or `CIDR[:port]`, comma-separated, IPv6 in brackets
  * (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` that names the bad entry.
  */
 export function parseAllowedTargets(text: string): AllowedTarget[] {

@@ -57,7 +57,7 @@ export class DialError extends Error {
 }
 
 /**
- * Makes a connection that dials nothing but the checked addresses (D74): they are the only result of the socket's look-up, and the
+ * Makes a connection that dials nothing but the checked addresses (docs/contract/webhooks.md#callback-guard): they are the only result of the socket's look-up, and the
  * address at the other end is compared once more when it stands. TLS 1.2 or newer with a verified certificate, HTTP/1.1, no proxy, no redirect, no session
  * resumption (so a certificate is looked at on each connection). undici never sends a written POST a second time.
  */

@@ -12,7 +12,7 @@ const QUESTION_TIMEOUT_MS = 1_500
 
 /**
  * Builds the look-up of the machine. Public names go to the asynchronous resolver (c-ares), not to `getaddrinfo`: that one runs on the four
- * threads Node has for files and crypto too, so four subscribers with dead name servers would hold up everybody (D73). It also keeps the
+ * threads Node has for files and crypto too, so four subscribers with dead name servers would hold up everybody (docs/contract/delivery.md#lanes). It also keeps the
  * hosts file out of public names. Questions for one name at one time share one answer; nothing is kept beyond that.
  * `servers` replaces the configured name servers, as `address:port`.
  */

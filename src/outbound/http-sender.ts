@@ -5,7 +5,7 @@ import type { PostResult } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
 import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
 
-/** Limits of one POST (D64), in milliseconds: 15 s over everything, of it 5 s to connect and shake hands. */
+/** Limits of one POST (docs/contract/delivery.md#statuses), in milliseconds: 15 s over everything, of it 5 s to connect and shake hands. */
 export const TOTAL_TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
 /** Limit of the look-up before the POST, in milliseconds. It counts towards the total too. */
@@ -36,7 +36,7 @@ export interface HttpSender {
 }
 
 /**
- * Builds the one outbound POST (D64, D74). The URL is checked again by the rules of today, the name is looked up once and judged, and
+ * Builds the one outbound POST (docs/contract/delivery.md#statuses, docs/contract/webhooks.md#callback-guard). The URL is checked again by the rules of today, the name is looked up once and judged, and
  * only checked addresses are dialled. No redirect, no proxy from the environment, no second POST, no decompression; one deadline holds
  * over look-up, connection, handshake, headers and body. The limits are real time: they bound the network, and decide nothing.
  */

@@ -1,5 +1,5 @@
 /**
- * Ports a delivery never goes to (D74). A POST carries a body somebody else chose a part of, so a server that reads lines can be made to
+ * Ports a delivery never goes to (docs/contract/webhooks.md#callback-guard). A POST carries a body somebody else chose a part of, so a server that reads lines can be made to
  * take one of them for a command. Three groups: the "bad ports" of the Fetch standard (what browsers refuse, for the same reason);
  * databases, caches, brokers and remote desktops that speak no HTTP; and control planes that do speak HTTP but that no
  * subscriber listens on (Docker, etcd, kubelet, Elasticsearch). Application ports such as 3000, 5000, 8000, 8080 or 8443 stay open.

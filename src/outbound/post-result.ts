@@ -24,7 +24,7 @@ export interface PostResponse {
   responseHeaders: Record<string, string>
   /**
    * How reading the body ended: all of it, cut at our limit, cut at the deadline, or broken off by the receiver. The status
-   * counts in each case: success is a 2xx within the deadline (D64), and the status line says it; the body is only kept for reading.
+   * counts in each case: success is a 2xx within the deadline (docs/contract/delivery.md#statuses), and the status line says it; the body is only kept for reading.
    */
   bodyEnd: 'complete' | 'cut' | 'deadline' | 'broken'
   durationMs: number
@@ -32,7 +32,7 @@ export interface PostResponse {
 }
 
 /**
- * The stage that failed (D74): the guard, the look-up (its time limit too), the TCP connection (its limit too), the TLS handshake; the
+ * The stage that failed (docs/contract/webhooks.md#callback-guard): the guard, the look-up (its time limit too), the TCP connection (its limit too), the TLS handshake; the
  * deadline with a connection up; the connection broken off before an answer; an answer that is not HTTP; our own stop.
  */
 export type PostErrorClass =

@@ -23,7 +23,7 @@ export type Resolution =
   | { ok: false; errorClass: 'dns' | 'blocked_address'; errorCode: string }
 
 /**
- * Finds the addresses of a checked callback URL and judges every one (D74). One forbidden address refuses the whole answer, so that a mixed
+ * Finds the addresses of a checked callback URL and judges every one (docs/contract/webhooks.md#callback-guard). One forbidden address refuses the whole answer, so that a mixed
  * answer can't be played out. The name is asked for once and as an absolute name, so search domains never apply; what comes back is all
  * that may be dialled. An exempt target is asked for by the machine's own name service and passes whatever it answers.
  */

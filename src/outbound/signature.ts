@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../random.ts'
 
-/** How far a signature's time may lie from now, either way (contract, Limits). Seconds; the edge itself is taken. */
+/** How far a signature's time may lie from now, either way (docs/contract/delivery.md#fixed-constants). Seconds; the edge itself is taken. */
 export const SIGNATURE_TOLERANCE_SECONDS = 300
 
 const SECRET_PREFIX = 'whsec_'
@@ -10,13 +10,13 @@ const SECRET_BYTES = 32
 /** The signature header of the contract. */
 const SIGNATURE_HEADER = 'x-service-signature'
 
-/** Makes a secret: `whsec_` and the base64 of 32 random bytes (D60). */
+/** Makes a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */
 export function createSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64')
 }
 
 /**
- * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (D60).
+ * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (docs/contract/webhooks.md#signature).
  * What the Stripe libraries verify.
  */
 export function signTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): string {
@@ -40,7 +40,7 @@ export function signStandard(
   return `v1,${hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body).digest('base64')}`
 }
 
-/** The four signature headers of one attempt (D60). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
+/** The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
 export function buildSignatureHeaders(input: {
   secret: string
   eventId: string
@@ -60,7 +60,7 @@ export function buildSignatureHeaders(input: {
 export type SignatureFault = 'malformed' | 'stale' | 'mismatch'
 
 /**
- * Verifies an `x-service-signature` header against the raw body (D60, D80), in constant time. Several `v1` parts may stand in one header;
+ * Verifies an `x-service-signature` header against the raw body (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#sink), in constant time. Several `v1` parts may stand in one header;
  * one that fits is enough. Unknown parts are passed over, as receivers of this family do.
  */
 export function verifyTimestamped(input: {

@@ -194,6 +194,7 @@ describe('an instant', () => {
     ['9999-12-31 23:59:59.999+00', '9999-12-31T23:59:59.999Z'],
     ['2026-09-11 14:00:00+02', '2026-09-11T12:00:00.000Z'],
     ['2026-09-11 12:00:00.123456+00', '2026-09-11T12:00:00.123Z'],
+    ['2026-09-11 12:00:00.07+00', '2026-09-11T12:00:00.070Z'],
   ])('%s is read as %s', async (text, expected) => {
     const { rows } = await sql<{ at: Date }>`select ${text}::timestamptz as at`.execute(database.db)
     expect(rows[0]?.at.toISOString()).toBe(expected)

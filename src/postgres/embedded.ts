@@ -56,7 +56,7 @@ export interface EmbeddedPostgresOptions {
 }
 
 /**
- * Starts the embedded PostgreSQL on `dataDir` (D100: used when DATABASE_URL is not set), makes the cluster at the first start, and resolves when
+ * Starts the embedded PostgreSQL on `dataDir` (docs/contract/configuration.md#reader: used when DATABASE_URL is not set), makes the cluster at the first start, and resolves when
  * it answers. One process holds a data directory at a time. What an earlier, killed process left behind is put in order first.
  * Throws EmbeddedPostgresError; after a failure nothing runs and the directory is free.
  */

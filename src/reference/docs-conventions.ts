@@ -20,8 +20,16 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     title: 'Errors',
     text: [
       'An error is `application/problem+json` (RFC 9457). Decide on `code`; show `detail`; quote `request_id` when you ask',
-      'for help. A 422 lists every broken rule in `errors`. Unknown members of a body are refused, never dropped. The checks',
-      'run in the order 401, 403, 404, 422, 409. Every code has [its page](/docs/errors).',
+      'for help. A 422 lists the broken rules in `errors`, at most 50. Unknown members of a body are refused, never dropped.',
+      'The checks run in the order 401, 403, 404, 422, 409. Every code has [its page](/docs/errors).',
+    ].join(' '),
+  },
+  {
+    title: 'Bounds',
+    text: [
+      'A body is at most 64 KiB unless its route says more; address and headers are at most 16 KiB together. Instants lie',
+      'between the years 1970 and 9999 in UTC. A request has 30 seconds to arrive, and a client that reads nothing of its',
+      'answer for 30 seconds is cut off.',
     ].join(' '),
   },
   {

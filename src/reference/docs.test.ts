@@ -36,7 +36,7 @@ async function readPage(url: string) {
   return { status: response.statusCode, html: response.body, headers: response.headers }
 }
 
-describe('docs/errors.md and the registry of problems (D4)', () => {
+describe('docs/errors.md and the registry of problems', () => {
   test('have the same codes, in the same order', () => {
     expect([...texts.keys()]).toEqual(Object.keys(PROBLEMS))
   })
@@ -53,7 +53,7 @@ describe('docs/errors.md and the registry of problems (D4)', () => {
   })
 })
 
-describe('pages (D4, D9)', () => {
+describe('pages', () => {
   test.each(Object.entries(PROBLEMS))('/docs/errors/%s shows its title and its text', async (code, { title }) => {
     const { status, html } = await readPage(`/docs/errors/${code}`)
     expect(status).toBe(200)

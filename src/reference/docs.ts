@@ -22,37 +22,61 @@ export function registerDocs(server: FastifyInstance): void {
     document ??= buildOpenApiDocument(server)
     return document
   }
-  const send = (reply: FastifyReply, page: { title: string; path: string; main: string; status?: number }) =>
-    reply
-      .code(page.status ?? 200)
+  // Each page is rendered once and held as one buffer. Only pages that exist are held, and one for all that do not.
+  const held = new Map<string, Buffer>()
+  const send = (reply: FastifyReply, name: string, render: () => Page) => {
+    const page = held.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listPages(getDocument()) }))
+    held.set(name, page)
+    return reply
+      .code(name === MISSING ? 404 : 200)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', DOCS_CSP)
       .header('cache-control', 'public, max-age=60')
-      .send(buildPageHtml({ ...page, links: listPages(getDocument()) }))
+      .send(page)
+  }
   const sendMissing = (reply: FastifyReply) =>
-    send(reply, { title: 'Not found', path: '', main: MISSING_PAGE, status: 404 })
+    send(reply, MISSING, () => ({ title: 'Not found', path: '', main: MISSING_PAGE }))
+  const style = Buffer.from(DOCS_STYLE)
   const options = { schema: { hide: true } }
 
   server.get('/docs', options, (_request, reply) =>
-    send(reply, { title: 'API reference', path: '/docs', main: renderOverview(getDocument()) }),
+    send(reply, '/docs', () => ({ title: 'API reference', path: '/docs', main: renderOverview(getDocument()) })),
   )
   server.get('/docs/style.css', options, (_request, reply) =>
-    reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(DOCS_STYLE),
+    reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(style),
   )
   server.get('/docs/schemas', options, (_request, reply) =>
-    send(reply, { title: 'Schemas', path: '/docs/schemas', main: renderSchemas(getDocument()) }),
+    send(reply, '/docs/schemas', () => ({
+      title: 'Schemas',
+      path: '/docs/schemas',
+      main: renderSchemas(getDocument()),
+    })),
   )
   server.get('/docs/errors', options, (_request, reply) =>
-    send(reply, { title: 'Errors', path: '/docs/errors', main: renderErrorList(errors.introduction) }),
+    send(reply, '/docs/errors', () => ({
+      title: 'Errors',
+      path: '/docs/errors',
+      main: renderErrorList(errors.introduction),
+    })),
   )
   server.get<{ Params: { code: string } }>('/docs/errors/:code', options, ({ params: { code } }, reply) => {
     const text = Object.hasOwn(PROBLEMS, code) ? errors.texts.get(code) : undefined
     if (text === undefined) return sendMissing(reply)
-    return send(reply, { title: code, path: '/docs/errors', main: renderError(code as ProblemCode, text) })
+    return send(reply, `/docs/errors/${code}`, () => ({
+      title: code,
+      path: '/docs/errors',
+      main: renderError(code as ProblemCode, text),
+    }))
   })
   server.get<{ Params: { tag: string } }>('/docs/:tag', options, ({ params: { tag } }, reply) => {
-    const main = renderTag(getDocument(), tag)
+    const path = `/docs/${tag}`
+    const main = held.has(path) ? '' : renderTag(getDocument(), tag)
     if (main === undefined) return sendMissing(reply)
-    return send(reply, { title: tag, path: `/docs/${tag}`, main })
+    return send(reply, path, () => ({ title: tag, path, main }))
   })
 }
+
+/** The name under which the page for all that does not exist is held. No path is like it. */
+const MISSING = 'missing'
+
+type Page = Omit<Parameters<typeof buildPageHtml>[0], 'links'>

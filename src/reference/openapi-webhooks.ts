@@ -13,7 +13,7 @@ function header(name: string, description: string, schema: JsonSchema = { type: 
   return { name, in: 'header', required: true, description, schema }
 }
 
-/** The headers of every delivery (D60, D61), under the names they have in `components.parameters`. */
+/** The headers of every delivery (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers), under the names they have in `components.parameters`. */
 export const DELIVERY_HEADERS: Readonly<Record<string, Parameter>> = {
   ServiceSignature: header(
     'x-service-signature',
@@ -44,7 +44,7 @@ export const DELIVERY_RESPONSES: Readonly<Record<string, Response>> = {
   DeliveryRetried: { description: 'Anything else is tried again after 1 min, 5 min, 30 min and 2 h.' },
 }
 
-/** One entry of the top-level `webhooks` section: what a subscriber receives for this event type (D62). */
+/** One entry of the top-level `webhooks` section: what a subscriber receives for this event type (docs/contract/webhooks.md#envelope). */
 export function buildWebhook({ name, accountScope, description }: EventTypeDescription): { post: Operation } {
   const reach =
     accountScope === 'account'

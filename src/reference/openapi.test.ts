@@ -46,7 +46,7 @@ function resolvePointer(reference: string): unknown {
     .reduce<unknown>((node, part) => (node as Record<string, unknown> | undefined)?.[part], document)
 }
 
-describe('the OpenAPI document (D9)', () => {
+describe('the OpenAPI document', () => {
   test('is OpenAPI 3.1 and served as built', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Signalbox', version: '1.2.3' } })
     expect(served.statusCode).toBe(200)

@@ -52,10 +52,11 @@ export async function registerOpenApi(
       webhooks: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, buildWebhook(eventType)])) as never,
     },
   })
-  let text: string | undefined
+  // One buffer for all answers: those that wait for slow clients hold no copies of it.
+  let document: Buffer | undefined
   server.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
-    text ??= JSON.stringify(buildOpenApiDocument(server))
-    return reply.type('application/json').header('cache-control', 'public, max-age=60').send(text)
+    document ??= Buffer.from(JSON.stringify(buildOpenApiDocument(server)))
+    return reply.type('application/json').header('cache-control', 'public, max-age=60').send(document)
   })
 }
 

@@ -62,7 +62,7 @@ export function signHs256(claims: Claims, options: { secret: string; type: strin
 }
 
 /**
- * Verifies a compact JWS under HS256 and nothing else (D20, D31). The order is the point: size, form, one spelling of the
+ * Verifies a compact JWS under HS256 and nothing else (docs/contract/sessions.md#session-jwt, docs/contract/sso.md#handshake-token). The order is the point: size, form, one spelling of the
  * signature, the signature over the text as it came, and only then what the text says. Never throws.
  * `kid` is not read: every secret is tried.
  */

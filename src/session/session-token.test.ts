@@ -34,7 +34,7 @@ const sign = (change: Record<string, unknown>, type = 'JWT') =>
 const isTaken = (token: string, now = issuedAt) => verifySessionToken(keys, token, now).ok
 
 describe('a session JWT', () => {
-  test('says exactly what D20 lists, and reads back', () => {
+  test('says exactly what the contract lists, and reads back', () => {
     const token = signSessionToken(keys, claims)
     expect(JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())).toEqual(wire)
     expect(JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())).toEqual({ alg: 'HS256', typ: 'JWT' })

@@ -1,3 +1,4 @@
+import { LAST_INSTANT } from '../http/instant.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import { isUuid } from '../id.ts'
 import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
@@ -5,10 +6,10 @@ import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
 /** What every session JWT is for. One fixed word, so that it stays when the service moves to another address. */
 const SESSION_AUDIENCE = 'signalbox'
 
-/** How long a session JWT lives (D20). */
+/** How long a session JWT lives (docs/contract/sessions.md#session-jwt). */
 export const SESSION_JWT_SECONDS = 3600
 
-/** Clocks of processes may disagree by this much; the same as for the handshake (D31). */
+/** Clocks of processes may disagree by this much; the same as for the handshake (docs/contract/sso.md#handshake-token). */
 const LEEWAY_SECONDS = 5
 
 /** What session JWTs are made and checked with. */
@@ -19,7 +20,7 @@ export interface SessionKeys {
   issuer: () => string
 }
 
-/** What a session JWT says (D20). */
+/** What a session JWT says (docs/contract/sessions.md#session-jwt). */
 export interface SessionClaims {
   userId: UserId
   sessionId: SessionId
@@ -30,7 +31,7 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (D20). Times are cut to seconds. */
+/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (docs/contract/sessions.md#session-jwt). Times are cut to seconds. */
 export function signSessionToken(keys: SessionKeys, claims: SessionClaims): string {
   const [secret] = keys.secrets
   if (secret === undefined) throw new Error('session tokens need at least one secret')
@@ -53,7 +54,8 @@ export function signSessionToken(keys: SessionKeys, claims: SessionClaims): stri
 export type SessionTokenResult = { ok: true; claims: SessionClaims } | { ok: false; reason: Hs256Refusal | 'claims' }
 
 /**
- * Verifies a session JWT: HS256, class `JWT` or none, our issuer and audience, times with 5 s of leeway, well-formed ids.
+ * Verifies a session JWT: HS256, class `JWT` or none, our issuer and audience, times up to the year
+ * 9999 with 5 s of leeway, well-formed ids.
  * A handshake (`sso+jwt`), its carrier (`sso-inner+jwt`) and an OAuth access token (`at+jwt`) are refused by class. Never throws.
  */
 export function verifySessionToken(keys: SessionKeys, token: string, now: Date): SessionTokenResult {
@@ -68,7 +70,12 @@ export function verifySessionToken(keys: SessionKeys, token: string, now: Date):
   if (!result.ok) return result
   const { sub, sid, account, jti, iat, exp } = result.claims
   const isWellFormed =
-    isId(sub) && isId(sid) && typeof jti === 'string' && jti.length <= 255 && (account === null || isId(account))
+    isId(sub) &&
+    isId(sid) &&
+    typeof jti === 'string' &&
+    jti.length <= 255 &&
+    (account === null || isId(account)) &&
+    exp * 1000 <= LAST_INSTANT.getTime()
   if (!isWellFormed) return { ok: false, reason: 'claims' }
   const claims = {
     userId: sub as UserId,
@@ -89,7 +96,7 @@ const LOCALHOST_PATTERN = /^http:\/\/localhost:\d{1,5}$/
 
 /**
  * Whether `iss` is this service. Exactly its base URL; and where that is the default `http://localhost:<port>`, any port:
- * several processes of one machine share a database and the secrets, and each calls itself by its own port (D100).
+ * several processes of one machine share a database and the secrets, and each calls itself by its own port (docs/contract/configuration.md#reader).
  */
 export function isOwnIssuer(iss: string, baseUrl: string): boolean {
   return iss === baseUrl || (LOCALHOST_PATTERN.test(iss) && LOCALHOST_PATTERN.test(baseUrl))

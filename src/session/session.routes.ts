@@ -20,7 +20,7 @@ export function readHeader(headers: Record<string, string | string[] | undefined
 /** Tokens must not stay in a cache (RFC 6749 section 5.1). */
 export const NO_STORE = { 'cache-control': 'no-store' }
 
-/** Refresh, sign-out and "who am I" (D21). */
+/** Refresh, sign-out and "who am I" (docs/contract/sessions.md#refresh-tokens). */
 export const sessionRoutes: Routes<SessionDeps> = [
   defineRoute(
     {

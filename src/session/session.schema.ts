@@ -22,7 +22,7 @@ export const RevokeBody = nullable(
   ),
 )
 
-/** What a client holds after a refresh. The members that a sign-in answers too have the same names (D26). */
+/** What a client holds after a refresh. The members that a sign-in answers too have the same names (docs/contract/sessions.md#login-payload). */
 export const RefreshedTokens = named(
   'SessionTokens',
   Type.Object({
@@ -36,7 +36,7 @@ export const RefreshedTokens = named(
 /** How many sessions ended. */
 export const SessionsRevoked = named('RevokedSessions', Type.Object({ revoked: Type.Integer() }))
 
-/** The user as a sign-in and a session show it (D26). */
+/** The user as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
 export const SessionUserRow = named(
   'SessionUser',
   Type.Object({
@@ -47,7 +47,7 @@ export const SessionUserRow = named(
   }),
 )
 
-/** An account as a sign-in and a session show it (D26). */
+/** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
 export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
 
 /** Whom a token stands for, and what it may do. */

@@ -10,7 +10,7 @@ export interface SessionRecord {
   userId: UserId
   /** The current account. */
   accountId: AccountId | null
-  /** The session that this one was opened from by a handshake (D32). */
+  /** The session that this one was opened from by a handshake (docs/contract/sso.md#exchange-checks). */
   parentId: SessionId | null
   address: string | null
   userAgent: string | null

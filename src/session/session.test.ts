@@ -28,7 +28,7 @@ const statusOf = async (token: string) => (await app.call('GET', SESSION, { toke
 const deps = () => ({ ids: app.ids, random: systemRandom, keys: app.keys })
 const now = () => new Date(app.clock.now())
 
-/** A session opened from another one, as a handshake does (D32). */
+/** A session opened from another one, as a handshake does (docs/contract/sso.md#exchange-checks). */
 async function openChild(parent: Person) {
   const record = (await findSession(app.db, parent.session.sessionId))!
   const origin = { address: null, userAgent: null }

@@ -74,7 +74,7 @@ function signFor(deps: SessionDeps, session: SessionRecord, now: Date): { jwt: s
   return { jwt, expiresInSeconds: Math.floor((expiresAt.getTime() - now.getTime()) / 1000) }
 }
 
-/** Makes a refresh token (D21): `sbr_` and 32 random bytes; only its hash is kept. */
+/** Makes a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is kept. */
 async function issueRefreshToken(deps: SessionDeps, db: Database, session: SessionRecord, now: Date): Promise<string> {
   const token = `sbr_${deps.random.bytes(32).toString('base64url')}`
   const expiresAt = earlier(new Date(now.getTime() + REFRESH_LIFETIME_MS), session.expiresAt)
@@ -83,7 +83,7 @@ async function issueRefreshToken(deps: SessionDeps, db: Database, session: Sessi
 }
 
 /**
- * Opens a session (D20, D21) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
+ * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
  * the one the user has belonged to longest, else none. A session with a `parentId` ends with it and lives no longer than it.
  * Undefined when the user is disabled or deleted, be it a moment ago: none is opened past that.
  */

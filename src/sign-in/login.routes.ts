@@ -18,7 +18,7 @@ const LocalLoginBody = named(
   ),
 )
 
-/** Sign-in with e-mail and password (D29). */
+/** Sign-in with e-mail and password (docs/contract/sessions.md#local-sign-in). */
 export const loginRoutes: Routes<SessionDeps> = [
   defineRoute(
     {

@@ -73,7 +73,7 @@ export async function hashPassword(password: string, random: Random): Promise<st
   return encodePhc({ ...PARAMETERS, salt, tag })
 }
 
-/** Stands in where there is no hash, so that an unknown address costs the same work as a wrong password (D29). */
+/** Stands in where there is no hash, so that an unknown address costs the same work as a wrong password (docs/contract/sessions.md#local-sign-in). */
 const NOBODY: PasswordHash = { ...PARAMETERS, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
 
 /**

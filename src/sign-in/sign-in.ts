@@ -12,7 +12,7 @@ export interface SignIn {
 
 /**
  * Opens the session of a person who has proved to be `user`, in the caller's transaction: by a password here, by a provider
- * in social sign-in. What every such flow answers is built from it by `toLoginPayload` (D26).
+ * in social sign-in. What every such flow answers is built from it by `toLoginPayload` (docs/contract/sessions.md#login-payload).
  * Undefined when the user is disabled or deleted, be it a moment ago.
  */
 export async function signIn(

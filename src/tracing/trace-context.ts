@@ -60,12 +60,21 @@ const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e
 export function parseTracestate(text: string): string | undefined {
   const members = text
     .split(',')
-    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .map(trimBlanks)
     .filter((member) => member !== '')
   if (members.length === 0 || members.length > MAX_MEMBERS || !members.every(isMember)) return undefined
   if (new Set(members.map(keyOf)).size < members.length) return undefined
   const kept = limitMembers(members)
   return kept.length === 0 ? undefined : kept.join(',')
+}
+
+/** Without the blanks and tabs around it. A pattern that ends in `[ \t]+$` would try each run of blanks from each of its places. */
+function trimBlanks(text: string): string {
+  const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t'
+  let [start, end] = [0, text.length]
+  while (start < end && isBlank(start)) start += 1
+  while (end > start && isBlank(end - 1)) end -= 1
+  return text.slice(start, end)
 }
 
 function keyOf(member: string): string {

@@ -23,9 +23,9 @@ function hasFittingLength(password: string): boolean {
 export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
 
 /**
- * Makes an administrator (D13), for `signalbox admin create` and the first start in development. The address counts as
+ * Makes an administrator (docs/contract/identity.md#first-administrator), for `signalbox admin create` and the first start in development. The address counts as
  * verified: whoever runs the command vouches for it. An address that is in use is never promoted silently.
- * The roles of D11 must exist.
+ * The system roles must exist.
  */
 export async function createAdministrator(
   deps: UserDeps,

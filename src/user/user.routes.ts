@@ -32,7 +32,7 @@ const hashNewPassword = async ({ random }: UserDeps, { body }: { body: { passwor
 
 const changedOf = (user: UserWithRoles) => [{ id: user.id, account: null }]
 
-/** Users (D10). */
+/** Users (docs/contract/identity.md#tables). */
 export const userRoutes: Routes<UserDeps> = [
   defineRoute(
     {

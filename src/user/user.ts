@@ -84,7 +84,7 @@ export async function registerUser(
   }
 }
 
-/** Creates a user (D10). Throws 422 for an unknown role, 403 for one that holds more than the caller, 409. */
+/** Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 for one that holds more than the caller, 409. */
 export async function createUser(
   deps: UserDeps,
   db: Database,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 
-/** What a webhook receives (D62): thin, never the resource itself. */
+/** What a webhook receives (docs/contract/webhooks.md#envelope): thin, never the resource itself. */
 export const EnvelopeBody = named(
   'Envelope',
   Type.Object(

@@ -1,6 +1,6 @@
 import { buildSignatureHeaders } from '../outbound/signature.ts'
 
-/** Version of the body a subscriber reads (contract, Versioning). */
+/** Version of the body a subscriber reads (docs/contract/webhooks.md#envelope). */
 const ENVELOPE_API_VERSION = '2026-09-11'
 
 /** What an envelope tells about an event. Thin: never the resource itself. */
@@ -21,7 +21,7 @@ export interface EnvelopeEvent {
 }
 
 /**
- * The raw body of one attempt (D62), serialized once: these very characters, as UTF-8, are what is signed and sent. The order of the
+ * The raw body of one attempt (docs/contract/webhooks.md#envelope), serialized once: these very characters, as UTF-8, are what is signed and sent. The order of the
  * members is part of the promise. `attempt` is 1-based and counts over the dispatch's life.
  */
 export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }): string {
@@ -43,7 +43,7 @@ export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }):
 }
 
 /**
- * Every header of one attempt (D60, D61). `timestampSeconds` is the time of this attempt; `version` the service's.
+ * Every header of one attempt (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers). `timestampSeconds` is the time of this attempt; `version` the service's.
  */
 export function buildDeliveryHeaders(input: {
   version: string

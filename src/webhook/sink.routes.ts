@@ -8,7 +8,7 @@ const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-at
 
 /**
  * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
- * whatever the variable says (contract, Errors). It emits no event: a global webhook on the sink would feed itself.
+ * whatever the variable says (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink would feed itself.
  */
 export const sinkRoutes: Routes<SinkDeps> = [
   defineRoute(

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import { findSecretsByUrl } from './webhook.store.ts'
 import { secretContextOf } from './webhook.ts'
 
-/** The path of the service's own receiver (contract, Events 9). */
+/** The path of the service's own receiver (docs/contract/webhooks.md#sink-availability). */
 export const SINK_PATH = '/api/v3/webhook/sink'
 
 /** What the sink uses. */
@@ -29,7 +29,7 @@ export interface SinkDelivery {
 }
 
 /**
- * Accepts a delivery that is signed for the sink's secret (D80), and logs it. A bad or stale signature is a 401.
+ * Accepts a delivery that is signed for the sink's secret (docs/contract/webhooks.md#sink), and logs it. A bad or stale signature is a 401.
  * Without any secret the sink does not exist: 404.
  */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {

@@ -13,7 +13,7 @@ import {
 } from './subscription.store.ts'
 import type { WebhookRecord } from './webhook.store.ts'
 
-/** Always part of a webhook's event set (contract, Webhook event). */
+/** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
 const TEST_EVENT = 'webhook.test'
 
 /** A subscription that will never fire. */
@@ -40,7 +40,7 @@ async function loadTestEventType(db: Database): Promise<EventTypeRecord> {
   return test
 }
 
-/** Says of each event type that an account webhook will never receive why not (contract, routing rules). */
+/** Says of each event type that an account webhook will never receive why not (docs/contract/events.md#routing-rules). */
 export function findWarnings(
   webhook: Pick<WebhookRecord, 'isGlobal'>,
   events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],
@@ -183,7 +183,7 @@ export async function changeSubscription(
     const warnings = findWarnings(webhook, [await loadEventType(db, event)])
     return { subscription, warnings, isChanged: false }
   }
-  // Before the old link goes: an unknown event type is a 422, whatever else would be in the way (D4).
+  // Before the old link goes: an unknown event type is a 422, whatever else would be in the way (docs/contract/api.md#errors).
   await loadSubscribable(db, event)
   await unsubscribe(db, subscription, now)
   return { ...(await subscribe(deps, db, webhook, { event, now })), isChanged: true }

@@ -12,7 +12,7 @@ const NameSchema = nullable(Type.String({ maxLength: 100 }))
 const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
 const AccountSchema = nullable(UuidSchema)
 
-/** The public row of a webhook (contract, Webhook). Never with its secret. */
+/** The public row of a webhook (docs/contract/webhooks.md#webhook). Never with its secret. */
 const webhookMembers = {
   document_id: UuidSchema,
   url: Type.String(),

@@ -33,7 +33,7 @@ export interface WebhookDeps {
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /** Which of these ids are existing accounts. */
   findExistingAccounts: (db: Database, ids: readonly string[]) => Promise<Set<string>>
-  /** Ends the waiting deliveries of a webhook that goes (D65), in the transaction that deletes it. */
+  /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
   /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
   deleteLedger: (db: Database, webhook: WebhookId) => Promise<void>
@@ -86,7 +86,7 @@ export async function prepareChange(
   return webhook
 }
 
-/** The account a webhook is scoped to: none when global, else one that exists (contract, Webhook). */
+/** The account a webhook is scoped to: none when global, else one that exists (docs/contract/webhooks.md#webhook). */
 async function checkScope(
   deps: WebhookDeps,
   db: Database,
@@ -188,7 +188,7 @@ function findChange(
 }
 
 /**
- * Activates or deactivates a locked webhook. Activating clears the failure count and what disabled it (contract, States).
+ * Activates or deactivates a locked webhook. Activating clears the failure count and what disabled it (docs/contract/delivery.md#statuses).
  * Returns undefined when nothing differs. Throws 409 for activating a webhook whose account is deleted.
  */
 export async function setWebhookActive(
@@ -226,7 +226,7 @@ export function deactivateWebhooksOf(
   return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
 }
 
-/** Replaces the secret. The old one is invalid at once (contract, States); waiting deliveries are signed with the new one. */
+/** Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed with the new one. */
 export async function rotateSecret(
   deps: WebhookDeps,
   db: Database,
@@ -239,7 +239,7 @@ export async function rotateSecret(
   return { webhook: updated, secret }
 }
 
-/** Soft-deletes: the ledger stays, what waits in it is cancelled (D65). */
+/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). */
 export async function deleteWebhook(
   deps: WebhookDeps,
   db: Database,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { listPresentServers } from '../harness/servers.ts'
+import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
 
 const servers = await listPresentServers()
 
@@ -35,7 +36,8 @@ test.for(servers)(
     const dispatch = await second.call('GET', `/api/v3/webhook/dispatch/${row!.id}`)
     expect(dispatch).toMatchObject({ status: 200, body: { data: { status: 'success', attempts: 2 } } })
     expect((await second.call('GET', '/api/v3/webhook/dashboard/summary')).status).toBe(200)
-    expect((await fetch(`${second.url}/metrics`)).status).toBe(200)
+    const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+    expect((await fetch(`${second.url}/metrics`, { headers })).status).toBe(200)
   },
 )
 

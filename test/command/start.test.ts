@@ -7,10 +7,10 @@ import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process
 import { waitFor } from '../harness/wait.ts'
 
 /** `npm start` without npm: its script's command, in a process group as a terminal makes one. */
-function startAsNewcomer(dataDir: string): TestProcess {
+function startAsNewcomer(dataDir: string, env: Record<string, string> = {}): TestProcess {
   return startProcess({
     args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
-    env: { PORT: '0', SIGNALBOX_DATA_DIR: dataDir },
+    env: { PORT: '0', SIGNALBOX_DATA_DIR: dataDir, ...env },
     isGroup: true,
   })
 }
@@ -82,6 +82,21 @@ test('npm start, twice on one data directory: the story, commands that work when
     const port = (started: TestProcess) => /listens on http:\/\/localhost:(\d+)/.exec(started.stdout())?.[1]
     expect(port(second)).not.toBe(port(first))
     await pressCtrlC(second)
+  })
+})
+
+test('npm start with ENABLE_API_EVENT_QUEUE=false says why nothing is sent, and goes on serving', {
+  timeout: 120_000,
+}, async () => {
+  await withDataDir(async (dataDir) => {
+    await using started = startAsNewcomer(dataDir, { ENABLE_API_EVENT_QUEUE: 'false' })
+    await started.waitForOutput(READY, 60_000)
+    expect(started.stdout()).toContain('Nothing is sent: ENABLE_API_EVENT_QUEUE is false')
+    const [, url] = /listens on (http:\/\/localhost:\d+)/.exec(started.stdout()) ?? []
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    const [, command = ''] = /^ +(curl -s -X PATCH .*)$/m.exec(started.stdout()) ?? []
+    expect(JSON.parse(await runPasted(command, PROJECT_ROOT))).toMatchObject({ data: { name: 'Changed by hand' } })
+    await pressCtrlC(started)
   })
 })
 

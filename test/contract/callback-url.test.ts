@@ -90,7 +90,7 @@ const FORBIDDEN = {
 } as const
 
 for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
-  it(`URL rules 4, D74, Errors 4: ${kind} hosts are refused`, async () => {
+  it(`URL rules 4, webhooks#callback-guard, Errors 4: ${kind} hosts are refused`, async () => {
     for (const host of hosts) {
       for (const by of [app, development]) {
         const answer = await create(`https://${host}/hook`, by)
@@ -101,7 +101,7 @@ for (const [kind, hosts] of Object.entries(FORBIDDEN)) {
   })
 }
 
-it('D74: user-info and the ports of other services are refused, public literal addresses and other ports are taken', async () => {
+it('webhooks#callback-guard: user-info and the ports of other services are refused, public literal addresses and other ports are taken', async () => {
   expect(await expectRefused('https://user:pass@hooks.example.com/')).toBe('url_has_user_info')
   for (const port of [22, 25, 5432, 6379])
     expect(await expectRefused(`https://hooks.example.com:${port}/`)).toBe('url_port_not_allowed')
@@ -145,7 +145,7 @@ it('URL rules 7: a row that no longer passes the rules is refused at the next up
   expect(mended.body.data).toMatchObject({ url: 'https://hooks.example.com/', name: 'renamed' })
 })
 
-it('D74: a name that leads to a private address is refused, one forbidden address among several is enough', async () => {
+it('webhooks#callback-guard: a name that leads to a private address is refused, one forbidden address among several is enough', async () => {
   const answers: Record<string, string[]> = {
     'inside.example.com.': ['10.0.0.1'],
     'mixed.example.com.': ['93.184.216.34', '127.0.0.1'],
@@ -166,7 +166,7 @@ it('D74: a name that leads to a private address is refused, one forbidden addres
   expect((await create('https://nowhere.example.com/', resolving)).status).toBe(201)
 })
 
-it('D74: the address is judged again at each attempt: a name that moved inside is never connected to', async () => {
+it('webhooks#callback-guard: the address is judged again at each attempt: a name that moved inside is never connected to', async () => {
   let address = '93.184.216.34'
   await using receiver = await startReceiver()
   await using moving = await createTestApp({ database, lookup: async () => [address] })
@@ -180,7 +180,7 @@ it('D74: the address is judged again at each attempt: a name that moved inside i
   expect(receiver.connectionCount()).toBe(0)
 })
 
-it('D74: WEBHOOK_ALLOWED_PRIVATE_TARGETS lets exactly what it lists through; production does not start with it', async () => {
+it('webhooks#callback-guard: WEBHOOK_ALLOWED_PRIVATE_TARGETS lets exactly what it lists through; production does not start with it', async () => {
   const env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.1.0.0/16:8443,tools.internal' }
   await using listed = await createTestApp({ database, env })
   for (const url of ['https://10.1.2.3:8443/', 'https://tools.internal/'])

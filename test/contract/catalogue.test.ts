@@ -28,7 +28,7 @@ async function listAll(): Promise<Json[]> {
   return rows
 }
 
-it('Catalogue 1, Events 1, D70: one event per v3 route, named <resource>.<action>, held in the event table', async () => {
+it('Catalogue 1, Events 1, events#event-types: one event per v3 route, named <resource>.<action>, held in the event table', async () => {
   const rows = await listAll()
   const wanted = ROUTE_TREE.filter((route) => route.event !== 'none').map(
     (route) => `${route.resource}.${route.action}`,
@@ -56,7 +56,7 @@ it('Catalogue 3: account_scope is account or none and says whether an owner is r
   for (const row of await listAll()) expect(['account', 'none']).toContain(row.account_scope)
 })
 
-it('Events 1, D70: webhook.test is in the catalogue and synthetic', async () => {
+it('Events 1, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
   const { body } = await list('filters=internal|eq|webhook.test')
   expect(body.data).toMatchObject([{ internal: 'webhook.test', source: 'synthetic' }])
 })
@@ -67,7 +67,7 @@ it('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated 
   expect(body.data.map((row: Json) => row.internal)).toEqual(['webhook.create', 'webhook.delete'])
 })
 
-it('Endpoints 19, Limits 12, D5: page_size is taken, 50 being the default', async () => {
+it('Endpoints 19, Limits 12, api#filters: page_size is taken, 50 being the default', async () => {
   expect((await list('page_size=3')).body.data).toHaveLength(3)
   const byDefault = (await list()).body
   expect(byDefault.data).toHaveLength(50)
@@ -150,7 +150,7 @@ it('Events 7: the committed catalogue and its docs are those of the route tree',
   expect(await findCatalogueDrift(buildCatalogue(ROUTE_TREE))).toEqual([])
 })
 
-it('Events 7, D70: the check finds each way the committed files can differ', async () => {
+it('Events 7, events#event-types: the check finds each way the committed files can differ', async () => {
   const catalogue = buildCatalogue(ROUTE_TREE)
   const [first, ...rest] = catalogue
   expect(await findCatalogueDrift(rest)).toEqual(expect.arrayContaining(['catalogue.json', 'docs/events.md']))
@@ -163,7 +163,7 @@ it('Events 7, D70: the check finds each way the committed files can differ', asy
   )
 })
 
-it('D71: an external event type is registered by POST and never stale', async () => {
+it('events#publishing-from-outside: an external event type is registered by POST and never stale', async () => {
   const created = await world.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
   expect(created.status).toBe(201)
   expect(created.headers.location).toBe(`${EVENTS}/${created.body.data.document_id}`)

@@ -5,8 +5,8 @@ import { FACTS } from './facts.ts'
 
 const FOLDERS = [import.meta.dirname, join(import.meta.dirname, '..', 'journeys')]
 
-/** A fact as a title names it: a section with a number, or a row of the decisions. */
-const FACT = /^(?:D\d+a?|[A-Z][A-Za-z ]* \d+)$/
+/** A fact as a title names it: a section with a number, or a rule of docs/contract (`delivery#retry-timing`). */
+const FACT = /^(?:[a-z-]+#[a-z-]+|[A-Z][A-Za-z ]* \d+)$/
 
 /** The titles of all cases of these folders. */
 async function readTitles(): Promise<{ file: string; title: string }[]> {

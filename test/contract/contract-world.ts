@@ -46,7 +46,7 @@ export async function startContractWorld(
     ...appOptions,
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...options.env },
   })
-  // A session ends after an hour and these tests let days pass, so the administrator comes with an API key (D14).
+  // A session ends after an hour and these tests let days pass, so the administrator comes with an API key (docs/contract/identity.md#api-keys).
   const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'contract', permissions: ['*:*'] })
   const app = { ...started, admin: started.callAs(key.body.data.key) }
   const admin = async (...call: Parameters<TestApp['admin']>) => {
@@ -88,7 +88,9 @@ export async function startContractWorld(
     readDispatch: (id) => admin('GET', `/api/v3/webhook/dispatch/${id}`),
     readWebhook: (webhook) => admin('GET', `/api/v3/webhook/webhook/${webhook.id}`),
     readMetric: async (line) => {
-      const { body } = await app.anonymous('GET', '/metrics')
+      // What is at most 5 s old is shared by all who scrape.
+      app.clock.advance(5_000)
+      const { body } = await app.scrape()
       const found = String(body)
         .split('\n')
         .find((one) => one.startsWith(`${line} `))

@@ -36,14 +36,14 @@ async function deliverOne() {
   return { webhook, contract, request, row }
 }
 
-it('Events 3, D60: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
+it('Events 3, webhooks#signature: x-service-signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, keyed with the whole secret', async () => {
   const { webhook, request } = await deliverOne()
   const { t, v1, expected } = readSignature(request, webhook.secret)
   expect(t).toBe(Math.floor(world.app.clock.now() / 1000))
   expect(v1).toBe(expected)
 })
 
-it('D60: the Standard Webhooks headers sign the same body with the decoded 32 bytes', async () => {
+it('webhooks#signature: the Standard Webhooks headers sign the same body with the decoded 32 bytes', async () => {
   const { webhook, request } = await deliverOne()
   const { headers } = request
   expect(headers['webhook-id']).toBe(readEnvelope(request).id)
@@ -53,7 +53,7 @@ it('D60: the Standard Webhooks headers sign the same body with the decoded 32 by
   expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
 })
 
-it('D61: a delivery is a POST of JSON that names the service, the event, the dispatch and the attempt', async () => {
+it('webhooks#delivery-headers: a delivery is a POST of JSON that names the service, the event, the dispatch and the attempt', async () => {
   const { request, row } = await deliverOne()
   expect(request.method).toBe('POST')
   expect(request.headers).toMatchObject({
@@ -65,7 +65,7 @@ it('D61: a delivery is a POST of JSON that names the service, the event, the dis
   })
 })
 
-it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, D62: the body is thin and has exactly these members', async () => {
+it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelope: the body is thin and has exactly these members', async () => {
   const { contract, request, row } = await deliverOne()
   const envelope = readEnvelope(request)
   expect(envelope).toEqual({
@@ -86,7 +86,7 @@ it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, D62: the body is
   expect(Object.keys(envelope)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
 })
 
-it('Envelope 1, D62: data.url is the second call that reads the resource, and null once nothing can be read', async () => {
+it('Envelope 1, webhooks#envelope: data.url is the second call that reads the resource, and null once nothing can be read', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.delete'])
   const contract = await world.makeChange(account)
   await world.app.settle()
@@ -97,7 +97,7 @@ it('Envelope 1, D62: data.url is the second call that reads the resource, and nu
   expect(readEnvelope(world.received(webhook)[1]).data).toMatchObject({ id: contract, url: null })
 })
 
-it('Envelope 2, D62: the event id is the same for every webhook, and each has its own dispatch', async () => {
+it('Envelope 2, webhooks#envelope: the event id is the same for every webhook, and each has its own dispatch', async () => {
   const first = await world.createWebhook({ account }, ['contract.create'])
   const second = await world.createWebhook({ is_global: true }, ['contract.create'])
   await world.makeChange(account)
@@ -108,7 +108,7 @@ it('Envelope 2, D62: the event id is the same for every webhook, and each has it
   await world.subscribe(second.id, ['webhook.test'])
 })
 
-it('Envelope 4, D62, D67: each attempt has its number, keeps the event id, and is signed afresh at its own time', async () => {
+it('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its number, keeps the event id, and is signed afresh at its own time', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook } = await deliverOne()
   world.app.clock.advance(60_000)
@@ -122,7 +122,7 @@ it('Envelope 4, D62, D67: each attempt has its number, keeps the event id, and i
   expect(signatures[1].t - signatures[0].t).toBe(60)
 })
 
-it('States 11, Limits 6, D67: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
+it('States 11, Limits 6, delivery#retry-timing: failed attempts are retried exactly 1 m, 5 m, 30 m and 2 h after the one before, in order', async () => {
   world.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   let posts = 1
@@ -145,7 +145,7 @@ it('States 11, Limits 6, D67: failed attempts are retried exactly 1 m, 5 m, 30 m
   }
 })
 
-it('States 12, Limits 7, D64: after 5 POSTs the row is exhausted and no further one follows', async () => {
+it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted and no further one follows', async () => {
   world.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
@@ -162,7 +162,7 @@ it('States 12, Limits 7, D64: after 5 POSTs the row is exhausted and no further 
   expect(world.received(webhook)).toHaveLength(5)
 })
 
-it('Events 5, States 13, Errors 8, D64: a 3xx ends the delivery at once as failed and is never followed', async () => {
+it('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery at once as failed and is never followed', async () => {
   for (const status of [300, 301, 302, 303, 304, 307, 308]) {
     world.receiver.behave({ kind: 'redirect', status, location: `${world.receiver.origin}/elsewhere` })
     const { webhook, row } = await deliverOne()
@@ -181,7 +181,7 @@ it('Events 5, States 13, Errors 8, D64: a 3xx ends the delivery at once as faile
   expect(world.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
 })
 
-it('States 14, Errors 7, D67: a 401 after a rotation is retried on the schedule and arrives once the secret is deployed', async () => {
+it('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retried on the schedule and arrives once the secret is deployed', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 401 })
   const { webhook, row } = await deliverOne()
   expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
@@ -191,7 +191,7 @@ it('States 14, Errors 7, D67: a 401 after a rotation is retried on the schedule 
   expect(world.received(webhook)).toHaveLength(2)
 })
 
-it('D67: every answer but a 2xx or a 3xx is a failed attempt that is retried, and Retry-After changes nothing', async () => {
+it('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt that is retried, and Retry-After changes nothing', async () => {
   for (const status of [400, 404, 410, 429, 500, 503, 600]) {
     world.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
     const { row } = await deliverOne()
@@ -201,7 +201,7 @@ it('D67: every answer but a 2xx or a 3xx is a failed attempt that is retried, an
   }
 })
 
-it('D67, D74: a connection that fails is a failed attempt named by its class, without a second POST inside it', async () => {
+it('delivery#retry-timing, webhooks#callback-guard: a connection that fails is a failed attempt named by its class, without a second POST inside it', async () => {
   const kinds = {
     'reset-before-headers': 'reset',
     'close-before-headers': 'reset',
@@ -220,7 +220,7 @@ it('D67, D74: a connection that fails is a failed attempt named by its class, wi
   }
 })
 
-it('D64: any 2xx is a success', async () => {
+it('delivery#statuses: any 2xx is a success', async () => {
   for (const status of [200, 201, 202, 204, 226, 299]) {
     world.receiver.behaveNext(status === 204 ? { kind: 'no-content' } : { kind: 'status', status })
     const { row } = await deliverOne()
@@ -235,7 +235,7 @@ it('D64: any 2xx is a success', async () => {
   }
 })
 
-it('D64: no answer within 15 s is a failed attempt of the class timeout', async () => {
+it('delivery#statuses: no answer within 15 s is a failed attempt of the class timeout', async () => {
   world.receiver.behaveNext({ kind: 'hang' })
   const { row } = await deliverOne()
   const ended = await world.readDispatch(row.document_id)
@@ -244,7 +244,7 @@ it('D64: no answer within 15 s is a failed attempt of the class timeout', async 
   expect(ended.last_duration_ms).toBeLessThan(17_000)
 })
 
-it('D67a, States 6: URL and secret are read at send time: a waiting row is served by the new ones, the old are dead at once', async () => {
+it('delivery#url-and-secret-at-send-time, States 6: URL and secret are read at send time: a waiting row is served by the new ones, the old are dead at once', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   const path = `/api/v3/webhook/webhook/${webhook.id}`

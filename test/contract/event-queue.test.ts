@@ -26,7 +26,7 @@ async function countEvents(from = world): Promise<number> {
   return rows[0].count
 }
 
-it('Events 2, D72, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change is made and no event is recorded or sent', async () => {
+it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change is made and no event is recorded or sent', async () => {
   await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
@@ -51,7 +51,7 @@ it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing s
   expect(off.receiver.requests).toEqual([])
 })
 
-it('Events 2, D72: a process with ENABLE_API_EVENT_QUEUE=false sends nothing that waited, and loses nothing of it', async () => {
+it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false sends nothing that waited, and loses nothing of it', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.app.router.drain()
@@ -68,7 +68,7 @@ it('Events 2, D72: a process with ENABLE_API_EVENT_QUEUE=false sends nothing tha
   expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'success', attempts: 1 })
 })
 
-it('D72: the event row is written in the transaction of the change that causes it', async () => {
+it('events#atomicity: the event row is written in the transaction of the change that causes it', async () => {
   const contract = await world.makeChange(account)
   const { rows } = await world.app.database.pool.query(
     `select c.xmin::text as change, e.xmin::text as event from contract c join event_occurrence e on e.resource_id = c.document_id::text
@@ -79,7 +79,7 @@ it('D72: the event row is written in the transaction of the change that causes i
   expect(rows[0].event).toBe(rows[0].change)
 })
 
-it('D72: a change whose event cannot be written is not made', async () => {
+it('events#atomicity: a change whose event cannot be written is not made', async () => {
   const { pool } = world.app.database
   await pool.query(`alter table event_occurrence add constraint no_lease check (event <> 'contract.create') not valid`)
   const answer = await world.app.admin('POST', CONTRACTS, { account, name: 'Never' })
@@ -89,7 +89,7 @@ it('D72: a change whose event cannot be written is not made', async () => {
   expect(rows).toEqual([])
 })
 
-it('D70a: a refused or failed operation emits nothing', async () => {
+it('events#emission: a refused or failed operation emits nothing', async () => {
   const contract = await world.makeChange(account)
   const member = await world.app.signInMember([])
   const before = await countEvents()
@@ -104,7 +104,7 @@ it('D70a: a refused or failed operation emits nothing', async () => {
   expect(await countEvents()).toBe(before)
 })
 
-it('D70a, D7: an answer that is repeated under its Idempotency-Key emits no second event', async () => {
+it('events#emission, api#idempotency: an answer that is repeated under its Idempotency-Key emits no second event', async () => {
   const headers = { 'idempotency-key': `once-${account}` }
   const before = await countEvents()
   await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
@@ -112,7 +112,7 @@ it('D70a, D7: an answer that is repeated under its Idempotency-Key emits no seco
   expect(await countEvents()).toBe(before + 1)
 })
 
-it('D70: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
+it('events#event-types: the event of a GET is recorded only while some active webhook subscribes to it', async () => {
   const contract = await world.makeChange(account)
   const read = () => world.app.admin('GET', `${CONTRACTS}/${contract}`)
   const before = await countEvents()
@@ -132,7 +132,7 @@ it('D70: the event of a GET is recorded only while some active webhook subscribe
   expect(await countEvents()).toBe(inactive)
 })
 
-it('D71: published events of other services are durable at 202, routed like any other and never forged', async () => {
+it('events#publishing-from-outside: published events of other services are durable at 202, routed like any other and never forged', async () => {
   await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
   const webhook = await world.createWebhook({ account }, ['invoice.paid'])
   const publish = (body: unknown) => world.app.admin('POST', '/api/v3/webhook/publish', body)
@@ -151,7 +151,7 @@ it('D71: published events of other services are durable at 202, routed like any 
     expectProblem(await publish({ event, account, id: '1' }), 422, 'validation_failed')
 })
 
-it('D71: up to 1,000 events are taken at once, all or none, each once under its idempotency_key', async () => {
+it('events#publishing-from-outside: up to 1,000 events are taken at once, all or none, each once under its idempotency_key', async () => {
   await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
   const publish = (events: Json[]) => world.app.admin('POST', '/api/v3/webhook/publish', { events })
   const build = (count: number) =>

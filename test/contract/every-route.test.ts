@@ -143,7 +143,7 @@ it('Endpoints 21: every declared route of the webhook, identity, contract, audit
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
 })
 
-it('Events 6, D70, D70a: every route produces the event named after its resource and action, reads too while subscribed', () => {
+it('Events 6, events#event-types, events#emission: every route produces the event named after its resource and action, reads too while subscribed', () => {
   const types = new Set(delivered.map((envelope) => envelope.type))
   const expected = routes.map(eventNameOf).filter((name) => !SILENT.includes(name) && name !== 'webhook.test')
   expect(expected.filter((name) => !types.has(name))).toEqual([])
@@ -166,7 +166,7 @@ it('Envelope 1: no envelope holds more than ids: what a resource contains is rea
   }
 })
 
-it('D3: a success is { data, message }, a list has pagination besides, 202 and 201 are where they are declared', () => {
+it('api#success: a success is { data, message }, a list has pagination besides, 202 and 201 are where they are declared', () => {
   for (const route of routes) {
     const name = eventNameOf(route)
     const { body } = answers.get(name) ?? { body: undefined }
@@ -183,14 +183,14 @@ it('D3: a success is { data, message }, a list has pagination besides, 202 and 2
   }
 })
 
-it('D2: every row carries created_at and updated_at', () => {
+it('api#identifiers: every row carries created_at and updated_at', () => {
   for (const [name, { body }] of answers) {
     if (!/\.(create|find-one|update)$/.test(name)) continue
     expect(body.data, name).toMatchObject({ created_at: expect.any(String), updated_at: expect.any(String) })
   }
 })
 
-it('D9: each operation left an audit entry under the name of its event, with who did it', async () => {
+it('api#route-declaration: each operation left an audit entry under the name of its event, with who did it', async () => {
   const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
   const { rows } = await world.app.database.pool.query('select distinct action from audit_log where outcome = $1', [
     'success',

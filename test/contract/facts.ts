@@ -1,6 +1,6 @@
 /**
- * The facts of the contract and of the decisions that this suite holds the service to, in our own few words, numbered in
- * the order of their section. Each title of a case begins with the facts it proves; `checklist.test.ts` compares the two
+ * The facts of the contract that this suite holds the service to: in our own few words, numbered in the order of their
+ * section, or as a rule of docs/contract by its file and anchor. Each title of a case begins with the facts it proves; `checklist.test.ts` compares the two
  * in both directions. Facts of modules that have suites of their own (sign-in, sessions, realtime, provisioning) are not here.
  */
 export const FACTS: Readonly<Record<string, string>> = {
@@ -121,12 +121,47 @@ export const FACTS: Readonly<Record<string, string>> = {
   'Versioning 4': 'legacy webhooks disabled; publishing behind the variable',
   ...Object.fromEntries(
     [
-      ...Array.from({ length: 14 }, (_, at) => `D${at + 1}`),
-      ...Array.from({ length: 21 }, (_, at) => `D${at + 60}`),
-      'D11a',
-      'D29',
-      'D67a',
-      'D70a',
-    ].map((row) => [row, 'as decided']),
+      'api#names',
+      'api#identifiers',
+      'api#success',
+      'api#errors',
+      'api#filters',
+      'api#request-ids',
+      'api#idempotency',
+      'api#client-address',
+      'api#bounds',
+      'api#rate-limits',
+      'api#route-declaration',
+      'identity#tables',
+      'identity#system-roles',
+      'api#worked-example',
+      'identity#first-administrator',
+      'identity#api-keys',
+      'webhooks#signature',
+      'webhooks#delivery-headers',
+      'webhooks#envelope',
+      'delivery#ledger-row',
+      'delivery#statuses',
+      'delivery#holding',
+      'delivery#failure-count',
+      'delivery#retry-timing',
+      'delivery#replay',
+      'delivery#ledger-endpoints',
+      'events#event-types',
+      'events#publishing-from-outside',
+      'events#atomicity',
+      'delivery#lanes',
+      'webhooks#callback-guard',
+      'delivery#dashboard',
+      'delivery#health',
+      'delivery#metrics',
+      'delivery#retention',
+      'webhooks#legacy-migration',
+      'webhooks#sink',
+      'identity#delegation',
+      'sessions#local-sign-in',
+      'delivery#url-and-secret-at-send-time',
+      'events#emission',
+    ].map((rule) => [rule, `docs/contract/${rule.replace('#', '.md#')}`]),
   ),
 }

@@ -44,7 +44,7 @@ async function exhaust() {
   }
 }
 
-it('States 4, Limits 8, D66: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
+it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   expect(await world.readWebhook(webhook)).toMatchObject({
@@ -78,7 +78,7 @@ it('States 4: a webhook that disabled itself gets no further rows until it is ac
   await unsubscribe(webhook)
 })
 
-it('D66: any success sets the count to 0', async () => {
+it('delivery#failure-count: any success sets the count to 0', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(19)
   await succeedOnce()
@@ -88,7 +88,7 @@ it('D66: any success sets the count to 0', async () => {
   await unsubscribe(webhook)
 })
 
-it('D66, Webhook 8: deliveries are counted, not attempts: five failed POSTs of one row add one', async () => {
+it('delivery#failure-count, Webhook 8: deliveries are counted, not attempts: five failed POSTs of one row add one', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behave({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -99,7 +99,7 @@ it('D66, Webhook 8: deliveries are counted, not attempts: five failed POSTs of o
   await unsubscribe(webhook)
 })
 
-it('D66: test and replay attempts never count up and reset on success', async () => {
+it('delivery#failure-count: test and replay attempts never count up and reset on success', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(3)
   await unsubscribe(webhook)
@@ -122,7 +122,7 @@ it('D66: test and replay attempts never count up and reset on success', async ()
   expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
 })
 
-it('D66: an automatic disable emits webhook.auto-disable, which others can subscribe to', async () => {
+it('delivery#failure-count: an automatic disable emits webhook.auto-disable, which others can subscribe to', async () => {
   const watcher = await world.createWebhook({ is_global: true }, ['webhook.auto-disable'])
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
@@ -136,7 +136,7 @@ it('D66: an automatic disable emits webhook.auto-disable, which others can subsc
   ])
 })
 
-it('D66: an automatic disable is logged and counted in the metrics', async () => {
+it('delivery#failure-count: an automatic disable is logged and counted in the metrics', async () => {
   const lines: string[] = []
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
@@ -155,7 +155,7 @@ it('D66: an automatic disable is logged and counted in the metrics', async () =>
   expect(notices).toMatchObject([{ webhook: webhook.id, consecutiveFailures: 20 }])
 })
 
-it('D65, States 2: while a webhook is inactive its waiting rows rest, and go on when it is active again', async () => {
+it('delivery#holding, States 2: while a webhook is inactive its waiting rows rest, and go on when it is active again', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -171,7 +171,7 @@ it('D65, States 2: while a webhook is inactive its waiting rows rest, and go on 
   await unsubscribe(webhook)
 })
 
-it('D65, D64, States 7: a soft delete cancels what waits and posts nothing more', async () => {
+it('delivery#holding, delivery#statuses, States 7: a soft delete cancels what waits and posts nothing more', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -183,7 +183,7 @@ it('D65, D64, States 7: a soft delete cancels what waits and posts nothing more'
   expect((await world.readLedger(webhook))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
 })
 
-it('D65: an event recorded before its webhook was deleted ends without a POST', async () => {
+it('delivery#holding: an event recorded before its webhook was deleted ends without a POST', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.app.router.drain()
@@ -193,7 +193,7 @@ it('D65: an event recorded before its webhook was deleted ends without a POST', 
   expect(await world.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
 })
 
-it('D73: a subscriber that hangs delays no other', async () => {
+it('delivery#lanes: a subscriber that hangs delays no other', async () => {
   await using slow = await startReceiver()
   const prompt = world.receiver
   await using crowded = await startContractWorld({
@@ -225,7 +225,7 @@ it('D73: a subscriber that hangs delays no other', async () => {
   expect(slow.requests).toHaveLength(11)
 })
 
-it('D68: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
+it('delivery#replay: a replay of an inactive or deleted webhook is refused with webhook_inactive', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(1)
   const [row] = await world.readLedger(webhook)

@@ -103,7 +103,7 @@ it('Authentication 1: one matching permission is enough for its route, and for n
   expect(refused.detail).toContain('webhook:create')
 })
 
-it('D10: the tables have their names', async () => {
+it('identity#tables: the tables have their names', async () => {
   const { rows } = await database.pool.query(
     `select table_name from information_schema.tables where table_schema = 'public'`,
   )
@@ -123,7 +123,7 @@ it('D10: the tables have their names', async () => {
     expect(names).toContain(name)
 })
 
-it('D10: users, accounts and roles have their CRUD under /api/v3/identity', async () => {
+it('identity#tables: users, accounts and roles have their CRUD under /api/v3/identity', async () => {
   const bodies = {
     user: [{ email: 'crud@example.com' }, { name: 'Crud' }],
     account: [{ name: 'Crud' }, { name: 'Cruder' }],
@@ -142,7 +142,7 @@ it('D10: users, accounts and roles have their CRUD under /api/v3/identity', asyn
   }
 })
 
-it('D10: a user is made of email, name?, password? and roles?, and can sign in with the password', async () => {
+it('identity#tables: a user is made of email, name?, password? and roles?, and can sign in with the password', async () => {
   const role = await createRole(['webhook:find-all'])
   const body = {
     email: 'whole@example.com',
@@ -159,7 +159,7 @@ it('D10: a user is made of email, name?, password? and roles?, and can sign in w
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('D10: members are added, listed and removed under the account with { user }', async () => {
+it('identity#tables: members are added, listed and removed under the account with { user }', async () => {
   const account = await createAccount()
   const { userId } = await app.signInMember()
   const path = `${IDENTITY}/account/${account}/member`
@@ -169,7 +169,7 @@ it('D10: members are added, listed and removed under the account with { user }',
   expect((await app.admin('GET', path)).body.data).toEqual([])
 })
 
-it('D11: administrator holds *:*, member holds realtime:auth, account:find-one and contract:* for own accounts', async () => {
+it('identity#system-roles: administrator holds *:*, member holds realtime:auth, account:find-one and contract:* for own accounts', async () => {
   const { body } = await app.admin('GET', `${IDENTITY}/role?filters=is_system|eq|true`)
   const byName = Object.fromEntries(body.data.map((role: Json) => [role.name, role]))
   expect(byName.administrator).toMatchObject({ permissions: ['*:*'], is_account_scoped: false })
@@ -177,7 +177,7 @@ it('D11: administrator holds *:*, member holds realtime:auth, account:find-one a
   expect(byName.member.permissions.toSorted()).toEqual(['account:find-one', 'contract:*', 'realtime:auth'])
 })
 
-it('D11: a role change takes effect on the next request, in every process', async () => {
+it('identity#system-roles: a role change takes effect on the next request, in every process', async () => {
   const role = await createRole(['webhook:find-all'])
   const member = await app.signInMember()
   const ask = async () => [
@@ -193,7 +193,7 @@ it('D11: a role change takes effect on the next request, in every process', asyn
   expect(await ask()).toEqual([403, 403])
 })
 
-it('D11, D10: disable and revoke-sessions take effect on the next request, in every process', async () => {
+it('identity#system-roles, identity#tables: disable and revoke-sessions take effect on the next request, in every process', async () => {
   for (const action of ['disable', 'revoke-sessions']) {
     const member = await app.signInMember()
     const ask = async () => [
@@ -206,7 +206,7 @@ it('D11, D10: disable and revoke-sessions take effect on the next request, in ev
   }
 })
 
-it('D12: a member reaches the contracts of own accounts, all of its CRUD, and no others', async () => {
+it('api#worked-example: a member reaches the contracts of own accounts, all of its CRUD, and no others', async () => {
   const [own, foreign] = [await createAccount(), await createAccount()]
   const { call } = await app.signInMember([own])
   const created = await call('POST', CONTRACTS, { account: own, name: 'Lease' })
@@ -224,7 +224,7 @@ it('D12: a member reaches the contracts of own accounts, all of its CRUD, and no
   expect((await call('DELETE', path)).status).toBe(200)
 })
 
-it('D13: signalbox admin create makes an administrator who can sign in', async () => {
+it('identity#first-administrator: signalbox admin create makes an administrator who can sign in', async () => {
   const env = {
     PATH: process.env.PATH ?? '',
     APP_ENV: 'test',
@@ -247,7 +247,7 @@ it('D13: signalbox admin create makes an administrator who can sign in', async (
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('D13: in development the first start makes an administrator, whose password is given or printed this once', async () => {
+it('identity#first-administrator: in development the first start makes an administrator, whose password is given or printed this once', async () => {
   for (const given of ['correct horse battery', undefined]) {
     await using fresh = await createTestDatabase()
     const env = {
@@ -274,7 +274,7 @@ it('D13: in development the first start makes an administrator, whose password i
   }
 })
 
-it('D14: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {
+it('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {
   const created = await app.admin('POST', `${IDENTITY}/api-key`, { name: 'ci', permissions: ['webhook:find-all'] })
   const { key, document_id: id } = created.body.data
   expect(key).toMatch(/^sbx_[A-Za-z0-9_-]{43}$/)
@@ -287,7 +287,7 @@ it('D14: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and 
   for (const { text } of rows) expect(text).not.toContain(key.slice(4))
 })
 
-it('D14: last use is recorded, an expired key ends, a revoked one ends at once in every process', async () => {
+it('identity#api-keys: last use is recorded, an expired key ends, a revoked one ends at once in every process', async () => {
   const expiresAt = new Date(app.clock.now() + 600_000).toISOString()
   const body = { name: 'short', permissions: ['webhook:find-all'], expires_at: expiresAt }
   const { key, document_id: id } = (await app.admin('POST', `${IDENTITY}/api-key`, body)).body.data
@@ -303,7 +303,7 @@ it('D14: last use is recorded, an expired key ends, a revoked one ends at once i
     expectProblem(await process.callAs(second.key)('GET', WEBHOOKS), 401, 'unauthenticated')
 })
 
-it('D14: a key holds a subset of what its owner holds: it never reaches further than the owner', async () => {
+it('identity#api-keys: a key holds a subset of what its owner holds: it never reaches further than the owner', async () => {
   const { call } = await app.signInMember()
   const created = await call('POST', `${IDENTITY}/api-key`, { name: 'all', permissions: ['*:*'] })
   if (created.status === 201)
@@ -311,7 +311,7 @@ it('D14: a key holds a subset of what its owner holds: it never reaches further 
   else expectProblem(created, 403, 'permission_denied')
 })
 
-it('D11a: a token without the power of an owner takes over no owner, joins no account, and deletes or empties no role', async () => {
+it('identity#delegation: a token without the power of an owner takes over no owner, joins no account, and deletes or empties no role', async () => {
   const owning = await createRole(['account:*', 'webhook:create'], { is_account_scoped: true })
   const account = await createAccount()
   const owner = await signInWith([owning.document_id])
@@ -343,7 +343,7 @@ it('D11a: a token without the power of an owner takes over no owner, joins no ac
   expect((await owner.call('GET', `${IDENTITY}/account/${account}`)).status).toBe(200)
 })
 
-it('D14: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling brings none back', async () => {
+it('identity#api-keys: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling brings none back', async () => {
   for (const [method, suffix, body] of [
     ['PATCH', '', { password: 'another horse battery' }],
     ['POST', '/revoke-sessions', {}],
@@ -361,7 +361,7 @@ it('D14: a password reset, revoke-sessions and disabling revoke the keys unless 
     }
 })
 
-it('D14: a key that a key makes expires no later than it, and a user has 100 live keys at most', async () => {
+it('identity#api-keys: a key that a key makes expires no later than it, and a user has 100 live keys at most', async () => {
   const path = `${IDENTITY}/api-key`
   const role = await createRole(['api-key:create'])
   const member = await signInWith([role.document_id])
@@ -374,7 +374,7 @@ it('D14: a key that a key makes expires no later than it, and a user has 100 liv
   expect(expectProblem(await member.call('POST', path, body), 409, 'limit_reached').detail).toContain('100')
 })
 
-it('D65: deleting an account makes its webhooks inactive with account-deleted, and none is activated after that', async () => {
+it('delivery#holding: deleting an account makes its webhooks inactive with account-deleted, and none is activated after that', async () => {
   const account = await createAccount()
   const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account })
   const path = `${WEBHOOKS}/${created.body.data.document_id}`
@@ -384,7 +384,7 @@ it('D65: deleting an account makes its webhooks inactive with account-deleted, a
   expectProblem(await app.admin('PATCH', `${path}/active`, { is_actived: true }), 409, 'conflict')
 })
 
-it('D29: failures lock e-mail and address together, delay the e-mail elsewhere 30 s at most, and a reset clears both', async () => {
+it('sessions#local-sign-in: failures lock e-mail and address together, delay the e-mail elsewhere 30 s at most, and a reset clears both', async () => {
   const email = 'guessed@example.com'
   const password = 'correct horse battery'
   const user = (await app.admin('POST', `${IDENTITY}/user`, { email, password })).body.data

@@ -46,7 +46,7 @@ async function letRetriesPass() {
 const replay = (id: string, body?: unknown) => world.app.admin('POST', `${DISPATCHES}/${id}/replay`, body)
 const CONFIRMED = { confirm_duplicate: true }
 
-it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, D63: a row has exactly these members, under the id that is its dispatch_id', async () => {
+it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has exactly these members, under the id that is its dispatch_id', async () => {
   const { webhook, row, id } = await deliverOne('success')
   const at = expect.stringMatching(TIMESTAMP)
   expect(row).toEqual({
@@ -72,7 +72,7 @@ it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, D63: a row has exactly these mem
   expect(log).toHaveLength(1)
 })
 
-it('D63: the attempt log has one entry a POST: time, duration, status code, error class, answer, who asked for it', async () => {
+it('delivery#ledger-row: the attempt log has one entry a POST: time, duration, status code, error class, answer, who asked for it', async () => {
   const { id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'status', status: 200, body: 'x'.repeat(5_000) })
   await replay(id)
@@ -91,7 +91,7 @@ it('D63: the attempt log has one entry a POST: time, duration, status code, erro
   expect(log[5].response_excerpt).toBe('x'.repeat(1024))
 })
 
-it('D63: a test says in the log that it was asked for by a test', async () => {
+it('delivery#ledger-row: a test says in the log that it was asked for by a test', async () => {
   const webhook = await world.createWebhook({ account })
   const { body } = await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
   await world.app.settle()
@@ -99,7 +99,7 @@ it('D63: a test says in the log that it was asked for by a test', async () => {
   expect(row).toMatchObject({ is_test: true, attempts_log: [{ trigger: 'test', attempt: 1 }] })
 })
 
-it('Ledger 2, D64: a row is pending before its first POST, then retrying after a failed one', async () => {
+it('Ledger 2, delivery#statuses: a row is pending before its first POST, then retrying after a failed one', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behave({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -115,7 +115,7 @@ it('Ledger 2, D64: a row is pending before its first POST, then retrying after a
   })
 })
 
-it('States 15, Limits 7, D68: a replay of an exhausted row is one more POST, and attempts goes on counting', async () => {
+it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts goes on counting', async () => {
   const { webhook, id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'status', status: 500 })
   for (const attempts of [6, 7]) {
@@ -133,7 +133,7 @@ it('States 15, Limits 7, D68: a replay of an exhausted row is one more POST, and
   expect(await world.readDispatch(id)).toMatchObject({ status: 'success', attempts: 8, last_error: null })
 })
 
-it('States 16, Ledger 1, D68, Versioning 3: a replay carries the next attempt number and the same event id', async () => {
+it('States 16, Ledger 1, delivery#replay, Versioning 3: a replay carries the next attempt number and the same event id', async () => {
   const { webhook, id } = await deliverOne('success')
   await replay(id, CONFIRMED)
   await world.app.settle()
@@ -143,7 +143,7 @@ it('States 16, Ledger 1, D68, Versioning 3: a replay carries the next attempt nu
   expect(await world.readDispatch(id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
-it('States 16, Endpoints 14, D68: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
+it('States 16, Endpoints 14, delivery#replay: without confirm_duplicate a success, pending or retrying row is refused with 409', async () => {
   for (const status of ['success', 'retrying'] as const) {
     const { webhook, id } = await deliverOne(status)
     for (const body of [undefined, {}, { confirm_duplicate: false }])
@@ -164,7 +164,7 @@ it('States 16, Endpoints 14, D68: without confirm_duplicate a success, pending o
   await world.app.settle()
 })
 
-it('D68: an exhausted or failed row needs no confirmation', async () => {
+it('delivery#replay: an exhausted or failed row needs no confirmation', async () => {
   for (const status of ['exhausted', 'failed'] as const) {
     const { id } = await deliverOne(status)
     const answer = await replay(id)
@@ -175,7 +175,7 @@ it('D68: an exhausted or failed row needs no confirmation', async () => {
   }
 })
 
-it('D68: a replay of a retrying row is its last POST: no automatic retry follows', async () => {
+it('delivery#replay: a replay of a retrying row is its last POST: no automatic retry follows', async () => {
   const { webhook, id } = await deliverOne('retrying')
   world.receiver.behave({ kind: 'status', status: 500 })
   await replay(id, CONFIRMED)
@@ -186,7 +186,7 @@ it('D68: a replay of a retrying row is its last POST: no automatic retry follows
   expect(world.received(webhook)).toHaveLength(2)
 })
 
-it('D68: a replay that is answered with a 3xx does not succeed', async () => {
+it('delivery#replay: a replay that is answered with a 3xx does not succeed', async () => {
   const { id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
   await replay(id)
@@ -203,7 +203,7 @@ it('Endpoints 14: a replay takes nothing but confirm_duplicate, and only of a ro
   expectProblem(await replay(NO_ONE, CONFIRMED), 404, 'not_found')
 })
 
-it('Endpoints 13, D69: the ledger is filtered on each field that the decision names', async () => {
+it('Endpoints 13, delivery#ledger-endpoints: the ledger is filtered on each field that the decision names', async () => {
   const { webhook, row } = await deliverOne('success')
   const filters = [
     `webhook|eq|${webhook.id}`,
@@ -224,7 +224,7 @@ it('Endpoints 13, D69: the ledger is filtered on each field that the decision na
   }
 })
 
-it('D5: lists page by cursor through every row exactly once, newest first unless asked otherwise', async () => {
+it('api#filters: lists page by cursor through every row exactly once, newest first unless asked otherwise', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   for (let change = 0; change < 7; change += 1) {
     world.app.clock.advance(change % 2)
@@ -248,7 +248,7 @@ it('D5: lists page by cursor through every row exactly once, newest first unless
   expect(seen).toEqual(all.toReversed())
 })
 
-it('D5: page_size is 1 to 200; unknown fields and operators are a 422 that lists the allowed ones', async () => {
+it('api#filters: page_size is 1 to 200; unknown fields and operators are a 422 that lists the allowed ones', async () => {
   for (const size of ['0', '201', '-1', '1.5', 'ten'])
     expectProblem(await world.app.admin('GET', `${DISPATCHES}?page_size=${size}`), 422, 'validation_failed')
   for (const size of ['1', '200'])
@@ -276,7 +276,7 @@ it('Events 5: ten events of one resource are ten deliveries, each with its own i
   expect(new Set(envelopes.map((one) => one.data.id))).toEqual(new Set([contract]))
 })
 
-it('D65: purging a webhook removes its rows and attempts, those of others stay', async () => {
+it('delivery#holding: purging a webhook removes its rows and attempts, those of others stay', async () => {
   const kept = await deliverOne('success')
   const gone = await deliverOne('success')
   await world.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.webhook.id}/purge`)

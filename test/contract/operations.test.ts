@@ -14,7 +14,11 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
 
-const readHealth = async (from = world) => (await from.app.anonymous('GET', HEALTH)).body.data
+/** Health as it is now: what is at most 5 s old is shared by all who ask. */
+async function readHealth(from = world) {
+  from.app.clock.advance(5_000)
+  return (await from.app.anonymous('GET', HEALTH)).body.data
+}
 const readSummary = async (from = world) => (await from.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
 const total = (status: string, from = world) => from.readMetric(`webhook_out_deliveries_total{status="${status}"}`)
 
@@ -38,7 +42,7 @@ async function changeTimes(count: number, from = world, owner = account) {
   await from.app.settle()
 }
 
-it('Endpoints 18, D76: the health component answers its name, status, instant and figures to anybody', async () => {
+it('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures to anybody', async () => {
   await world.app.settle()
   const answer = await world.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
@@ -102,19 +106,22 @@ it('Endpoints 18: a webhook that an operator switched off does not degrade the c
   expect(await readHealth()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-it('D76: all components, liveness and readiness are public and hold neither secrets nor tenant data', async () => {
+it('delivery#health: all components, liveness and readiness are public and hold neither secrets nor tenant data', async () => {
   const webhook = await world.createWebhook({ account })
-  for (const path of ['/api/v3/health', '/livez', '/readyz', HEALTH, '/metrics']) {
+  for (const path of ['/api/v3/health', '/livez', '/readyz', HEALTH]) {
     const answer = await world.app.anonymous('GET', path)
     expect(answer.status, path).toBe(200)
     const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
     for (const secret of [webhook.secret, webhook.id, account, webhook.path]) expect(text, path).not.toContain(secret)
   }
+  const metrics = await world.app.scrape()
+  expect(metrics.status).toBe(200)
+  for (const secret of [webhook.secret, webhook.id, account, webhook.path]) expect(metrics.body).not.toContain(secret)
   const all = (await world.app.anonymous('GET', '/api/v3/health')).body.data
   expect(all.components.map((one: Json) => one.component)).toContain('webhook-out')
 })
 
-it('Endpoints 15, D75: the summary has exactly these members', async () => {
+it('Endpoints 15, delivery#dashboard: the summary has exactly these members', async () => {
   const summary = await readSummary()
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
@@ -186,7 +193,7 @@ it('Endpoints 15, Limits 10: the 10 most recent failures are shown, newest first
   expect(failures[0]).toMatchObject({ webhook: webhook.id, status: 'failed' })
 })
 
-it('Events 8, D77: webhook_out_deliveries_total counts by status and is a counter', async () => {
+it('Events 8, delivery#metrics: webhook_out_deliveries_total counts by status and is a counter', async () => {
   const before = { success: await total('success'), failed: await total('failed') }
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await changeTimes(3)
@@ -196,19 +203,19 @@ it('Events 8, D77: webhook_out_deliveries_total counts by status and is a counte
     success: before.success + 3,
     failed: before.failed + 2,
   })
-  const { body, headers } = await world.app.anonymous('GET', '/metrics')
+  const { body, headers } = await world.app.scrape()
   expect(headers['content-type']).toContain('text/plain')
   expect(body).toContain('# TYPE webhook_out_deliveries_total counter')
   await world.subscribe(webhook.id, ['webhook.test'])
 })
 
-it('D77: every status has its line from the start', async () => {
+it('delivery#metrics: every status has its line from the start', async () => {
   await using fresh = await startContractWorld()
   for (const status of ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'])
     expect(await total(status, fresh)).toBe(0)
 })
 
-it('D77: the metric counts over all time: a restart, a second process or a pruned ledger never lowers it', async () => {
+it('delivery#metrics: the metric counts over all time: a restart, a second process or a pruned ledger never lowers it', async () => {
   const clock = buildManualClock()
   const first = await startContractWorld({ clock })
   const { receiver } = first
@@ -229,7 +236,7 @@ it('D77: the metric counts over all time: a restart, a second process or a prune
   await first[Symbol.asyncDispose]()
 })
 
-it('D78: ledger rows are kept 30 days by default, and what waits is kept however old', async () => {
+it('delivery#retention: ledger rows are kept 30 days by default, and what waits is kept however old', async () => {
   const kept = await world.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
@@ -240,7 +247,7 @@ it('D78: ledger rows are kept 30 days by default, and what waits is kept however
   await world.app.admin('DELETE', `/api/v3/webhook/webhook/${kept.id}/purge`)
 })
 
-it('D78: WEBHOOK_LEDGER_RETENTION_DAYS sets how long, and events go with the last of their rows', async () => {
+it('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets how long, and events go with the last of their rows', async () => {
   await using short = await startContractWorld({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
   const owner = (await short.createAccount()).document_id
   const webhook = await short.createWebhook({ account: owner }, ['contract.create'])

@@ -74,19 +74,19 @@ it('Endpoints 17: without a sink secret there is no sink', async () => {
   }
 })
 
-it('D80: a signed envelope is answered 200 with accepted, without any token', async () => {
+it('webhooks#sink: a signed envelope is answered 200 with accepted, without any token', async () => {
   const answer = await postSigned(certification)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ data: { accepted: true }, message: expect.any(String) })
 })
 
-it('D80, Limits 5, Events 3: a signature up to 300 s off is taken, 301 s is not, on both sides', async () => {
+it('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is taken, 301 s is not, on both sides', async () => {
   for (const skewSeconds of [-300, 300]) expect((await postSigned(certification, { skewSeconds })).status).toBe(200)
   for (const skewSeconds of [-301, 301])
     expectProblem(await postSigned(certification, { skewSeconds }), 401, 'signature_invalid')
 })
 
-it('D80, Authentication 6: another secret, another body, or no signature is 401', async () => {
+it('webhooks#sink, Authentication 6: another secret, another body, or no signature is 401', async () => {
   expectProblem(await postSigned(certification, { secret: createSecret(systemRandom) }), 401, 'signature_invalid')
   expectProblem(await postSigned(certification, { signed: `${ENVELOPE} ` }), 401, 'signature_invalid')
   expectProblem(await certification.anonymous('POST', SINK, ENVELOPE), 401, 'signature_invalid')
@@ -97,7 +97,7 @@ it('D80, Authentication 6: another secret, another body, or no signature is 401'
   }
 })
 
-it('D80: a signed body that is no D62 envelope is refused', async () => {
+it('webhooks#sink: a signed body that is no envelope is refused', async () => {
   for (const body of ['{}', '[]', JSON.stringify({ ...JSON.parse(ENVELOPE), data: {} })])
     expect((await postSigned(certification, { body })).status, body).toBe(422)
 })
@@ -149,7 +149,7 @@ it('Events 9, States 10: webhook on the sink, its secret in WEBHOOK_SINK_SECRET,
   expect(refused.body.data).toMatchObject({ status: 'retrying', last_status_code: 401 })
 })
 
-it('D74: the sink of another environment is no public host: its URL is refused there', async () => {
+it('webhooks#callback-guard: the sink of another environment is no public host: its URL is refused there', async () => {
   await using production = await createTestApp({ database, env: { APP_ENV: 'production' } })
   const url = `${production.app.baseUrl()}${SINK}`
   expectProblem(

@@ -112,7 +112,7 @@ it('Endpoints 9: one id is enough', async () => {
   expect((await world.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
 })
 
-it('D69: the event set is read at /events and the links have a CRUD of their own', async () => {
+it('delivery#ledger-endpoints: the event set is read at /events and the links have a CRUD of their own', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   const [created, moved] = await world.findEventIds(['contract.create', 'contract.update'])
   const link = (await listLinks(webhook.id)).find((one) => one.event === created)

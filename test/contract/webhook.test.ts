@@ -15,7 +15,7 @@ const create = (body: object, headers = {}) => world.app.admin('POST', PATH, bod
 const globalOn = (url: string) => ({ url, is_global: true })
 const PUBLIC_URL = 'https://hooks.example.com/a'
 
-it('Webhook 1, D2: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
+it('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and is the {id} of the paths', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created.document_id).toMatch(UUID_V7)
   const read = await world.app.admin('GET', `${PATH}/${created.document_id}`)
@@ -109,7 +109,7 @@ it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is acti
   })
 })
 
-it('Webhook 11, D60: secret is whsec_ and the base64 of 32 bytes, another one each time', async () => {
+it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 bytes, another one each time', async () => {
   const first = (await create(globalOn(PUBLIC_URL))).body.data.secret
   const second = (await create(globalOn(PUBLIC_URL))).body.data.secret
   expect(first).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -140,7 +140,7 @@ it('Webhook 11, Authentication 7, States 1: only create and rotate-secret ever s
   }
 })
 
-it('Webhook 11, Endpoints 20, D69: no export format holds a secret', async () => {
+it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format holds a secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   for (const format of ['csv', 'json', 'ndjson']) {
     const exported = await world.app.admin('GET', `${PATH}/export?format=${format}`)
@@ -158,7 +158,7 @@ it('Webhook 11: secrets are not kept readable in the database', async () => {
   for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
 })
 
-it('Webhook 12, D2: every row carries created_at and updated_at, and deleted_at as it is soft-deletable', async () => {
+it('Webhook 12, api#identifiers: every row carries created_at and updated_at, and deleted_at as it is soft-deletable', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
   world.app.clock.advance(1_500)
@@ -170,7 +170,7 @@ it('Webhook 12, D2: every row carries created_at and updated_at, and deleted_at 
   expect(deleted.deleted_at).toMatch(TIMESTAMP)
 })
 
-it('Endpoints 1, D3: create answers 201 with a Location, the row with its secret, and a message', async () => {
+it('Endpoints 1, api#success: create answers 201 with a Location, the row with its secret, and a message', async () => {
   const answer = await create({ url: PUBLIC_URL, account, name: 'n', description: 'd' })
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body).sort()).toEqual(['data', 'message'])
@@ -235,7 +235,7 @@ it('Endpoints 5, States 7: DELETE is soft: the webhook is gone from the API and 
   expect(ledger[0].status).toBe('success')
 })
 
-it('Endpoints 6, States 8, D65: purge removes the webhook and its ledger for good, also after a soft delete', async () => {
+it('Endpoints 6, States 8, delivery#holding: purge removes the webhook and its ledger for good, also after a soft delete', async () => {
   for (const isDeletedFirst of [false, true]) {
     const webhook = await world.createWebhook({ account }, ['contract.create'])
     await world.makeChange(account)
@@ -310,7 +310,7 @@ it('States 2: deactivating keeps the failure count and sets no disabled_at: an o
   expect(answer.body.data).toMatchObject({ is_actived: false, consecutive_failures: 7, disabled_at: null })
 })
 
-it('D7: a create repeated under one Idempotency-Key makes one webhook and shows the secret once', async () => {
+it('api#idempotency: a create repeated under one Idempotency-Key makes one webhook and shows the secret once', async () => {
   const headers = { 'idempotency-key': 'one-key' }
   const body = { url: 'https://once.example.com/', account }
   const first = await create(body, headers)
@@ -331,7 +331,7 @@ it('Webhook 6: the account of a global webhook stays null whatever an update say
   expect(changed.body.data).toMatchObject({ is_global: true, account: null })
 })
 
-it('D5, Endpoints 19: every operator filters webhooks as decided, and repeated filters are joined by AND', async () => {
+it('api#filters, Endpoints 19: every operator filters webhooks as decided, and repeated filters are joined by AND', async () => {
   const names = ['alpha', 'beta, gamma', 'Delta']
   const description = `of ${account}`
   for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })

@@ -13,7 +13,7 @@ import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
-import { buildSecretEnvironment, TEST_SECRETS } from './test-secrets.ts'
+import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test-secrets.ts'
 
 /** An answer of the API. */
 export interface TestAnswer {
@@ -44,6 +44,8 @@ export interface TestApp extends AsyncDisposable {
   adminId: UserId
   /** Makes a user with the role `member`, in these accounts, and gives its calls. */
   signInMember(accounts?: AccountId[]): Promise<{ call: TestCall; userId: UserId; token: string }>
+  /** Reads `/metrics` as a scraper does. */
+  scrape(): Promise<TestAnswer>
   /** Calls with any token. */
   callAs(token: string): TestCall
   /** Routes what was recorded, posts what is due, and records it; until nothing is left to do now. */
@@ -63,6 +65,7 @@ export interface TestAppOptions {
   /** The keys that stored secrets are sealed under, in place of those of `TEST_SECRETS`. */
   secretKey?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
+  hasStarted?: () => boolean
 }
 
 /** Builds the service for a test. Names resolve to nothing unless `lookup` says otherwise. */
@@ -74,6 +77,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     PORT: '0',
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_MINUTE: '1000000',
+    METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnvironment(),
     ...options.env,
   }
@@ -90,6 +94,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
+    ...(options.hasStarted && { hasStarted: options.hasStarted }),
   })
   const ids = buildIdMaker(clock, systemRandom)
   const deps = { ids, random: systemRandom, keys: { secrets: TEST_SECRETS.sessionJwt, issuer: () => app.baseUrl() } }
@@ -111,6 +116,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     admin: callAs(adminToken),
     adminToken,
     adminId,
+    scrape: () => callAs(TEST_METRICS_TOKEN)('GET', '/metrics'),
     callAs,
     signInMember: async (accounts = []) => {
       const address = `member-${systemRandom.bytes(4).toString('hex')}@example.com`

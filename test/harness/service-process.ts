@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { TestAnswer } from './app.ts'
 import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
-import { buildSecretEnvironment } from './test-secrets.ts'
+import { buildSecretEnvironment, TEST_METRICS_TOKEN } from './test-secrets.ts'
 import { limit, waitFor } from './wait.ts'
 
 /** What every process of a test calls itself, so that one token holds in all of them, on whatever port. */
@@ -60,6 +60,7 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
     DATABASE_POOL_SIZE: '6',
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '1000000',
+    METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnvironment(),
   }
 }

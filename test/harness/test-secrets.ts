@@ -6,6 +6,9 @@ export const TEST_SECRETS = {
   oauthHook: ['test-hook-secret-of-at-least-32-bytes'],
 }
 
+/** What opens `/metrics` of a service of tests. */
+export const TEST_METRICS_TOKEN = 'test-token-of-metrics'
+
 /** `TEST_SECRETS` as variables of the environment. */
 export function buildSecretEnvironment(): Record<string, string> {
   return {

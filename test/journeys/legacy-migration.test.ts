@@ -137,13 +137,13 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-test('D79: the release runs on a database with rows in it, after the first migration and all that follow', async () => {
+test('webhooks#legacy-migration: the release runs on a database with rows in it, after the first migration and all that follow', async () => {
   const names = (await readMigrations()).map((migration) => migration.name)
   expect(names[0]).toBe(BEFORE)
   expect(ran).toEqual(names.slice(1))
 })
 
-test('D79, Versioning 3: retry keeps its values as attempts', async () => {
+test('webhooks#legacy-migration, Versioning 3: retry keeps its values as attempts', async () => {
   const rows = await select('select document_id, attempts from webhook_dispatch')
   const attempts = Object.fromEntries(rows.map((row) => [row.document_id, row.attempts]))
   expect(attempts).toEqual(Object.fromEntries(DISPATCHES.map(({ id, retry }) => [id, retry])))
@@ -153,11 +153,11 @@ test('D79, Versioning 3: retry keeps its values as attempts', async () => {
   expect(columns.map((row) => row.column_name)).not.toContain('retry')
 })
 
-test('D79: what was there stays as it was', async () => {
+test('webhooks#legacy-migration: what was there stays as it was', async () => {
   expect(await readOldData()).toEqual(before)
 })
 
-test('D79, Versioning 3: the new fields are there: webhook, dispatch and event', async () => {
+test('webhooks#legacy-migration, Versioning 3: the new fields are there: webhook, dispatch and event', async () => {
   const columns = await select(`select table_name || '.' || column_name as name from information_schema.columns`)
   const names = columns.map((row) => row.name)
   for (const name of ['is_global', 'description', 'consecutive_failures', 'disabled_at', 'disabled_reason'])
@@ -169,7 +169,7 @@ test('D79, Versioning 3: the new fields are there: webhook, dispatch and event',
   expect(account.is_nullable).toBe('YES')
 })
 
-test('States 5, D79, Versioning 4: every old webhook is disabled with legacy-secret-rotation-required', async () => {
+test('States 5, webhooks#legacy-migration, Versioning 4: every old webhook is disabled with legacy-secret-rotation-required', async () => {
   const rows = await select(
     'select is_actived, disabled_at, disabled_reason, is_global, consecutive_failures from webhook',
   )
@@ -184,12 +184,12 @@ test('States 5, D79, Versioning 4: every old webhook is disabled with legacy-sec
     })
 })
 
-test('D79: the readable old secrets are gone from the database', async () => {
+test('webhooks#legacy-migration: the readable old secrets are gone from the database', async () => {
   const rows = await select('select w::text as text from webhook w')
   for (const { text } of rows) expect(text).not.toContain(OLD_SECRET)
 })
 
-test('D64, D79: old rows have one of the six statuses, and none of them is sent by the new dispatcher', async () => {
+test('delivery#statuses, webhooks#legacy-migration: old rows have one of the six statuses, and none of them is sent by the new dispatcher', async () => {
   const rows = await select('select document_id, status, next_attempt_at from webhook_dispatch')
   const statuses = Object.fromEntries(rows.map((row) => [row.document_id, row.status]))
   expect(DISPATCHES.map(({ id }) => statuses[id])).toEqual([
@@ -252,7 +252,7 @@ test('States 5: the old subscriptions hold after the release, with webhook.test 
   expect(await names()).toEqual(['webhook.test', 'contract.create'])
 })
 
-test('Catalogue status 5, D79: old event rows are synced by name, and what no route produces is stale and subscribable', async () => {
+test('Catalogue status 5, webhooks#legacy-migration: old event rows are synced by name, and what no route produces is stale and subscribable', async () => {
   const { body } = await app.admin('GET', '/api/v3/webhook/catalogue/status')
   expect(body.data).toMatchObject({ missing_internals: [], stale_internals: ['ledger.closed'] })
   const [row] = await select(`select account_scope, method, route from event where document_id = '${LEGACY.event}'`)
@@ -269,7 +269,7 @@ test('URL rules 7: an old row on plain http is refused at its next update and ca
   expect((await app.admin('PATCH', `${path}/active`, { is_actived: true })).status).toBe(200)
 })
 
-test('D68: an old ledger row is read with its lifetime attempts, and refuses a replay whose event was never kept', async () => {
+test('delivery#replay: an old ledger row is read with its lifetime attempts, and refuses a replay whose event was never kept', async () => {
   const oldest = DISPATCHES.at(-1)!
   const { body } = await app.admin('GET', `/api/v3/webhook/dispatch/${oldest.id}`)
   expect(body.data).toMatchObject({ attempts: 9, status: 'failed', last_error: 'socket hang up', attempts_log: [] })
@@ -278,8 +278,8 @@ test('D68: an old ledger row is read with its lifetime attempts, and refuses a r
   expect(replay.body.code).toBe('conflict')
 })
 
-test('D77: the all-time metric begins with what the old ledger holds', async () => {
-  const { body } = await app.anonymous('GET', '/metrics')
+test('delivery#metrics: the all-time metric begins with what the old ledger holds', async () => {
+  const { body } = await app.scrape()
   expect(body).toMatch(/webhook_out_deliveries_total\{status="failed"\} 4\n/)
   expect(body).toMatch(/webhook_out_deliveries_total\{status="success"\} 3\n/)
 })
@@ -326,7 +326,7 @@ test('a migration that fails is undone whole, and the ones before it stay', asyn
   expect(rows).toEqual([{ table_name: 'good' }])
 })
 
-test('D79: an old webhook whose name is longer than the release allows stops no migration and keeps its name', async () => {
+test('webhooks#legacy-migration: an old webhook whose name is longer than the release allows stops no migration and keeps its name', async () => {
   await using old = await createTestDatabase({ content: 'empty' })
   await migrate(old.connectionString, { upTo: BEFORE })
   const name = 'n'.repeat(150)

@@ -9,7 +9,7 @@ const GUARDED = ROUTES.filter((route) => (route.access ?? 'permission') === 'per
 const SIGNED_IN = ROUTES.filter((route) => route.access === 'caller')
 const PUBLIC = ROUTES.filter((route) => route.access === 'public')
 
-/** What `member` holds in the accounts of the user (D11). */
+/** What `member` holds in the accounts of the user (docs/contract/identity.md#system-roles). */
 const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
 const isOpenToMembers = (route: RouteDeclaration) =>
   route.ownAccounts === true && MEMBER_PATTERNS.some((pattern) => matchesPattern(pattern, permissionOf(route)))

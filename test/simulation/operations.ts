@@ -73,7 +73,7 @@ function pickIllness({ dice }: World): number {
   return dice.pick([0, 0, 0.1, 0.4, 1, 1])
 }
 
-/** Events, in a transaction that commits or is rolled back (D72). */
+/** Events, in a transaction that commits or is rolled back (docs/contract/events.md#atomicity). */
 export async function emitEvents(world: World, count: number): Promise<EventId[]> {
   const { dice, db } = world
   const drafts = Array.from({ length: count }, (): EventDraft => {

@@ -39,3 +39,24 @@ export function findRepeatedAnchors(files: readonly SourceFile[]): Finding[] {
         .map((anchor) => ({ key: path, message: `the anchor #${anchor} exists twice` }))
     })
 }
+
+/**
+ * Citations of papers that are not in the repository: a bare row number (the letter D and digits), or a source's name and
+ * a place in it (`contract`, `architecture` or `models`, a comma, a word) behind a bracket or a semicolon.
+ */
+const DANGLING = /\bD\d{1,3}[a-d]?\b|[(;]\s*(?:the )?(?:contract|architecture|models),[\s*]+\w/g
+
+/** Citations that lead to nothing in the repository, in comments, strings and documents; one finding for each. */
+export function findDanglingCitations(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter(({ path }) => CITING.test(path) && !path.endsWith('.json'))
+    .flatMap(({ path, text, code }) =>
+      [...text.matchAll(DANGLING)].flatMap(({ 0: citation, index }) => {
+        // In a program, the names of variables are code and cite nothing.
+        const isCode = code !== text && code.slice(index, index + citation.length).trim() !== ''
+        if (isCode) return []
+        const message = `line ${lineAt(text, index)}: "${citation}" is not in the repository; cite docs/contract, a decision or a standard`
+        return [{ key: path, message }]
+      }),
+    )
+}

@@ -37,6 +37,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/outbound/connection.ts': 'bounds a connection in real time, as the network runs in; decides nothing',
     'src/outbound/http-sender.ts': 'the deadline of a POST, as above; its measuring clock is an option',
     'src/outbound/resolve.ts': 'bounds a look-up in real time, as above',
+    'src/http/unreadable.ts': 'ends a connection in real time that does not take its answer; decides nothing',
     'src/postgres/database.ts': 'ends a connection that is silent in real time; decides nothing',
     'src/postgres/notify.ts': 'bounds for how long a proof holds in real time, as the network runs in',
     'src/postgres/migrate.ts': 'tools and tests migrate without a clock; the service passes its own',

@@ -5,7 +5,7 @@ import { WebhookVerificationError } from './verification-error.ts'
 export type EventName = (typeof EVENT_NAMES)[number]
 
 /**
- * What a delivery says (D62). Thin: it names the resource and never includes it; read it with a second call to `data.url`.
+ * What a delivery says (docs/contract/webhooks.md#envelope). Thin: it names the resource and never includes it; read it with a second call to `data.url`.
  * Deduplicate on `id`: deliveries are at-least-once. There is no order between events.
  */
 export type Envelope = {

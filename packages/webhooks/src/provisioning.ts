@@ -3,7 +3,7 @@ import { type VerificationInput, verifySignature } from './verify-signature.ts'
 
 export { WebhookVerificationError } from './verification-error.ts'
 
-/** What a provisioning target receives (D91): who a user is and whether they are active. Never a role or a permission. */
+/** What a provisioning target receives (docs/contract/provisioning.md#provisioning-events): who a user is and whether they are active. Never a role or a permission. */
 export type ProvisioningEnvelope = {
   readonly id: string
   readonly type:
@@ -27,7 +27,7 @@ export type ProvisioningEnvelope = {
 }
 
 /**
- * Verifies a delivery to a provisioning target; signed as a webhook is (D90). Throws `WebhookVerificationError`.
+ * Verifies a delivery to a provisioning target; signed as a webhook is (docs/contract/provisioning.md#targets). Throws `WebhookVerificationError`.
  * Mind the answer: to provisioning a 4xx is final and a 5xx is retried, unlike webhooks.
  */
 export async function verifyProvisioning(input: VerificationInput): Promise<ProvisioningEnvelope> {

@@ -18,7 +18,7 @@ const MAX_SECRETS = 8
 const PREFIX = 'whsec_'
 
 /**
- * Reads the secrets (D60): `whsec_` and base64 of 24 to 64 bytes (Signalbox makes 32; the bounds are those of the
+ * Reads the secrets (docs/contract/webhooks.md#signature): `whsec_` and base64 of 24 to 64 bytes (Signalbox makes 32; the bounds are those of the
  * Standard Webhooks specification). Throws `secret_missing`, `secret_malformed`; no message repeats any of a secret.
  */
 export function readSecrets(input: SecretInput): readonly SecretKeys[] {

@@ -8,7 +8,7 @@ const GRAMMAR = /^[a-z][a-z0-9]*=[!-+\--~]+(?:,[a-z][a-z0-9]*=[!-+\--~]+)*$/
 const HEX_SHA256 = /^[0-9a-f]{64}$/
 
 /**
- * Parses `t=<unix seconds>,v1=<hex>` (D60). Exactly one `t`, in canonical form; one to eight `v1`, each 64 lower-case
+ * Parses `t=<unix seconds>,v1=<hex>` (docs/contract/webhooks.md#signature). Exactly one `t`, in canonical form; one to eight `v1`, each 64 lower-case
  * hex digits; parts of other names are ignored, so that a later scheme can be sent beside `v1`.
  * Throws `header_malformed`.
  */

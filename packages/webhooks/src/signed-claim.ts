@@ -1,6 +1,6 @@
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** The two ways a delivery is signed (D60); every delivery carries both. */
+/** The two ways a delivery is signed (docs/contract/webhooks.md#signature); every delivery carries both. */
 export type SignatureFamily = 'service-signature' | 'standard-webhooks'
 
 /** What one family of headers claims, parsed but not yet verified. */

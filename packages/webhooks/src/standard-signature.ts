@@ -11,7 +11,7 @@ const MESSAGE_ID = /^[!-\-/-~]{1,256}$/
 const SIGNATURE_TOKEN = /^(v[0-9]+[a-z]*),([A-Za-z0-9+/=_-]+)$/
 
 /**
- * Parses the three Standard Webhooks headers (D60). `webhook-signature` holds one or more `<version>,<base64>` separated
+ * Parses the three Standard Webhooks headers (docs/contract/webhooks.md#signature). `webhook-signature` holds one or more `<version>,<base64>` separated
  * by one space; versions other than `v1` are ignored beside a `v1`. Throws `header_missing`, `header_malformed`.
  */
 export function parseStandardSignature(headers: HeadersInput): SignedClaim {

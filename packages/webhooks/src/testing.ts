@@ -13,7 +13,7 @@ export type SigningInput = {
 }
 
 /**
- * Signs a body as Signalbox does (D60) and returns the headers of both families, so that a receiver's own tests can
+ * Signs a body as Signalbox does (docs/contract/webhooks.md#signature) and returns the headers of both families, so that a receiver's own tests can
  * post a genuine delivery to it. Throws `WebhookVerificationError` for a malformed secret.
  */
 export async function signDelivery(input: SigningInput): Promise<Record<string, string>> {

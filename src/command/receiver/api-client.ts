@@ -10,7 +10,7 @@ const CALL_LIMIT_MS = 30_000
  */
 export class ApiError extends FatalError {
   readonly kind: 'unreachable' | 'busy' | 'refused'
-  /** The problem's code (D4), where the answer was a problem. */
+  /** The problem's code (docs/contract/api.md#errors), where the answer was a problem. */
   readonly code: string | undefined
   /** What `Retry-After` asks for. */
   readonly retryAfterMs: number | undefined
@@ -24,7 +24,7 @@ export class ApiError extends FatalError {
   }
 }
 
-/** A success of the API (D3). */
+/** A success of the API (docs/contract/api.md#success). */
 export interface ApiAnswer<Data> {
   status: number
   data: Data
@@ -32,7 +32,7 @@ export interface ApiAnswer<Data> {
   pagination: { page_size: number; next_cursor: string | null; total?: number } | undefined
 }
 
-/** What a list is asked for (D5). `filters` have the form `<field>|<operator>|<values>`. */
+/** What a list is asked for (docs/contract/api.md#filters). `filters` have the form `<field>|<operator>|<values>`. */
 export interface ListRequest {
   filters?: readonly string[]
   sort?: string

@@ -35,7 +35,7 @@ export function parseIdOption(text: string): string {
   throw new InvalidArgumentError('It must be a UUID in lower case.')
 }
 
-/** Reads `--secret`, a webhook's secret (D60). Throws a `FatalError`. */
+/** Reads `--secret`, a webhook's secret (docs/contract/webhooks.md#signature). Throws a `FatalError`. */
 export function readSecretOption(text: string): string {
   return parseAs('--secret', VARIABLES.WEBHOOK_SINK_SECRET, text)
 }

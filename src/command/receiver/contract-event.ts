@@ -88,7 +88,7 @@ async function ensureAccount(client: ApiClient): Promise<string> {
   return created.data.document_id
 }
 
-/** The event of a change: it was recorded in the transaction of the change and bears its time (D72). */
+/** The event of a change: it was recorded in the transaction of the change and bears its time (docs/contract/events.md#atomicity). */
 async function findEventOf(client: ApiClient, event: string, contract: ContractRow): Promise<EventRow> {
   const filters = [
     `event|eq|${event}`,

@@ -8,7 +8,7 @@ export const DISPATCH_PATH = '/api/v3/webhook/dispatch'
 /** How often a row is looked at while something is waited for. */
 const LOOK_MS = 200
 
-/** A ledger row as the API shows it (D63), as far as the commands print it. */
+/** A ledger row as the API shows it (docs/contract/delivery.md#ledger-row), as far as the commands print it. */
 export interface DispatchRow {
   document_id: string
   webhook: string

@@ -6,7 +6,7 @@ import { VERSION } from '../../version.ts'
 import { buildDeliveryHeaders, buildEnvelope } from '../../webhook/envelope.ts'
 import type { EventRow } from './event-feed.ts'
 
-/** One delivery as a webhook would receive it: the exact body, and every header of D60 and D61. */
+/** One delivery as a webhook would receive it: the exact body, and every header (docs/contract/webhooks.md#delivery-headers). */
 export interface Delivery {
   body: string
   headers: Record<string, string>
@@ -54,7 +54,7 @@ export interface ForwardResult {
 }
 
 /**
- * Posts a delivery to a receiver, with the time limit of a real one (D64) and, like one, without following a redirect.
+ * Posts a delivery to a receiver, with the time limit of a real one (docs/contract/delivery.md#statuses) and, like one, without following a redirect.
  * Never throws. `signal` interrupts it.
  */
 export async function forwardDelivery(

@@ -14,7 +14,7 @@ export interface ReplayDeps {
   print: (line: string) => void
 }
 
-/** Posts one dispatch once more (D68). With `wait`, throws a `FatalError` unless it ends `success`. */
+/** Posts one dispatch once more (docs/contract/delivery.md#replay). With `wait`, throws a `FatalError` unless it ends `success`. */
 export async function replayOne(
   deps: ReplayDeps,
   input: { dispatchId: string; confirmDuplicate: boolean; wait: boolean },

@@ -14,7 +14,7 @@ import {
 import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 
-/** What the ledger can be filtered by and sorted on (D69). */
+/** What the ledger can be filtered by and sorted on (docs/contract/delivery.md#ledger-endpoints). */
 export const DISPATCH_FIELDS = {
   document_id: { type: 'uuid' },
   webhook: { type: 'uuid' },

@@ -3,7 +3,7 @@ import type { AttemptRecord } from '../../delivery/settle.store.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
 import type { DispatchRecord } from './dispatch.store.ts'
 
-/** The states of a ledger row (D64). */
+/** The states of a ledger row (docs/contract/delivery.md#statuses). */
 export const StatusSchema = named(
   'DispatchStatus',
   enumSchema(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'], {
@@ -32,7 +32,7 @@ const dispatchMembers = {
   updated_at: TimestampSchema,
 }
 
-/** A row of the ledger (D63). */
+/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export const DispatchRow = named('Dispatch', Type.Object(dispatchMembers))
 
 const Milliseconds = nullable(Type.Number())

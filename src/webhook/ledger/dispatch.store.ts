@@ -4,7 +4,7 @@ import { addToTotals } from '../../delivery/total.store.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 
-/** A row of the ledger (D63). */
+/** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
   id: DispatchId
   webhook: WebhookId
@@ -126,7 +126,7 @@ export async function findDispatch(
  */
 const CANCELLED_AT_ONCE = 10_000
 
-/** Ends what waits for a webhook that was deleted (D65). What is being posted right now ends by its own result. */
+/** Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding). What is being posted right now ends by its own result. */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
@@ -164,7 +164,7 @@ export async function cancelOrphanedDispatches(
   })
 }
 
-/** Makes a row due now for one replay POST (D68). */
+/** Makes a row due now for one replay POST (docs/contract/delivery.md#replay). */
 export async function scheduleReplay(
   db: Database,
   id: DispatchId,
@@ -207,7 +207,7 @@ export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit
   return Number(result.numAffectedRows ?? 0)
 }
 
-/** Deletes up to `limit` ended rows older than `before`, with their attempts (D78). Returns how many went. */
+/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many went. */
 export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
     delete from webhook_dispatch where document_id in (

@@ -31,7 +31,7 @@ export async function loadDispatch(
 }
 
 /**
- * Enqueues a synthetic `webhook.test` delivery for one webhook (contract, Webhook API). It is an ordinary ledger row:
+ * Enqueues a synthetic `webhook.test` delivery for one webhook (docs/contract/webhooks.md#webhook-endpoints). It is an ordinary ledger row:
  * signed, logged and retried like any other, whether the webhook subscribes to it or not, and also while it is inactive.
  */
 export async function enqueueTest(
@@ -78,7 +78,7 @@ export async function enqueueTest(
   return { dispatchId: id, eventId: event.id }
 }
 
-/** Nothing leaves the service while the event queue is off (contract, Events 2). Throws 409 `conflict`. */
+/** Nothing leaves the service while the event queue is off (docs/contract/events.md#event-queue-switch). Throws 409 `conflict`. */
 export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>): void {
   if (!deps.enableApiEventQueue)
     throw new Problem(
@@ -88,7 +88,7 @@ export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>):
 }
 
 /**
- * Makes one extra POST of a dispatch due (D68). `attempts` goes on counting; no automatic retry follows.
+ * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` goes on counting; no automatic retry follows.
  * Throws 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight, a replay waits
  * already, or its event is gone.
  */

@@ -16,7 +16,7 @@ import {
 
 export type ReplayJobId = Id<'replay job'>
 
-/** Rows of one bulk replay at most (D68). */
+/** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
 export const REPLAY_JOB_ROWS_LIMIT = 10_000
 
 /**
@@ -100,7 +100,7 @@ export async function previewReplay(db: Database, selection: ReplaySelection): P
 }
 
 /**
- * Makes a bulk replay (D68): its rows are those that the filters name now, oldest first. A worker puts them on their way.
+ * Makes a bulk replay (docs/contract/delivery.md#replay): its rows are those that the filters name now, oldest first. A worker puts them on their way.
  * Throws a 422 on `filters` that says how many there are when they are too many, 409 `conflict` while the queue is off.
  */
 export async function createReplayJob(

@@ -19,10 +19,10 @@ export interface ReplayQuestion {
 /** Why a row is not replayed. */
 export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone' | 'replay_waiting'
 
-/** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (D68). */
+/** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (docs/contract/delivery.md#replay). */
 const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
 
-/** Decides over a replay (D68), of one row as of each row of a bulk replay. Pure. */
+/** Decides over a replay (docs/contract/delivery.md#replay), of one row as of each row of a bulk replay. Pure. */
 export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal {
   if (!question.isWebhookActive) return 'webhook_inactive'
   if (!question.isConfirmed && NEEDS_CONFIRMATION.includes(question.status)) return 'not_confirmed'

@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { explainStatements, type PlanNode } from '../../test/harness/explain.ts'
+import { buildLedger } from '../../test/harness/ledger.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { WebhookId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { readWebhookOutFacts } from './health.store.ts'
+
+const ROWS = 30_000
+const LIMIT = 1_000
+
+describe(`the facts of health on ${ROWS} rows of each kind`, () => {
+  const clock = buildManualClock()
+  const now = new Date(clock.now())
+  let database: TestDatabase
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    const ledger = buildLedger(database.db, clock)
+    const [active, resting] = [await ledger.addWebhook(), await ledger.addWebhook()]
+    await fillLedger(database.db, { active, resting, now })
+  })
+  afterAll(() => database[Symbol.asyncDispose]())
+
+  it('end at the limit, and the age is that of the oldest row all the same', async () => {
+    expect(await readWebhookOutFacts(database.db, now, LIMIT)).toEqual({
+      exhausted_24h: LIMIT,
+      auto_disabled: LIMIT,
+      backlog: LIMIT,
+      oldest_pending_s: ROWS,
+    })
+  })
+
+  it('are exact below the limit', async () => {
+    const facts = await readWebhookOutFacts(database.db, now, 10 * ROWS)
+    expect(facts).toMatchObject({ exhausted_24h: ROWS, auto_disabled: ROWS, backlog: 2 * ROWS })
+  })
+
+  it('come from reading a small multiple of the limit, whatever the backlog', async () => {
+    const explained = await explainStatements(database, (db) => readWebhookOutFacts(db, now, LIMIT))
+    const rowsRead = explained.flatMap(({ nodes }) => nodes).reduce((sum, node) => sum + countRowsRead(node), 0)
+    expect(rowsRead).toBeGreaterThan(3 * LIMIT)
+    expect(rowsRead).toBeLessThan(6 * LIMIT)
+  })
+})
+
+/** Rows that a step took from a table or an index, those that it then passed over included. */
+function countRowsRead(node: PlanNode & { 'Rows Removed by Filter'?: number }): number {
+  if (!node['Relation Name'] || !node['Node Type'].includes('Scan')) return 0
+  return ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 1)
+}
+
+/**
+ * Due rows of an active webhook, the oldest `ROWS` seconds old; as many of one that rests; exhausted and failed rows of
+ * the last day; webhooks that the service disabled, and as many that people did; events that no router has seen.
+ */
+async function fillLedger(db: Database, input: { active: WebhookId; resting: WebhookId; now: Date }): Promise<void> {
+  const { active, resting, now } = input
+  await sql`update webhook set is_actived = false where document_id = ${resting}`.execute(db)
+  await sql`
+    insert into webhook_dispatch
+      (document_id, webhook, event_id, event, status, attempts, next_attempt_at, ended_at, created_at, updated_at)
+    select gen_random_uuid(), kind.webhook, gen_random_uuid(), 'contract.create', kind.status, 1,
+      case when kind.status = 'pending' then ${now}::timestamptz - n * interval '1 second' end,
+      case when kind.status <> 'pending' then ${now}::timestamptz end, ${now}, ${now}
+    from generate_series(1, ${ROWS}::int) n, (values
+      (${active}::uuid, 'pending'), (${resting}::uuid, 'pending'), (${active}::uuid, 'exhausted'), (${active}::uuid, 'failed')
+    ) kind (webhook, status)`.execute(db)
+  await sql`
+    insert into webhook (document_id, url, is_global, is_actived, disabled_reason, created_at, updated_at)
+    select gen_random_uuid(), 'https://hooks.example.com/', true, false, kind.reason, ${now}, ${now}
+    from generate_series(1, ${ROWS}::int) n, (values ('consecutive-failures'), (null)) kind (reason)`.execute(db)
+  await sql`
+    insert into event_occurrence (document_id, event, resource, action, created_at)
+    select gen_random_uuid(), 'contract.create', 'contract', 'create', ${now}
+    from generate_series(1, ${ROWS}::int) n`.execute(db)
+  await sql`analyze webhook_dispatch, event_occurrence, webhook`.execute(db)
+}

@@ -1,0 +1,108 @@
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+
+/**
+ * Which proxies may say in `X-Forwarded-For` whom they speak for: none, as many as stand in front of the service, or those
+ * of some networks.
+ */
+export type TrustProxy = false | { hops: number } | { networks: BlockList }
+
+/** More proxies than stand in front of any service. */
+const HOPS_LIMIT = 32
+
+/** Networks that have a name of their own: RFC 6890, RFC 1918, RFC 4193. */
+const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+}
+
+const RULE = `must be false, the number of proxies in front of the service (1 to ${HOPS_LIMIT}), or a comma-separated list of their addresses and networks (10.0.0.0/8, fd00::/8, loopback, linklocal, uniquelocal)`
+
+/** Reads `TRUST_PROXY`. Throws an Error whose message completes "TRUST_PROXY ...". */
+export function parseTrustProxy(text: string): TrustProxy {
+  if (text === 'false') return false
+  if (text === 'true')
+    throw new Error(
+      'must not be true: anybody can send X-Forwarded-For. Write how many proxies stand in front of the service, such as 1, or their networks, such as 10.0.0.0/8',
+    )
+  if (/^\d{1,2}$/.test(text)) {
+    const hops = Number(text)
+    if (hops < 1 || hops > HOPS_LIMIT) throw new Error(RULE)
+    return { hops }
+  }
+  const networks = new BlockList()
+  for (const entry of text.split(',').map((part) => part.trim())) {
+    for (const network of Object.hasOwn(NAMED_NETWORKS, entry) ? (NAMED_NETWORKS[entry] ?? []) : [entry])
+      addNetwork(networks, network)
+  }
+  return { networks }
+}
+
+/** Adds an address or a CIDR network. A network of prefix 0 is everybody, so trusting it would trust any header. */
+function addNetwork(networks: BlockList, text: string): void {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0 || address.includes('%')) throw new Error(RULE)
+  const type = version === 4 ? 'ipv4' : 'ipv6'
+  const widest = version === 4 ? 32 : 128
+  const bits = prefix === undefined ? widest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
+  if (bits < 1 || bits > widest) throw new Error(RULE)
+  networks.addSubnet(address, bits, type)
+}
+
+/** Whom a request is from. */
+export interface ClientAddress {
+  address: string
+  /** An entry of `X-Forwarded-For` that is no IP address: it and what stands before it were not believed. */
+  ignored: string | undefined
+}
+
+/**
+ * Finds the address of the client: the rightmost one, of `X-Forwarded-For` and then the peer of the connection, that is
+ * not a trusted proxy; where all are trusted, the leftmost. Each proxy appends whom it was called by, so what a trusted
+ * proxy did not write is never reached. An entry that is no address ends the search: what stands before it was written by
+ * nobody known, so the proxy that wrote it counts.
+ */
+export function findClientAddress(input: {
+  /** The other end of the connection. */
+  peer: string
+  /** The header; several headers are joined by commas. */
+  forwardedFor: string | undefined
+  trust: TrustProxy
+}): ClientAddress {
+  const { peer, forwardedFor, trust } = input
+  let address = toPlainAddress(peer)
+  if (trust === false || forwardedFor === undefined) return { address, ignored: undefined }
+  // RFC 9110 section 5.6.1: empty elements of a list count for nothing.
+  const entries = forwardedFor
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+  for (let hop = 0; hop < entries.length && isTrusted(address, hop, trust); hop += 1) {
+    const entry = entries[entries.length - 1 - hop] ?? ''
+    const next = parseForwardedAddress(entry)
+    if (next === undefined) return { address, ignored: entry }
+    address = next
+  }
+  return { address, ignored: undefined }
+}
+
+function isTrusted(address: string, hop: number, trust: Exclude<TrustProxy, false>): boolean {
+  if ('hops' in trust) return hop < trust.hops
+  return isIP(address) !== 0 && trust.networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+}
+
+/** Reads an entry: an address, or one with a port as some proxies write it (`192.0.2.1:4711`, `[2001:db8::1]:4711`). */
+function parseForwardedAddress(entry: string): string | undefined {
+  if (isIP(entry) !== 0) return toPlainAddress(entry)
+  const [, bracketed, dotted] = /^(?:\[([^\]]{2,64})\](?::\d{1,5})?|([\d.]{7,15}):\d{1,5})$/.exec(entry) ?? []
+  if (bracketed !== undefined) return isIPv6(bracketed) ? toPlainAddress(bracketed) : undefined
+  return dotted !== undefined && isIPv4(dotted) ? dotted : undefined
+}
+
+/** Without the zone of a link-local address; an IPv4 address that the system writes as IPv6 in its own form. */
+function toPlainAddress(address: string): string {
+  const [unzoned = ''] = address.split('%', 1)
+  const [, mapped = ''] = /^::ffff:([\d.]+)$/i.exec(unzoned) ?? []
+  return isIPv4(mapped) ? mapped : unzoned
+}

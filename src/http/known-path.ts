@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import { Problem } from './problem.ts'
+
+/** Which paths take which methods, so that a wrong method is distinguished from a wrong path. */
+export interface KnownPaths {
+  /** The problem of a request that no route serves: 405 `method_not_allowed` with `Allow`, or 404 `not_found`. */
+  buildProblem(target: string): Problem
+}
+
+/** What answers for a path that does not exist, and for one that must not be seen to exist. */
+export function buildPathProblem(): Problem {
+  return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
+}
+
+/** Collects the paths of all routes that are mounted on `server` from now on. */
+export function collectPaths(server: FastifyInstance): KnownPaths {
+  const known: { method: string; pattern: RegExp }[] = []
+  server.addHook('onRoute', ({ method, url }) => {
+    const pattern = buildPattern(url)
+    for (const one of [method].flat()) known.push({ method: one, pattern })
+  })
+  return {
+    buildProblem: (target) => {
+      const path = readPath(target)
+      const methods = [...new Set(known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
+      if (methods.length === 0) return buildPathProblem()
+      const allow = methods.join(', ')
+      return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })
+    },
+  }
+}
+
+/** A parameter takes one segment, so that each text is read once whatever it holds. */
+function buildPattern(url: string): RegExp {
+  const source = url
+    .replace(/[.+?^$()[\]\\]/g, '\\$&')
+    .replace(/:\w+/g, '[^/]+')
+    .replace(/\*/g, '.*')
+  return new RegExp(`^${source}$`)
+}
+
+/** The path of a request target, decoded as the router does; also of a target in absolute form (RFC 9112 section 3.2.2). */
+function readPath(target: string): string {
+  const [path = '/'] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,49 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { KnownPaths } from './known-path.ts'
+import { buildProblemBody, Problem } from './problem.ts'
+
+/** How the parser of Node reports bytes that are no request it can read. */
+interface ReadError extends Error {
+  code?: string
+  /** What arrived last, with the bytes that it stopped at. */
+  rawPacket?: Buffer
+}
+
+/** A request line as far as it is needed here (RFC 9112 section 3): a method of any name, the target, the version. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\S{1,8192}) HTTP\/1\.[01]\r?\n/
+
+/** The codes of a method that the parser does not know, or knows from another protocol only. */
+const METHOD_CODES = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT']
+
+/** How long the other end has to take the answer and close, in milliseconds. */
+const CLOSE_LIMIT_MS = 5_000
+
+/** The problem of bytes that could not be read as a request: a method of no route is a 405 or a 404 like any other one. */
+export function classifyReadError({ code, rawPacket }: ReadError, known: KnownPaths): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new Problem('headers_too_large', 'Send headers and an address of at most 16 KiB together.')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new Problem('request_timeout', 'The request did not arrive in time. Send it again, on a new connection.')
+  if (code !== undefined && METHOD_CODES.includes(code)) {
+    const [, , target] = REQUEST_LINE.exec(rawPacket?.subarray(0, 8_400).toString('latin1') ?? '') ?? []
+    if (target !== undefined) return known.buildProblem(target)
+  }
+  return new Problem('malformed_request', 'The bytes are no HTTP request.')
+}
+
+/** Writes a problem to a connection that has no request to answer, and ends it. */
+export function endWithProblem(socket: Socket, problem: Problem, names: { requestId: string; baseUrl: string }): void {
+  const body = JSON.stringify(buildProblemBody(problem, names))
+  const headers = {
+    ...problem.headers,
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'x-request-id': names.requestId,
+    connection: 'close',
+  }
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.setTimeout(CLOSE_LIMIT_MS, () => socket.destroy())
+  socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head.join('')}\r\n${body}`)
+}

@@ -1,0 +1,255 @@
+import { type TSchema, Type } from 'typebox'
+import { describe, expect, test, vi } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import type { RouteDeclaration } from '../../src/http/route.ts'
+import { buildFastifySchema, closeObjects } from '../../src/http/schema.ts'
+import { buildFieldErrors, compileValidator } from '../../src/http/validation.ts'
+import { sinkRoutes } from '../../src/webhook/sink.routes.ts'
+
+/**
+ * No input makes the process work for longer than reading it takes. Every schema of a request is given hostile input at
+ * each of its positions, through the validator and the formatter of errors, in growing sizes: what is quadratic fails at
+ * the second size instead of hanging at the last.
+ */
+
+const SIZES = [32_768, 131_072, 1_048_576]
+
+/**
+ * Processor time of this thread, so that other programs do not count. An honest input of 1 MiB takes 20 ms; what is
+ * quadratic takes minutes.
+ */
+const LIMIT_MS = 500
+const TRIES = 3
+
+// Other programs may hold the processor for longer than this one uses it.
+vi.setConfig({ testTimeout: 120_000 })
+
+type Part = 'body' | 'querystring' | 'params'
+interface Subject {
+  name: string
+  part: Part
+  schema: Node
+  positions: Position[]
+}
+
+/** The schemas of all routes, with those positions of each that no schema before it has the like of. */
+function listSubjects(): Subject[] {
+  const routes: readonly RouteDeclaration[] = [...ROUTE_TREE, ...sinkRoutes]
+  const seen = new Set<string>()
+  const isNew = (part: Part, { schema }: Position) => {
+    const key = `${part} ${JSON.stringify(schema, (name, value) => (name === 'description' ? undefined : value))}`
+    return !seen.has(key) && seen.add(key)
+  }
+  const subjects = routes.flatMap((route) => {
+    const schemas = buildFastifySchema(route) as Partial<Record<Part, Node>>
+    return (['body', 'querystring', 'params'] as const).flatMap((part): Subject[] => {
+      const schema = schemas[part]
+      if (!schema) return []
+      const positions = listPositions(schema).filter((position) => isNew(part, position))
+      return [{ name: `${part} of ${route.method} ${route.path}`, part, schema, positions }]
+    })
+  })
+  return subjects.filter(({ positions }) => positions.length > 0)
+}
+
+type Node = TSchema & {
+  type?: string
+  properties?: Record<string, Node>
+  items?: Node
+  anyOf?: Node[]
+  required?: string[]
+}
+
+/** A place in an input: puts a value there, in an input that is otherwise right, so that the validator comes to it. */
+interface Position {
+  path: string
+  schema: Node
+  place: (value: unknown) => unknown
+}
+
+function listPositions(schema: Node, path = '', place: Position['place'] = (value) => value): Position[] {
+  const own = { path, schema, place }
+  const { properties = {}, items, anyOf = [] } = schema
+  const members = Object.entries(properties).flatMap(([name, member]) =>
+    listPositions(member, `${path}.${name}`, (value) => place({ ...buildSample(schema), [name]: value })),
+  )
+  const entries = items ? listPositions(items, `${path}[]`, (value) => place([value])) : []
+  const branches = anyOf
+    .filter(({ type }) => type !== 'null')
+    .flatMap((one) => listPositions(one, path, place).slice(1))
+  return [own, ...members, ...entries, ...branches]
+}
+
+const SAMPLES = [
+  'a',
+  '01890000-0000-7000-8000-000000000001',
+  'someone@example.com',
+  '2026-09-11T08:00:00.000Z',
+  'user:find-all',
+  'ticket.open',
+  'correct horse battery',
+  1,
+  true,
+  null,
+  {},
+  ['a'],
+  ['01890000-0000-7000-8000-000000000001'],
+  ['user:find-all'],
+]
+
+/** A small value that the schema takes; of an object, with its required members alone. */
+function buildSample(schema: Node): Record<string, unknown> {
+  const { properties, required = [] } = schema
+  if (!properties) return {}
+  return Object.fromEntries(required.map((name) => [name, findSample(properties[name] as Node)]))
+}
+
+function findSample(schema: Node): unknown {
+  if (schema.properties) return buildSample(schema)
+  if (schema.items?.properties) return [buildSample(schema.items)]
+  const validate = compile({ part: 'body', schema })
+  const sample = SAMPLES.find((value) => validate(value))
+  if (sample === undefined && !validate(null)) throw new Error(`no sample for ${JSON.stringify(schema)}`)
+  return sample ?? null
+}
+
+function compile({ part, schema }: Pick<Subject, 'part' | 'schema'>) {
+  return compileValidator({ schema, httpPart: part, method: 'POST', url: '/' } as never) as ((
+    value: unknown,
+  ) => boolean) & {
+    errors: Parameters<typeof buildFieldErrors>[0] | null
+  }
+}
+
+const fill = (text: string, size: number) => text.repeat(Math.ceil(size / text.length)).slice(0, size)
+
+/** Long runs of one thing, and such runs that end in something else. */
+const TEXTS = [' ', 'a', '0', '-', '.', '@', ':', ',', '|', '\\', '\u0001', '😀', 'a.', 'a-', 'a:', ' a', '2026-']
+const ENDS = ['', '!', '\u0001']
+
+function listHostileTexts(size: number): [string, string][] {
+  const runs = TEXTS.flatMap((text) =>
+    ENDS.map((end): [string, string] => [`${JSON.stringify(text + end)} run`, fill(text, size - end.length) + end]),
+  )
+  const begun: [string, string][] = [
+    ['an e-mail address of one label', `a@${fill('a', size)}`],
+    ['an e-mail address of many labels', `a@${fill('a.', size)}!`],
+    ['an instant with a long fraction', `2026-09-11T08:00:00.${fill('0', size)}Z`],
+    ['a UUID with a tail', `01890000-0000-7000-8000-000000000001${fill('0', size)}`],
+    ['a permission with a tail', `user:${fill('a-', size)}!`],
+    ['a filter with many values', `created_at|in|${fill('2026-09-11T08:00:00Z,', size)}`],
+  ]
+  return [...runs, ...begun]
+}
+
+function nest(size: number, open: (inner: unknown) => unknown): unknown {
+  let value: unknown = 1
+  for (let depth = 0; depth < size / 6; depth += 1) value = open(value)
+  return value
+}
+
+/** Lists, objects and depths that take about `size` bytes as JSON. */
+function listHostileStructures(size: number): [string, unknown][] {
+  const list = (length: number, build: (index: number) => unknown) => Array.from({ length }, (_, index) => build(index))
+  const members = (length: number, build: (index: number) => [string, unknown]) =>
+    Object.fromEntries(Array.from({ length }, (_, index) => build(index)))
+  return [
+    ['a list of one number', list(size / 2, () => 0)],
+    ['a list of numbers', list(size / 8, (index) => index)],
+    ['a list of one text', list(size / 4, () => 'a')],
+    ['a list of texts', list(size / 10, (index) => `a${index}`)],
+    ['a list of UUIDs', list(size / 40, (index) => `01890000-0000-7000-8000-${String(index).padStart(12, '0')}`)],
+    ['a list of objects', list(size / 3, () => ({}))],
+    ['a list of objects that differ', list(size / 16, (index) => ({ account: index }))],
+    ['a list of lists', list(size / 3, () => [])],
+    ['a list of nulls', list(size / 5, () => null)],
+    ['an object of many members', members(size / 16, (index) => [`member${index}`, index])],
+    ['an object of numbered members', members(size / 10, (index) => [String(index), 1])],
+    ['an object with one long member', { [fill('a', size)]: 1 }],
+    ['an object with a long member of slashes', { [fill('~/', size)]: 1 }],
+    ['lists within lists', nest(size, (inner) => [inner])],
+    ['objects within objects', nest(size, (inner) => ({ a: inner }))],
+  ]
+}
+
+/** Lists of right and of nearly right entries, as long as `size` allows: each entry is looked into. */
+function listFullLists({ schema }: Position, size: number): [string, unknown][] {
+  const { items } = schema
+  if (!items) return []
+  const sample = findSample(items)
+  const length = Math.floor(size / JSON.stringify(sample).length)
+  const broken = items.properties ? { ...(sample as object), account: 1, more: 1 } : 1
+  return [
+    ['a list of right entries', Array.from({ length }, () => sample)],
+    ['a list of broken entries', Array.from({ length }, () => broken)],
+    ['a list of right entries and a broken one', [...Array.from({ length }, () => sample), broken]],
+  ]
+}
+
+/**
+ * The shortest of a few runs of the validator and the formatter, in milliseconds: a collection of garbage may fall into
+ * one. A run of twice the limit says enough.
+ */
+function measure(validate: ReturnType<typeof compile>, input: unknown): number {
+  let shortest = Number.POSITIVE_INFINITY
+  for (let run = 0; run < TRIES && (run === 0 || isBetween(shortest, LIMIT_MS, 2 * LIMIT_MS)); run += 1) {
+    const before = process.threadCpuUsage()
+    if (!validate(input)) {
+      const errors = buildFieldErrors(validate.errors ?? [])
+      if (errors.length > 50 || JSON.stringify(errors).length > 65_536) return Number.POSITIVE_INFINITY
+    }
+    const { user, system } = process.threadCpuUsage(before)
+    shortest = Math.min(shortest, (user + system) / 1_000)
+  }
+  return shortest
+}
+
+const isBetween = (value: number, low: number, high: number) => value > low && value < high
+
+/** The first input at each position that takes longer than the limit, at the smallest size at which any does. */
+function findSlow({ part, schema, positions }: Omit<Subject, 'name'>, sizes = SIZES): string[] {
+  const validate = compile({ part, schema })
+  for (const size of sizes) {
+    const slow = positions.flatMap((position) => {
+      for (const [what, value] of [...listInputs(size), ...listFullLists(position, size)]) {
+        const ms = measure(validate, position.place(value))
+        if (ms > LIMIT_MS) return [`${position.path}: ${what} of ${size}: ${Math.round(ms)} ms`]
+      }
+      return []
+    })
+    if (slow.length > 0) return slow
+  }
+  return []
+}
+
+const inputsOfSize = new Map<number, [string, unknown][]>()
+
+function listInputs(size: number): [string, unknown][] {
+  const inputs = inputsOfSize.get(size) ?? [...listHostileTexts(size), ...listHostileStructures(size)]
+  inputsOfSize.set(size, inputs)
+  return inputs
+}
+
+describe('hostile input at every position of', () => {
+  const subjects = listSubjects()
+
+  test('all bodies, queries and path parameters is found', () => {
+    const bodies = subjects.filter(({ part }) => part === 'body')
+    expect(bodies.length).toBeGreaterThan(15)
+    expect(subjects.flatMap(({ positions }) => positions).length).toBeGreaterThan(60)
+  })
+
+  test.each(subjects.map((subject) => [subject.name, subject] as const))(
+    '%s takes time linear in its size',
+    (_, subject) => {
+      expect(findSlow(subject)).toEqual([])
+    },
+  )
+})
+
+test('a quadratic pattern is found by the same measure, long before the last size', () => {
+  const schema = closeObjects(Type.Object({ name: Type.String({ pattern: '^a*a*$' }) }))
+  const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) }, [16_384, ...SIZES])
+  expect(slow).not.toEqual([])
+  expect(slow.filter((one) => one.includes('of 1048576'))).toEqual([])
+})
