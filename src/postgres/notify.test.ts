@@ -9,7 +9,7 @@ import { buildNotifier, type Notifier } from './notify.ts'
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ content: 'empty' })
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
