@@ -69,7 +69,7 @@ describe('what a real server refuses is understood', () => {
   }
 
   it('a port where nothing listens, and a database that is not there', async () => {
-    await using database = await createTestDatabase({ empty: true })
+    await using database = await createTestDatabase({ content: 'empty' })
     const there = new URL(database.connectionString)
     expect(await connect(database.connectionString)).toBeUndefined()
     expect(await connect('postgres://nobody@127.0.0.1:1/none')).toMatch(/cannot be reached/)

@@ -6,8 +6,8 @@ import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { systemRandom } from '../random.ts'
-import { createAdministrator, resetPassword } from '../user/administrator.ts'
-import { print, withGround } from './resources.ts'
+import { print } from './print.ts'
+import { withGround } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {
@@ -19,6 +19,7 @@ export function addAdminCommands(program: Command): void {
     .action(async ({ email }: { email: string }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ database }) => {
+        const { createAdministrator } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
         const result = await createAdministrator(buildDeps(), database.db, { email, password, now })
         if (!result.ok) throw new FatalError(result.error)
@@ -33,6 +34,7 @@ export function addAdminCommands(program: Command): void {
     .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ database }) => {
+        const { resetPassword } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
         const result = await resetPassword(buildDeps(), database.db, { email, password, keepApiKeys, now })
         if (!result.ok) throw new FatalError(result.error)

@@ -1,14 +1,10 @@
 import { type Command, Option } from 'commander'
 import { FatalError } from '../app/fatal.ts'
-import { ROUTE_TREE } from '../app/route-tree.ts'
-import { buildCatalogue } from '../catalogue/catalogue.ts'
-import { findCatalogueDrift, writeCatalogueFiles } from '../catalogue/catalogue-files.ts'
-import { readCatalogueStatus, syncCatalogue } from '../catalogue/sync.ts'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
-import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
-import { print, withGround } from './resources.ts'
+import { print } from './print.ts'
+import { withGround } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
 export function addCatalogueCommands(program: Command): void {
@@ -17,13 +13,15 @@ export function addCatalogueCommands(program: Command): void {
     .command('generate')
     .description('write the catalogue and its docs from the route tree')
     .action(async () => {
-      for (const path of await writeCatalogueFiles(buildCatalogue(ROUTE_TREE))) print(`wrote ${path}`)
+      const { writeCatalogueFiles } = await import('../catalogue/catalogue-files.ts')
+      for (const path of await writeCatalogueFiles(await loadCatalogue())) print(`wrote ${path}`)
     })
   catalogue
     .command('check')
     .description('exit 1 with a diff when the committed catalogue or its docs differ from the route tree')
     .action(async () => {
-      const drift = await findCatalogueDrift(buildCatalogue(ROUTE_TREE))
+      const { findCatalogueDrift } = await import('../catalogue/catalogue-files.ts')
+      const drift = await findCatalogueDrift(await loadCatalogue())
       for (const line of drift) print(line)
       if (drift.length > 0)
         throw new FatalError('The committed catalogue differs from the route tree. Run: signalbox catalogue generate')
@@ -43,8 +41,10 @@ export function addCatalogueCommands(program: Command): void {
           throw new FatalError(
             `APP_ENV is ${config.appEnv}, not ${env}. Set APP_ENV and DATABASE_URL of ${env} and run it again.`,
           )
-        const deps = { ids: buildIdMaker(systemClock, systemRandom), catalogue: buildCatalogue(ROUTE_TREE) }
+        const { syncCatalogue } = await import('../catalogue/sync.ts')
+        const deps = { ids: buildIdMaker(systemClock, systemRandom), catalogue: await loadCatalogue() }
         const now = new Date(systemClock.now())
+        const { inTransaction } = await import('../postgres/database.ts')
         const status = await inTransaction(database.db, (tx) => syncCatalogue(deps, tx, now))
         print(JSON.stringify(status, null, 2))
       }),
@@ -54,7 +54,15 @@ export function addCatalogueCommands(program: Command): void {
     .description('how the event table stands against the code')
     .action(() =>
       withGround({ prepare: false }, async ({ database }) => {
-        print(JSON.stringify(await readCatalogueStatus(database.db, buildCatalogue(ROUTE_TREE)), null, 2))
+        const { readCatalogueStatus } = await import('../catalogue/sync.ts')
+        print(JSON.stringify(await readCatalogueStatus(database.db, await loadCatalogue()), null, 2))
       }),
     )
+}
+
+/** The catalogue of the route tree, which is the whole service: loaded by the commands that need it. */
+async function loadCatalogue() {
+  const { ROUTE_TREE } = await import('../app/route-tree.ts')
+  const { buildCatalogue } = await import('../catalogue/catalogue.ts')
+  return buildCatalogue(ROUTE_TREE)
 }

@@ -3,6 +3,7 @@ import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import { createSecret } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
+import { print } from './print.ts'
 import {
   addClientOptions,
   type ClientOptions,
@@ -11,8 +12,6 @@ import {
   readSecretOption,
 } from './receiver/client-options.ts'
 import { type EventPatterns, parseEventPatterns } from './receiver/event-pattern.ts'
-import { listen } from './receiver/listen-session.ts'
-import { print } from './resources.ts'
 
 interface ListenOptions extends ClientOptions {
   forward?: string
@@ -47,6 +46,7 @@ export function addListenCommand(program: Command): void {
 }
 
 async function runListen(options: ListenOptions): Promise<void> {
+  const { listen } = await import('./receiver/listen-session.ts')
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   // Whoever reads us may go first: signalbox listen | head -1

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { print, withGround } from './resources.ts'
+import { print } from './print.ts'
+import { withGround } from './resources.ts'
 
 /** Adds `signalbox migrate`. */
 export function addMigrateCommand(program: Command): void {

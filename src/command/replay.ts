@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
+import { print } from './print.ts'
 import { addClientOptions, type ClientOptions, openClient, parseIdOption } from './receiver/client-options.ts'
 import { replayMany, replayOne } from './receiver/replay-dispatches.ts'
-import { print } from './resources.ts'
 
 interface ReplayOptions extends ClientOptions {
   filter?: string[]

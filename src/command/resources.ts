@@ -1,6 +1,5 @@
 import { readConfig } from '../app/config.ts'
-import { buildLogger } from '../app/logger.ts'
-import { openResources, prepareDatabase, type Resources } from '../app/prepare.ts'
+import type { Resources } from '../app/prepare.ts'
 import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 
@@ -10,6 +9,11 @@ export async function withGround(
   work: (resources: Resources, prepared: { migrations: string[] }) => Promise<void>,
 ): Promise<void> {
   const config = readConfig()
+  // Loaded here, so that no command waits for what it does not use: most of the time of a start is loading.
+  const [{ buildLogger }, { openResources, prepareDatabase }] = await Promise.all([
+    import('../app/logger.ts'),
+    import('../app/prepare.ts'),
+  ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
   const world = { config, clock: systemClock, random: systemRandom, logger }
   const resources = await openResources(world)
@@ -19,9 +23,4 @@ export async function withGround(
   } finally {
     await resources.close()
   }
-}
-
-/** Prints one line of a command's answer. */
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
-import { buildLogger } from '../app/logger.ts'
-import { type StopRequest, serve } from '../app/serve.ts'
+import type { StopRequest } from '../app/serve.ts'
 import { systemClock } from '../clock.ts'
 
 /** Adds `signalbox serve`. */
@@ -12,6 +11,8 @@ export function addServeCommand(program: Command): void {
     .option('--demo', 'show the main job working after the start (development only)', false)
     .action(async ({ demo }: { demo: boolean }) => {
       const config = readConfig()
+      const stopRequested = waitForSignal()
+      const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
       // The demonstration tells its story on standard output; the log joins in only with what needs attention.
       const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
@@ -22,7 +23,7 @@ export function addServeCommand(program: Command): void {
         logger.fatal({ err: error }, 'unexpected error: the process ends'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, demo, print }, waitForSignal())
+      const code = await serve({ config, logger, demo, print }, stopRequested)
       process.exit(code)
     })
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
+import { print } from './print.ts'
 import { addClientOptions, type ClientOptions, openClient, parseIdOption } from './receiver/client-options.ts'
 import { triggerEvent } from './receiver/trigger-event.ts'
-import { print } from './resources.ts'
 
 interface TriggerOptions extends ClientOptions {
   account?: string

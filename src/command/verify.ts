@@ -4,8 +4,8 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
 import { parseInstant } from '../http/instant.ts'
+import { print } from './print.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './receiver/capture.ts'
-import { print } from './resources.ts'
 
 interface VerifyOptions {
   secret: string

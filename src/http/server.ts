@@ -15,6 +15,7 @@ import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { findClientAddress, type TrustProxy } from './client-address.ts'
+import { buildSerializerCompiler } from './compiled-schemas.ts'
 import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
 import { buildProblemBody, formatBytes, Problem } from './problem.ts'
@@ -151,6 +152,7 @@ function buildFastifyOptions(
     // A request that comes while we stop, over a connection that was kept, is served like any other and is its last.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
+    schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
     exposeHeadRoutes: false,
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // What fails before any hook ran: a path that cannot be decoded.

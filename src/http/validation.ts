@@ -1,5 +1,6 @@
 import { _, Ajv, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv'
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { keepCompiled } from './compiled-schemas.ts'
 import { REQUEST_FORMATS } from './formats.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from './problem.ts'
 
@@ -55,8 +56,14 @@ const textAjv = { first: buildAjv('array', false), all: buildAjv('array', true) 
  * a second time for all its faults: ajv has no limit for the number of errors it makes, and with `allErrors` it goes on
  * after a length that failed.
  */
-export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  const ajv = httpPart === 'body' ? bodyAjv : textAjv
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
+  httpPart === 'body'
+    ? keepValidator(schema, 'body', () => buildValidator(bodyAjv, schema))
+    : keepValidator(schema, 'text', () => buildValidator(textAjv, schema))
+
+const keepValidator = keepCompiled<ReturnType<typeof buildValidator>>()
+
+function buildValidator(ajv: typeof bodyAjv, schema: object) {
   const validateFirst = ajv.first.compile(schema)
   let validateAll: ValidateFunction | undefined
   const validate = (value: unknown): boolean => {

@@ -36,7 +36,7 @@ let database: TestDatabase
 let db: Kysely<Tables>
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ content: 'empty' })
   db = database.db as unknown as Kysely<Tables>
   await sql`create table listed (
     document_id uuid primary key, name text, label text not null, attempts integer not null, is_test boolean,

@@ -171,6 +171,8 @@ async function runInitdb(input: InitializeInput, draft: ClusterPlace): Promise<v
     cwd: draft.dataDir,
     env: buildServerEnvironment(input.platform),
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own: Ctrl-C in a terminal is for the service, which stops in order when this has ended.
+    detached: true,
     ...input.user,
   })
   let output = ''

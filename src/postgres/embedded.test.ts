@@ -20,6 +20,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
+import { findDataRoot } from '../../test/harness/data-root.ts'
 import { findReachableCheckout } from '../../test/harness/reachable-checkout.ts'
 import { systemRandom } from '../random.ts'
 import { type EmbeddedPlatform, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts'
@@ -27,14 +28,16 @@ import { loadBinaries } from './embedded-binaries.ts'
 import { findClusterProcesses, waitUntil } from './embedded-orphan.ts'
 
 const isRoot = process.getuid?.() === 0
+const dataRoot = await findDataRoot()
 const cleanups: (() => unknown)[] = []
 
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-function makeDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'signalbox-postgres-'))
+/** A directory of one test's own. `parent`: where programs may run, when the test puts some there. */
+function makeDir(parent = dataRoot): string {
+  const dir = mkdtempSync(join(parent, 'signalbox-postgres-'))
   cleanups.push(() => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
@@ -327,7 +330,7 @@ test('a log that has grown past its limit starts anew', async () => {
 })
 
 test('programs and data below a directory that only its owner may enter work, and its permissions stay', async () => {
-  const closed = join(makeDir(), 'x y')
+  const closed = join(makeDir(tmpdir()), 'x y')
   const nativeDir = join(closed, 'project/native')
   const { nativeDir: installedDir, version } = await loadBinaries(process.platform, process.arch)
   // Links are left out, as npm does when install scripts are off.
@@ -351,7 +354,7 @@ test('programs and data below a directory that only its owner may enter work, an
 
 /** A directory that another user can reach. */
 function makeStagingDir(): string {
-  const dir = makeDir()
+  const dir = makeDir(tmpdir())
   chmodSync(dir, 0o755)
   return dir
 }

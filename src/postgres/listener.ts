@@ -42,17 +42,26 @@ export interface ListenerOptions {
 export function buildListener(options: ListenerOptions): Listener {
   const { clock, channels } = options
   const stopping = new AbortController()
+  const stopped = Promise.withResolvers<false>()
   let client: pg.Client | undefined
+
+  async function connect(opened: pg.Client): Promise<true> {
+    await opened.connect()
+    await opened.query(channels.map((channel) => `listen "${channel}"`).join(';'))
+    return true
+  }
 
   async function listen(): Promise<void> {
     const broken = Promise.withResolvers<void>()
-    client = openClient(options.connectionString, options.applicationName)
+    const opened = openClient(options.connectionString, options.applicationName)
+    client = opened
     client.on('notification', ({ channel, payload }) => options.onNotification(channel, payload ?? ''))
     client.on('error', () => broken.resolve())
     client.on('end', () => broken.resolve())
     try {
-      await client.connect()
-      await client.query(channels.map((channel) => `listen "${channel}"`).join(';'))
+      // pg settles neither `connect` nor a statement that `end` interrupts, so a stop does not wait for them.
+      const isListening = await Promise.race([connect(opened), stopped.promise])
+      if (!isListening) return
       options.onListening()
       await broken.promise
     } finally {
@@ -73,6 +82,7 @@ export function buildListener(options: ListenerOptions): Listener {
     },
     stop: async () => {
       stopping.abort()
+      stopped.resolve(false)
       if (client) await closeClient(client, clock)
     },
   }

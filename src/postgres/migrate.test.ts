@@ -72,7 +72,7 @@ it('PostgreSQL 15 is new enough and 14 is not, whatever their minor versions', (
 })
 
 it('an empty database becomes the schema; the second time there is nothing to do', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const all = (await readMigrations()).map((migration) => migration.name)
   const now = new Date('2026-09-11T12:00:00.123Z')
   expect(await migrate(database.connectionString, { now })).toEqual(all)
@@ -83,7 +83,7 @@ it('an empty database becomes the schema; the second time there is nothing to do
 })
 
 it('upTo stops after that migration, and the rest runs later', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const migrations = [FIRST, SECOND, THIRD]
   const { connectionString } = database
   expect(await migrate(connectionString, { migrations, upTo: '0002_second' })).toEqual(['0001_first', '0002_second'])
@@ -92,7 +92,7 @@ it('upTo stops after that migration, and the rest runs later', async () => {
 })
 
 it('a migration that fails is undone as a whole, named, and those before it stay; mended, it runs', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   const broken = write(
     '0002_second',
@@ -107,7 +107,7 @@ it('a migration that fails is undone as a whole, named, and those before it stay
 })
 
 it('a migration that was edited after it ran stops everything and changes nothing', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString } = database
   await migrate(connectionString, { migrations: [FIRST] })
   const edited = write('0001_first', 'create table first (n bigint)')
@@ -117,7 +117,7 @@ it('a migration that was edited after it ran stops everything and changes nothin
 })
 
 it('any number at once: each migration runs once, and all of them end well', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const migrations = [FIRST, SECOND, THIRD]
   const results = await Promise.all(Array.from({ length: 6 }, () => migrate(database.connectionString, { migrations })))
   expect(results.flat()).toEqual(['0001_first', '0002_second', '0003_third'])
@@ -125,7 +125,7 @@ it('any number at once: each migration runs once, and all of them end well', asy
 })
 
 it('two processes at once bring one database up to date', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const all = (await readMigrations()).map((migration) => migration.name)
   const start = () =>
     runToEnd({
@@ -138,7 +138,7 @@ it('two processes at once bring one database up to date', async () => {
 })
 
 it('a connection that is cut in the middle fails the migration, not the process, and the next one runs it', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const slow = write('0001_slow', `create table slow (n int); select pg_sleep(60)`)
   const cut = migrate(connectionString, { migrations: [slow] }).catch((error: unknown) => error)
@@ -156,7 +156,7 @@ it('a connection that is cut in the middle fails the migration, not the process,
 })
 
 it('whoever waits for the migration of another goes on as soon as that one ends, and leaves no connection behind', async () => {
-  await using database = await createTestDatabase({ empty: true })
+  await using database = await createTestDatabase({ content: 'empty' })
   const { connectionString, pool } = database
   const other = new pg.Client({ connectionString })
   await other.connect()

@@ -9,7 +9,7 @@ import { buildNotifier, type Notifier } from './notify.ts'
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ content: 'empty' })
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
@@ -152,6 +152,16 @@ it('without a database neither announcing nor listening throws: both tell onErro
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(2)
   lost.clock.advance(1_000)
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(3)
+})
+
+it('stopped while it connects, at whatever step, it ends at once', async () => {
+  for (let turns = 0; turns < 40; turns += 1) {
+    const sleeper = startSleeper()
+    // Each turn of the event loop brings the connection some way forward.
+    for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    await limit(stop(sleeper), 2_000, `the stop after ${turns} turns`)
+    await limit(sleeper.running, 2_000, `the end after ${turns} turns`)
+  }
 })
 
 it('stopped, it ends at once, says no more, and leaves no connection behind', async () => {

@@ -22,7 +22,7 @@ const run = (args: string[], env: Record<string, string>, main = MAIN) =>
 
 describe('migrate', () => {
   test('runs every migration once, says which, and is at peace with a second and a simultaneous one', async () => {
-    await using database = await createTestDatabase({ empty: true })
+    await using database = await createTestDatabase({ content: 'empty' })
     const env = buildServiceEnvironment(database.connectionString)
     const both = await Promise.all([run(['migrate'], env), run(['migrate'], env)])
     expect(both.map(({ code }) => code)).toEqual([0, 0])

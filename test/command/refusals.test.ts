@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
@@ -19,7 +19,7 @@ const UNKNOWN_HOST = `${'x'.repeat(64)}.invalid`
 
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'signalbox refusals '))
+  directory = await mkdtemp(join(await findDataRoot(), 'signalbox refusals '))
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
@@ -143,7 +143,7 @@ describe('the database', () => {
   })
 
   test('a database that takes no changes', async () => {
-    await using database = await createTestDatabase({ empty: true })
+    await using database = await createTestDatabase({ content: 'empty' })
     const name = new URL(database.connectionString).pathname.slice(1)
     await database.pool.query(`alter database ${name} set default_transaction_read_only = on`)
     await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/takes no changes/])

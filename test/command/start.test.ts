@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { findDataRoot } from '../harness/data-root.ts'
 import { runPasted } from '../harness/pasted-command.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
 import { waitFor } from '../harness/wait.ts'
@@ -16,7 +16,7 @@ function startAsNewcomer(dataDir: string, env: Record<string, string> = {}): Tes
 }
 
 async function withDataDir(use: (dataDir: string) => Promise<void>): Promise<void> {
-  const parent = await mkdtemp(join(tmpdir(), 'signalbox start '))
+  const parent = await mkdtemp(join(await findDataRoot(), 'signalbox start '))
   try {
     await use(join(parent, 'a data dir'))
   } finally {

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { systemRandom } from '../../src/random.ts'
+import { findDataRoot } from '../harness/data-root.ts'
 import type { createTestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { startDatabaseProxy } from '../harness/proxy.ts'
@@ -119,7 +119,7 @@ test('connections that break in the middle, again and again: everything delivere
 test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', {
   timeout: 120_000,
 }, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox restart '))
+  const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox restart '))
   const start = () =>
     startEmbeddedPostgres({
       dataDir,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { TEST_METRICS_TOKEN } from '../harness/app.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import type { ServiceProcess } from '../harness/service-process.ts'
+import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
 
 /** Waits for metrics other than `before`: they are made once in 5 s. */

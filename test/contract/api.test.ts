@@ -93,6 +93,21 @@ it('api#errors: 404 not_found for a path and for an id, 405 with Allow for a met
   expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
 })
 
+it('api#client-address: the address that counts is the rightmost one that is no trusted proxy, and what is no address is ignored', async () => {
+  for (const [TRUST_PROXY, forwarded, address] of [
+    ['false', '203.0.113.9', '127.0.0.1'],
+    ['1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['loopback,10.0.0.0/8', '198.51.100.1, 203.0.113.9, 10.0.0.7', '203.0.113.9'],
+    ['1', '203.0.113.9, unknown', '127.0.0.1'],
+  ] as const) {
+    await using proxied = await createTestApp({ env: { TRUST_PROXY } })
+    const headers = { 'x-forwarded-for': forwarded }
+    const { document_id } = (await proxied.admin('POST', '/api/v3/identity/account', { name: 'A' }, headers)).body.data
+    const log = await proxied.admin('GET', `/api/v3/audit/log?filters=target|eq|${document_id}`)
+    expect(log.body.data, forwarded).toMatchObject([{ address }])
+  }
+})
+
 it('api#bounds: a body is at most 64 KiB, of publish 1 MiB: that is still read, one byte more is 413 with the limit', async () => {
   const build = (bytes: number) => JSON.stringify({ name: 'x'.repeat(bytes - '{"name":""}'.length) })
   for (const [path, limit, words] of [

@@ -128,6 +128,7 @@ export const FACTS: Readonly<Record<string, string>> = {
       'api#filters',
       'api#request-ids',
       'api#idempotency',
+      'api#client-address',
       'api#bounds',
       'api#rate-limits',
       'api#route-declaration',

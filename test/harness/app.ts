@@ -2,7 +2,7 @@ import type { InjectOptions } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { type App, type AppOptions, buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { prepareDatabase } from '../../src/app/prepare.ts'
+import { prepareDatabase, type ResourcesOptions } from '../../src/app/prepare.ts'
 import { type AccountId, buildIdMaker, type UserId } from '../../src/id.ts'
 import type { Lookup } from '../../src/outbound/dns.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
@@ -13,17 +13,7 @@ import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
-
-/** The secrets every test app runs with. */
-export const TEST_SECRETS = {
-  secretKey: ['test-secret-key-of-at-least-32-bytes'],
-  sessionJwt: ['test-session-secret-of-at-least-32-bytes'],
-  ssoHandshake: ['test-handshake-secret-of-at-least-32-bytes'],
-  oauthHook: ['test-hook-secret-of-at-least-32-bytes'],
-}
-
-/** What opens `/metrics` of a test app, and of a service process of tests. */
-export const TEST_METRICS_TOKEN = 'test-token-of-metrics'
+import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test-secrets.ts'
 
 /** An answer of the API. */
 export interface TestAnswer {
@@ -80,7 +70,7 @@ export interface TestAppOptions {
 
 /** Builds the service for a test. Names resolve to nothing unless `lookup` says otherwise. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const database = options.database ?? (await createTestDatabase())
+  const database = options.database ?? (await createTestDatabase({ content: 'prepared' }))
   const clock = options.clock ?? buildManualClock()
   const env = {
     APP_ENV: 'test',
@@ -88,22 +78,14 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_MINUTE: '1000000',
     METRICS_TOKEN: TEST_METRICS_TOKEN,
-    ...buildSecretEnv(),
+    ...buildSecretEnvironment(),
     ...options.env,
   }
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }
   const secrets = { ...TEST_SECRETS, ...(options.secretKey && { secretKey: options.secretKey }) }
-  const ground = {
-    config,
-    connectionString: database.connectionString,
-    database,
-    secrets,
-    postgres: undefined,
-    close: async () => {},
-  }
-  await prepareDatabase(ground, world)
+  const adminId = database.administrator ?? (await prepareForTest(database, world))
   const app = await buildApp({
     ...world,
     secrets,
@@ -124,10 +106,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     if (!session) throw new Error('the user of a test cannot sign in')
     return session.jwt
   }
-  const email = `admin-${systemRandom.bytes(4).toString('hex')}@example.com`
-  const admin = await createAdministrator(deps, database.db, { email, password: 'correct horse battery', now: now() })
-  if (!admin.ok) throw new Error(admin.error)
-  const adminToken = await signIn(admin.user.id)
+  const adminToken = await signIn(adminId)
   const callAs = (token: string | undefined): TestCall => buildCall(app, token)
   return {
     app,
@@ -136,7 +115,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     anonymous: callAs(undefined),
     admin: callAs(adminToken),
     adminToken,
-    adminId: admin.user.id,
+    adminId,
     scrape: () => callAs(TEST_METRICS_TOKEN)('GET', '/metrics'),
     callAs,
     signInMember: async (accounts = []) => {
@@ -164,13 +143,15 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   }
 }
 
-function buildSecretEnv(): Record<string, string> {
-  return {
-    SECRET_KEY: TEST_SECRETS.secretKey.join(','),
-    SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(','),
-    SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(','),
-    OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(','),
-  }
+/** Brings a database that a test made itself to what the prepared template holds; gives its administrator. */
+async function prepareForTest(database: TestDatabase, world: ResourcesOptions): Promise<UserId> {
+  const { clock, random } = world
+  await prepareDatabase({ connectionString: database.connectionString, database }, world)
+  const email = `administrator-${random.bytes(4).toString('hex')}@example.com`
+  const input = { email, password: 'correct horse battery', now: new Date(clock.now()) }
+  const made = await createAdministrator({ ids: buildIdMaker(clock, random), random }, database.db, input)
+  if (!made.ok) throw new Error(made.error)
+  return made.user.id
 }
 
 function buildCall(app: App, token: string | undefined): TestCall {

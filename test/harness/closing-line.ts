@@ -1,8 +1,15 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Ends every run with one plain line, `N passed, N failed`: what a person and a machine look for first. */
+/** How many files the list of the slowest names. */
+const SLOWEST_COUNT = 10
+
+/**
+ * Ends every run with its slowest files, then one plain line that a person and a machine look for first: `N passed,
+ * N failed`.
+ */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+    if (modules.length > 1) process.stdout.write(`\nThe slowest files:\n${listSlowest(modules).join('\n')}\n`)
     let passed = 0
     let skipped = 0
     // An error outside any test, or a file that could not be loaded, is a failure too.
@@ -19,4 +26,16 @@ export default class ClosingLine implements Reporter {
     }
     process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
   }
+}
+
+/** The files that took longest, loading included: seconds and path, the slowest first. */
+function listSlowest(modules: readonly TestModule[]): string[] {
+  return modules
+    .map((module) => {
+      const { duration, collectDuration } = module.diagnostic()
+      return { seconds: (duration + collectDuration) / 1000, path: module.relativeModuleId }
+    })
+    .sort((one, other) => other.seconds - one.seconds)
+    .slice(0, SLOWEST_COUNT)
+    .map(({ seconds, path }) => `${seconds.toFixed(1).padStart(7)} s  ${path}`)
 }

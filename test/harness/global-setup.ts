@@ -1,45 +1,92 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import pino from 'pino'
 import type { TestProject } from 'vitest/node'
+import { readConfig } from '../../src/app/config.ts'
+import { prepareDatabase } from '../../src/app/prepare.ts'
+import { buildIdMaker, type UserId } from '../../src/id.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { systemRandom } from '../../src/random.ts'
-import { TEMPLATE_DATABASE, withDatabaseName } from './database-url.ts'
+import { createAdministrator } from '../../src/user/administrator.ts'
+import { findDataRoot } from './data-root.ts'
+import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { buildManualClock } from './manual-clock.ts'
+import { buildSecretEnvironment } from './test-secrets.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server all tests share, as its superuser. */
     databaseServerUrl: string
+    /** The administrator in every prepared database. */
+    administrator: UserId
   }
 }
 
 /**
- * Starts one PostgreSQL for the whole run, or takes the one that TEST_DATABASE_URL names, and migrates the template
- * database that each test file clones.
+ * Starts one PostgreSQL for the whole run, or takes the one that TEST_DATABASE_URL names, and makes the templates that
+ * the databases of tests are cloned from.
  */
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL
   const server = given ? { url: given, stop: async () => {} } : await startThrowawayServer()
-  const client = new pg.Client({ connectionString: server.url })
-  await client.connect()
-  await client.query(`drop database if exists ${TEMPLATE_DATABASE}`)
-  await client.query(`create database ${TEMPLATE_DATABASE}`)
-  await client.end()
-  await migrate(withDatabaseName(server.url, TEMPLATE_DATABASE))
+  await runOnServer(server.url, [
+    `drop database if exists ${MIGRATED_TEMPLATE}`,
+    `drop database if exists ${PREPARED_TEMPLATE}`,
+    `create database ${MIGRATED_TEMPLATE}`,
+  ])
+  await migrate(withDatabaseName(server.url, MIGRATED_TEMPLATE))
+  await runOnServer(server.url, [`create database ${PREPARED_TEMPLATE} template ${MIGRATED_TEMPLATE}`])
+  const administrator = await prepareTemplate(withDatabaseName(server.url, PREPARED_TEMPLATE))
   project.provide('databaseServerUrl', server.url)
+  project.provide('administrator', administrator)
   return () => server.stop()
 }
 
+async function runOnServer(url: string, statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  for (const statement of statements) await client.query(statement)
+  await client.end()
+}
+
+/** Does what a start does, at the time at which the manual clocks of tests start, and makes an administrator. */
+async function prepareTemplate(connectionString: string): Promise<UserId> {
+  const clock = buildManualClock()
+  const logger = pino({ level: 'silent' })
+  const database = openDatabase({ connectionString, size: 2, applicationName: 'signalbox test', onError: () => {} })
+  const config = readConfig({ APP_ENV: 'test', ...buildSecretEnvironment() }, '/nowhere')
+  await prepareDatabase({ connectionString, database }, { config, clock, random: systemRandom, logger })
+  const made = await createAdministrator(
+    { ids: buildIdMaker(clock, systemRandom), random: systemRandom },
+    database.db,
+    { email: 'administrator@example.com', password: 'correct horse battery', now: new Date(clock.now()) },
+  )
+  if (!made.ok) throw new Error(made.error)
+  await database.close()
+  return made.user.id
+}
+
+/** Durability is not what these tests are about; crash tests stop processes, never the machine. */
+const THROWAWAY_SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_wal_size: '256MB',
+  max_connections: '200',
+}
+
 async function startThrowawayServer() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox test '))
+  const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox test '))
   const postgres = await startEmbeddedPostgres({
     dataDir,
     random: systemRandom,
     log: () => {},
-    // Durability is not what these tests are about; crash tests stop processes, never the machine.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
+    settings: THROWAWAY_SETTINGS,
   })
   return {
     url: postgres.connectionString,

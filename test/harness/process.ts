@@ -5,6 +5,9 @@ import { limit, waitFor } from './wait.ts'
 /** The project's folder. */
 export const PROJECT_ROOT = join(import.meta.dirname, '..', '..')
 
+/** Where the processes of tests keep what Node compiled of the sources: a start with it takes half the time. */
+const COMPILE_CACHE = join(PROJECT_ROOT, 'node_modules', '.cache', 'node-compile')
+
 /** How a process ended. */
 export interface ProcessEnding {
   code: number | null
@@ -44,7 +47,7 @@ export interface ProcessOptions {
 export function startProcess(options: ProcessOptions): TestProcess {
   const child = spawn(options.command ?? process.execPath, options.args, {
     cwd: options.cwd ?? PROJECT_ROOT,
-    env: { ...buildCleanEnvironment(process.env), ...options.env },
+    env: { ...buildCleanEnvironment(process.env), NODE_COMPILE_CACHE: COMPILE_CACHE, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: options.isGroup ?? false,
   })

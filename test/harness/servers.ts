@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { chooseServerUser, parsePasswd, type ServerUser } from '../../src/postgres/embedded-user.ts'
 import { systemRandom } from '../../src/random.ts'
+import { findDataRoot } from './data-root.ts'
 import { limit, waitFor } from './wait.ts'
 
 /** A PostgreSQL of one test's own, as its superuser. */
@@ -40,7 +40,7 @@ export async function listPresentServers(): Promise<PresentServer[]> {
 }
 
 async function startEmbedded(): Promise<TestServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox server '))
+  const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox server '))
   const settings = { fsync: 'off' }
   const postgres = await startEmbeddedPostgres({ dataDir, random: systemRandom, log: () => {}, settings })
   return {
@@ -54,7 +54,7 @@ async function startEmbedded(): Promise<TestServer> {
 
 async function startInstalled(binDir: string): Promise<TestServer> {
   const user = await findUnprivileged()
-  const directory = await mkdtemp(join(tmpdir(), 'signalbox-server-'))
+  const directory = await mkdtemp(join(await findDataRoot(), 'signalbox-server-'))
   await chmod(directory, 0o700)
   if (user) await chown(directory, user.uid, user.gid)
   const data = join(directory, 'data')

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import { TEST_METRICS_TOKEN, TEST_SECRETS, type TestAnswer } from './app.ts'
+import type { TestAnswer } from './app.ts'
 import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
+import { buildSecretEnvironment, TEST_METRICS_TOKEN } from './test-secrets.ts'
 import { limit, waitFor } from './wait.ts'
 
 /** What every process of a test calls itself, so that one token holds in all of them, on whatever port. */
@@ -60,10 +61,7 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '1000000',
     METRICS_TOKEN: TEST_METRICS_TOKEN,
-    SECRET_KEY: TEST_SECRETS.secretKey.join(','),
-    SESSION_JWT_SECRET: TEST_SECRETS.sessionJwt.join(','),
-    SSO_HANDSHAKE_SECRET: TEST_SECRETS.ssoHandshake.join(','),
-    OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(','),
+    ...buildSecretEnvironment(),
   }
 }
 

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import type { RouteDeclaration } from '../../src/http/route.ts'
 import { buildFastifySchema, closeObjects } from '../../src/http/schema.ts'
@@ -20,6 +20,9 @@ const SIZES = [32_768, 131_072, 1_048_576]
  */
 const LIMIT_MS = 500
 const TRIES = 3
+
+// Other programs may hold the processor for longer than this one uses it.
+vi.setConfig({ testTimeout: 120_000 })
 
 type Part = 'body' | 'querystring' | 'params'
 interface Subject {
@@ -185,11 +188,11 @@ function listFullLists({ schema }: Position, size: number): [string, unknown][] 
 
 /**
  * The shortest of a few runs of the validator and the formatter, in milliseconds: a collection of garbage may fall into
- * one. A run of ten times the limit says enough.
+ * one. A run of twice the limit says enough.
  */
 function measure(validate: ReturnType<typeof compile>, input: unknown): number {
   let shortest = Number.POSITIVE_INFINITY
-  for (let run = 0; run < TRIES && (run === 0 || isBetween(shortest, LIMIT_MS, 10 * LIMIT_MS)); run += 1) {
+  for (let run = 0; run < TRIES && (run === 0 || isBetween(shortest, LIMIT_MS, 2 * LIMIT_MS)); run += 1) {
     const before = process.threadCpuUsage()
     if (!validate(input)) {
       const errors = buildFieldErrors(validate.errors ?? [])
@@ -204,9 +207,9 @@ function measure(validate: ReturnType<typeof compile>, input: unknown): number {
 const isBetween = (value: number, low: number, high: number) => value > low && value < high
 
 /** The first input at each position that takes longer than the limit, at the smallest size at which any does. */
-function findSlow({ part, schema, positions }: Omit<Subject, 'name'>): string[] {
+function findSlow({ part, schema, positions }: Omit<Subject, 'name'>, sizes = SIZES): string[] {
   const validate = compile({ part, schema })
-  for (const size of SIZES) {
+  for (const size of sizes) {
     const slow = positions.flatMap((position) => {
       for (const [what, value] of [...listInputs(size), ...listFullLists(position, size)]) {
         const ms = measure(validate, position.place(value))
@@ -244,9 +247,9 @@ describe('hostile input at every position of', () => {
   )
 })
 
-test('a quadratic pattern is found by the same measure, before the last size', () => {
+test('a quadratic pattern is found by the same measure, long before the last size', () => {
   const schema = closeObjects(Type.Object({ name: Type.String({ pattern: '^a*a*$' }) }))
-  const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) })
+  const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) }, [16_384, ...SIZES])
   expect(slow).not.toEqual([])
   expect(slow.filter((one) => one.includes('of 1048576'))).toEqual([])
 })

@@ -125,7 +125,7 @@ async function readOldData() {
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ content: 'empty' })
   expect(await migrate(database.connectionString, { upTo: BEFORE })).toEqual([BEFORE])
   await insertLegacyRows(receiver.origin)
   before = await readOldData()
@@ -292,7 +292,7 @@ test('migrating again is a no-op, also from several processes at once', async ()
 })
 
 test('several processes that migrate an empty database at once run each migration once', async () => {
-  await using empty = await createTestDatabase({ empty: true })
+  await using empty = await createTestDatabase({ content: 'empty' })
   const names = (await readMigrations()).map((migration) => migration.name)
   const results = await Promise.all([1, 2, 3].map(() => migrate(empty.connectionString)))
   expect(results.filter((one) => one.length > 0)).toEqual([names])
@@ -314,7 +314,7 @@ test('a database that a newer version migrated is refused', async () => {
 })
 
 test('a migration that fails is undone whole, and the ones before it stay', async () => {
-  await using empty = await createTestDatabase({ empty: true })
+  await using empty = await createTestDatabase({ content: 'empty' })
   const migrations = [
     { name: '0001_good', sql: 'create table good ()', hash: 'a' },
     { name: '0002_bad', sql: 'create table half (); select 1 / 0', hash: 'b' },
@@ -327,7 +327,7 @@ test('a migration that fails is undone whole, and the ones before it stay', asyn
 })
 
 test('webhooks#legacy-migration: an old webhook whose name is longer than the release allows stops no migration and keeps its name', async () => {
-  await using old = await createTestDatabase({ empty: true })
+  await using old = await createTestDatabase({ content: 'empty' })
   await migrate(old.connectionString, { upTo: BEFORE })
   const name = 'n'.repeat(150)
   const account = randomUUID()

@@ -174,7 +174,9 @@ async function replay(world: World, now: Date): Promise<void> {
   const deps = { ids: world.ids, enableApiEventQueue: true, workerId: 'api' }
   const confirmDuplicate = world.dice.chance(0.7)
   const needsConfirmation = ['success', 'pending', 'retrying'].includes(row.status)
-  const isAllowed = webhook?.isActive && !webhook.isDeleted && !row.isLeased && (confirmDuplicate || !needsConfirmation)
+  const isReplayWaiting = row.status === 'retrying' && row.trigger === 'replay'
+  const isFree = !row.isLeased && !isReplayWaiting && (confirmDuplicate || !needsConfirmation)
+  const isAllowed = webhook?.isActive && !webhook.isDeleted && isFree
   const done = await inTransaction(world.db, async (tx) =>
     replayDispatch(deps, tx, row.id, { confirmDuplicate, now }),
   ).catch((error: unknown) => {

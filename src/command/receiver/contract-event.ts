@@ -34,7 +34,8 @@ export function isContractEvent(event: string): event is ContractEvent {
 
 /**
  * Creates, changes or deletes a contract through the API and returns the event of it. What it makes for this stays, so that a
- * receiver can read the resource of the event. A contract given by id is written back as it was: an update without a difference.
+ * receiver can read the resource of the event. An update switches the status, since an update without a difference records
+ * no event; the status of a contract given by id is switched back, which is a second event.
  */
 export async function changeContract(
   deps: { client: ApiClient; print: (line: string) => void },
@@ -55,7 +56,9 @@ export async function changeContract(
     print(`contract  ${data.document_id}  deleted`)
     return findEventOf(client, event, data)
   }
-  const { data } = await client.call<ContractRow>('PATCH', path, { name: contract.name })
+  const switched = { status: contract.status === 'active' ? 'draft' : 'active' }
+  let { data } = await client.call<ContractRow>('PATCH', path, switched)
+  if (change.id !== undefined) ({ data } = await client.call<ContractRow>('PATCH', path, { status: contract.status }))
   print(`contract  ${data.document_id}  updated`)
   return findEventOf(client, event, data)
 }
