@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
+import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import { type Binaries, prepareBinaries } from './embedded-binaries.ts'
 import {
@@ -105,7 +106,7 @@ async function startLocked(
   const password = await loadPassword(place)
   const clusterDir = place.dataDir
   const logFile = join(dataDir, 'postgres.log')
-  const server = await startServer({ nativeDir, clusterDir, platform, user, settings, logFile, shownDir: dataDir })
+  const server = await startWhenFree({ nativeDir, clusterDir, platform, user, settings, logFile, shownDir: dataDir })
   const connectionString = `postgres://${EMBEDDED_NAME}:${password}@127.0.0.1:${server.port}/${EMBEDDED_NAME}`
   try {
     await ensureDatabase(connectionString)
@@ -118,6 +119,26 @@ async function startLocked(
     )
   }
   return buildEmbeddedPostgres(server, connectionString, release)
+}
+
+/** How often, and after what pause, a start is tried again while a killed server is still being buried. */
+const BURIAL_TRIES = 20
+const BURIAL_PAUSE_MS = 250
+
+/**
+ * Starts the server. One that was killed a moment ago may still be a zombie: nobody serves the cluster, and PostgreSQL
+ * refuses it all the same while the process id exists.
+ */
+async function startWhenFree(input: Parameters<typeof startServer>[0]): Promise<ServerProcess> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startServer(input)
+    } catch (error) {
+      const isHeld = error instanceof EmbeddedPostgresError && error.message.includes('"postmaster.pid" already exists')
+      if (!isHeld || tries === BURIAL_TRIES) throw error
+      await systemClock.sleep(BURIAL_PAUSE_MS)
+    }
+  }
 }
 
 function buildEmbeddedPostgres(
