@@ -1,35 +1,26 @@
 import { defineConfig } from 'vitest/config'
 import { SlowFirst } from './test/harness/slow-first.ts'
+import { SLOW_TESTS } from './test/harness/slow-tests.ts'
 
-/** What starts processes, browsers or PostgreSQL servers, or runs long simulations. Each file gets a process of its own. */
-const SLOW = [
-  'packages/webhooks/test/built-package.test.ts',
-  'src/app/logger.test.ts',
-  'src/postgres/embedded.test.ts',
-  'src/postgres/migrate.test.ts',
-  'src/tracing/no-export.test.ts',
-  'test/{bin,browser,command,concurrency,simulation,snippets}/**/*.test.ts',
-  'test/contract/{identity,shell}.test.ts',
-  'test/journeys/delivery.test.ts',
-  'test/worked-example.test.ts',
-]
+const EVERY_TEST = '{src,test,packages,tools,bench}/**/*.test.ts'
 
-const shared = { testTimeout: 60_000, hookTimeout: 120_000 }
+// On a busy machine the start of one process alone may take many seconds.
+const limits = { testTimeout: 60_000, hookTimeout: 120_000 }
 
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
-          ...shared,
+          ...limits,
           name: 'fast',
-          include: ['{src,test,packages,tools,bench}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...SLOW],
-          // Files share a process, and with it what is loaded and compiled: no test relies on the state of a module.
+          include: [EVERY_TEST],
+          exclude: ['**/node_modules/**', ...SLOW_TESTS],
+          // Loading and compiling cost more than most of these tests, so their files share a process, and what it keeps in memory.
           isolate: false,
         },
       },
-      { test: { ...shared, name: 'slow', include: SLOW } },
+      { test: { ...limits, name: 'slow', include: [...SLOW_TESTS] } },
     ],
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],

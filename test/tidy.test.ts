@@ -10,6 +10,7 @@ import {
   findVagueImports,
   findWrongDirections,
 } from './tidy/import-rules.ts'
+import { findSlowStarters } from './tidy/project-rules.ts'
 import {
   findBadNames,
   findLongFiles,
@@ -234,6 +235,20 @@ const RULES: Rule[] = [
     kept: {
       'src/a.ts': '/** Signs (docs/contract/webhooks.md#signature; RFC 2104). */\nconst D60 = sign(contract, key)\n',
       'migrations/0001_first.sql': '-- D79\n',
+    },
+  },
+  {
+    name: 'a fast test starts no process',
+    find: findSlowStarters,
+    broken: {
+      'src/a.test.ts': "import { run } from '../test/harness/run.ts'\n",
+      'test/harness/run.ts': "import { spawn } from 'node:child_process'\n",
+    },
+    kept: {
+      'src/a.test.ts': "import type { Run } from '../test/harness/run.ts'\nimport { git } from './git.ts'\n",
+      'src/git.ts': "import { spawn } from 'node:child_process'\n",
+      'test/command/a.test.ts': "import '../harness/run.ts'\n",
+      'test/harness/run.ts': "import { spawn } from 'node:child_process'\n",
     },
   },
   ...BANNED_TEXTS.map((rule) => ({

@@ -258,14 +258,8 @@ describe('applying changes', () => {
 describe('the failure count of a webhook', () => {
   it('disables at the 20th exhausted delivery, with time and reason, and tells the others', async () => {
     await using t = await openLedger()
-    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 18 })
-    expect((await t.deliver(webhook, [FAILED])).notices).toEqual([])
-    expect(await t.ledger.readWebhook(webhook)).toMatchObject({
-      is_actived: true,
-      consecutive_failures: 19,
-      disabled_at: null,
-    })
-    const { notices } = await t.deliver(webhook, [{ statusCode: 302 }])
+    const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
+    const { notices } = await t.deliver(webhook, [FAILED])
     expect(notices).toEqual([{ webhook, event: 'webhook.auto-disable', consecutiveFailures: 20 }])
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({
       is_actived: false,

@@ -1,3 +1,4 @@
+import { argon2Sync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp } from '../../test/harness/identity-app.ts'
 import { systemRandom } from '../random.ts'
@@ -8,6 +9,14 @@ import { hashSubject } from './login-throttle.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
+
+/** A hash of `PASSWORD` that takes no time: what these tests count does not depend on what a hash costs. */
+const QUICK_HASH = (() => {
+  const nonce = Buffer.alloc(16)
+  const tag = argon2Sync('argon2id', { message: PASSWORD, nonce, memory: 8, passes: 1, parallelism: 1, tagLength: 32 })
+  const [salt, text] = [nonce, tag].map((bytes) => bytes.toString('base64').replaceAll('=', ''))
+  return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${text}`
+})()
 
 let app: IdentityApp
 
@@ -20,7 +29,8 @@ let count = 0
 /** A new person at an address of its own, so that tests do not slow each other down. */
 async function newcomer() {
   count += 1
-  const { user } = await app.person(`person-${count}`, [], PASSWORD)
+  const { user } = await app.person(`person-${count}`)
+  await app.db.updateTable('user').set({ password_hash: QUICK_HASH }).where('document_id', '=', user.id).execute()
   return { user, address: `10.1.${count}.1` }
 }
 const logIn = (email: string, password: string, address = '10.0.0.1') =>
@@ -75,13 +85,23 @@ describe('repeated failures', () => {
     expect(await logIn(user.email, PASSWORD, '10.41.0.1')).toMatchObject(throttled)
   })
 
-  test('never lock a network address: after a minute anybody there may try again', async () => {
+  test('never lock a network address: after the thousandth, anybody there may try again in a minute', async () => {
     const { user } = await newcomer()
-    for (let step = 1; step <= 60; step += 1) {
-      expect(await logIn(`colleague-${step}@example.test`, 'wrong horse', '10.42.0.1')).toMatchObject(failed)
-      app.clock.advance(60_000)
-    }
-    expect((await logIn(user.email, PASSWORD, '10.42.0.1')).status).toBe(200)
+    const address = '10.42.0.1'
+    const attempt = (step: number) => logIn(`colleague-${step}@example.test`, 'wrong horse', address)
+    expect(await attempt(1)).toMatchObject(failed)
+    await app.db
+      .updateTable('login_throttle')
+      .set({ failures: 1_000 })
+      .where('address_hash', '=', hashSubject('address', address))
+      .where('email_hash', '=', Buffer.alloc(0))
+      .execute()
+    expect(await attempt(2)).toMatchObject(failed)
+    expect(await attempt(3)).toMatchObject({ ...throttled, headers: { 'retry-after': '60' } })
+    app.clock.advance(60_000)
+    expect(await attempt(3)).toMatchObject(failed)
+    app.clock.advance(60_000)
+    expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
   })
 
   test.each([
@@ -156,7 +176,8 @@ describe('repeated failures', () => {
 
   test('of right passwords from a busy office are none', async () => {
     const { user } = await newcomer()
-    for (let step = 0; step < 30; step += 1) expect((await logIn(user.email, PASSWORD, '10.7.0.1')).status).toBe(200)
+    // One more than the failures after which an address is slowed.
+    for (let step = 0; step < 21; step += 1) expect((await logIn(user.email, PASSWORD, '10.7.0.1')).status).toBe(200)
   })
 
   test('of the network address are not cleared by one known account', async () => {

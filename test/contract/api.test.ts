@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { VARIABLES } from '../../src/app/config-variables.ts'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/delivery/failure-count.ts'
-import { MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from '../../src/delivery/outcome.ts'
+import { MAX_SCHEDULED_ATTEMPTS } from '../../src/delivery/outcome.ts'
 import { eventNameOf, operationIdOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { SIGNATURE_TOLERANCE_SECONDS } from '../../src/outbound/signature.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
@@ -334,5 +334,4 @@ it('Limits 13: tolerance, backoff, attempt cap and auto-disable threshold are co
     names.filter((name) => /RETR|BACKOFF|DELAY|ATTEMPT|TOLERANCE|THRESHOLD|DISABLE_AFTER|FAILURES/.test(name)),
   ).toEqual([])
   expect([SIGNATURE_TOLERANCE_SECONDS, MAX_SCHEDULED_ATTEMPTS, AUTO_DISABLE_AFTER_FAILURES]).toEqual([300, 5, 20])
-  expect(RETRY_DELAYS_MS).toEqual([60_000, 300_000, 1_800_000, 7_200_000])
 })

@@ -10,7 +10,7 @@ let app: TestApp
 let development: TestApp
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabase({ content: 'prepared' })
   app = await createTestApp({ database, env: { APP_ENV: 'production' } })
   development = await createTestApp({ database, env: { APP_ENV: 'development' } })
 })
@@ -53,40 +53,16 @@ it('URL rules 3, Errors 4: other schemes are refused everywhere', async () => {
     for (const by of [app, development]) await expectRefused(url, by)
 })
 
+/** One or two of each kind; src/outbound/callback-url.test.ts and address.test.ts hold them all. */
 const FORBIDDEN = {
-  loopback: ['127.0.0.1', '127.1.2.3', '[::1]', 'localhost', 'a.localhost', 'localhost.'],
-  private: [
-    '10.0.0.1',
-    '172.16.0.1',
-    '172.31.255.255',
-    '192.168.1.1',
-    '[fd00::1]',
-    '[fc00::1]',
-    'nas.local',
-    '100.64.0.1',
-  ],
+  loopback: ['127.0.0.1', 'localhost'],
+  private: ['10.0.0.1', '[fd00::1]'],
   'link-local': ['169.254.1.1', '[fe80::1]'],
-  metadata: ['169.254.169.254', '[fd00:ec2::254]', 'metadata.google.internal', 'metadata.goog', '100.100.100.200'],
-  '*.internal': ['db.internal', 'a.b.internal', 'db.internal.', 'DB.INTERNAL'],
-  'odd spellings': ['2130706433', '0x7f000001', '0177.0.0.1', '127.1', '0x7f.1', '%31%32%37.0.0.1', '①②⑦.⓪.⓪.①'],
-  'wrapped addresses': [
-    '[::ffff:127.0.0.1]',
-    '[::ffff:a00:1]',
-    '[64:ff9b::7f00:1]',
-    '[2002:7f00:1::]',
-    '[::127.0.0.1]',
-    '[2001:0:4136:e378:8000:63bf:80ff:fffe]',
-  ],
-  reserved: [
-    '0.0.0.0',
-    '255.255.255.255',
-    '224.0.0.1',
-    '192.0.2.1',
-    '198.18.0.1',
-    '[ff02::1]',
-    '[2001:db8::1]',
-    '[::]',
-  ],
+  metadata: ['169.254.169.254', 'metadata.google.internal'],
+  '*.internal': ['db.internal'],
+  'odd spellings': ['2130706433'],
+  'wrapped addresses': ['[::ffff:127.0.0.1]'],
+  reserved: ['0.0.0.0', '[::]'],
 } as const
 
 for (const [kind, hosts] of Object.entries(FORBIDDEN)) {

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import type { ReceivedRequest } from '../harness/receiver.ts'
+import { passRetrySchedule } from '../harness/retry-schedule.ts'
 import { type ContractWorld, readEnvelope, startContractWorld, TIMESTAMP, UUID_V7 } from './contract-world.ts'
 
 let world: ContractWorld
@@ -148,10 +149,7 @@ it('States 11, Limits 6, delivery#retry-timing: failed attempts are retried exac
 it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted and no further one follows', async () => {
   world.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
-  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
-    world.app.clock.advance(delayMs)
-    await world.app.settle()
-  }
+  await passRetrySchedule(world.app)
   expect(await world.readDispatch(row.document_id)).toMatchObject({
     status: 'exhausted',
     attempts: 5,

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startReceiver } from '../harness/receiver.ts'
+import { passRetrySchedule } from '../harness/retry-schedule.ts'
 import {
   type ContractWebhook,
   type ContractWorld,
@@ -36,13 +37,6 @@ async function succeedOnce() {
 const unsubscribe = (webhook: ContractWebhook) => world.subscribe(webhook.id, ['webhook.test'])
 const activate = (webhook: ContractWebhook, isActived: boolean) =>
   world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })
-
-async function exhaust() {
-  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
-    world.app.clock.advance(delayMs)
-    await world.app.settle()
-  }
-}
 
 it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a row disables the webhook, the 19th does not', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
@@ -94,7 +88,7 @@ it('delivery#failure-count, Webhook 8: deliveries are counted, not attempts: fiv
   await world.makeChange(account)
   await world.app.settle()
   expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
-  await exhaust()
+  await passRetrySchedule(world.app)
   expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1, is_actived: true })
   await unsubscribe(webhook)
 })

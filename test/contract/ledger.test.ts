@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { passRetrySchedule } from '../harness/retry-schedule.ts'
 import {
   type ContractWorld,
   expectProblem,
@@ -29,18 +30,11 @@ async function deliverOne(answer: 'success' | 'failed' | 'retrying' | 'exhausted
   await world.makeChange(account)
   await world.app.settle()
   await world.subscribe(webhook.id, ['webhook.test'])
-  if (answer === 'exhausted') await letRetriesPass()
+  if (answer === 'exhausted') await passRetrySchedule(world.app)
   const [row] = await world.readLedger(webhook)
   expect(row.status).toBe(answer)
   world.receiver.behave({ kind: 'status', status: 200 })
   return { webhook, row, id: row.document_id as string }
-}
-
-async function letRetriesPass() {
-  for (const delayMs of [60_000, 300_000, 1_800_000, 7_200_000]) {
-    world.app.clock.advance(delayMs)
-    await world.app.settle()
-  }
 }
 
 const replay = (id: string, body?: unknown) => world.app.admin('POST', `${DISPATCHES}/${id}/replay`, body)

@@ -2,17 +2,16 @@ import type { InjectOptions } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { type App, type AppOptions, buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { prepareDatabase, type ResourcesOptions } from '../../src/app/prepare.ts'
 import { type AccountId, buildIdMaker, type UserId } from '../../src/id.ts'
 import type { Lookup } from '../../src/outbound/dns.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
-import { createAdministrator } from '../../src/user/administrator.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
+import { prepareForTest } from './prepared-database.ts'
 import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test-secrets.ts'
 
 /** An answer of the API. */
@@ -85,7 +84,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }
   const secrets = { ...TEST_SECRETS, ...(options.secretKey && { secretKey: options.secretKey }) }
-  const adminId = database.administrator ?? (await prepareForTest(database, world))
+  const adminId = database.administrator ?? (await prepareForTest(database, clock))
   const app = await buildApp({
     ...world,
     secrets,
@@ -141,17 +140,6 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
       if (!options.database) await database[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Brings a database that a test made itself to what the prepared template holds; gives its administrator. */
-async function prepareForTest(database: TestDatabase, world: ResourcesOptions): Promise<UserId> {
-  const { clock, random } = world
-  await prepareDatabase({ connectionString: database.connectionString, database }, world)
-  const email = `administrator-${random.bytes(4).toString('hex')}@example.com`
-  const input = { email, password: 'correct horse battery', now: new Date(clock.now()) }
-  const made = await createAdministrator({ ids: buildIdMaker(clock, random), random }, database.db, input)
-  if (!made.ok) throw new Error(made.error)
-  return made.user.id
 }
 
 function buildCall(app: App, token: string | undefined): TestCall {

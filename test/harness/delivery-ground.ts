@@ -1,19 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pino from 'pino'
 import { onTestFailed } from 'vitest'
-import { readConfig } from '../../src/app/config.ts'
-import { prepareDatabase } from '../../src/app/prepare.ts'
 import { systemClock } from '../../src/clock.ts'
 import { buildIdMaker } from '../../src/id.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
-import { createAdministrator } from '../../src/user/administrator.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { prepareForTest } from './prepared-database.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
-import { buildServiceEnvironment, type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
+import { type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
 import { createAuthority } from './tls.ts'
 import { waitFor } from './wait.ts'
@@ -54,7 +51,7 @@ export interface DeliveryGround extends AsyncDisposable {
 
 /** Opens a ground on `given`, or on a fresh clone of the template. */
 export async function openDeliveryGround(given?: TestDatabase): Promise<DeliveryGround> {
-  const database = given ?? (await createTestDatabase())
+  const database = given ?? (await createTestDatabase({ content: 'prepared' }))
   const directory = await mkdtemp(join(tmpdir(), 'signalbox ground '))
   const authority = createAuthority()
   const caFile = join(directory, 'ca.pem')
@@ -123,23 +120,15 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
   }
 }
 
-/** Brings the database up to date as a start does, and makes an administrator, a session and an account. */
+/** Makes a session of an administrator, whom a database that is not prepared gets first, and an account. */
 async function prepareGround(database: TestDatabase): Promise<{ token: string; account: string }> {
-  const logger = pino({ level: 'silent' })
-  const config = readConfig(buildServiceEnvironment(database.connectionString), '/nowhere')
-  const world = { config, clock: systemClock, random: systemRandom, logger }
-  const ground = { ...world, connectionString: database.connectionString, database, secrets: TEST_SECRETS }
-  await prepareDatabase(ground, world)
+  const userId = database.administrator ?? (await prepareForTest(database, systemClock))
   const ids = buildIdMaker(systemClock, systemRandom)
   const now = new Date(systemClock.now())
   const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
-  const deps = { ids, random: systemRandom, keys }
-  const input = { email: 'faults@example.com', password: 'correct horse battery', now }
-  const admin = await createAdministrator(deps, database.db, input)
-  if (!admin.ok) throw new Error(admin.error)
   const origin = { address: null, userAgent: 'test' }
   const session = await inTransaction(database.db, (tx) =>
-    issueSession(deps, tx, { userId: admin.user.id, origin, now }),
+    issueSession({ ids, random: systemRandom, keys }, tx, { userId, origin, now }),
   )
   if (!session) throw new Error('the administrator of a test cannot sign in')
   const account = ids.next()

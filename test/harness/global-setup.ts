@@ -1,20 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import pino from 'pino'
 import type { TestProject } from 'vitest/node'
-import { readConfig } from '../../src/app/config.ts'
-import { prepareDatabase } from '../../src/app/prepare.ts'
-import { buildIdMaker, type UserId } from '../../src/id.ts'
+import type { UserId } from '../../src/id.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { systemRandom } from '../../src/random.ts'
-import { createAdministrator } from '../../src/user/administrator.ts'
 import { findDataRoot } from './data-root.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
 import { buildManualClock } from './manual-clock.ts'
-import { buildSecretEnvironment } from './test-secrets.ts'
+import { prepareForTest } from './prepared-database.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -52,21 +48,13 @@ async function runOnServer(url: string, statements: string[]): Promise<void> {
   await client.end()
 }
 
-/** Does what a start does, at the time at which the manual clocks of tests start, and makes an administrator. */
+/** Makes the content of the prepared template, at the time at which the manual clocks of tests start. */
 async function prepareTemplate(connectionString: string): Promise<UserId> {
-  const clock = buildManualClock()
-  const logger = pino({ level: 'silent' })
   const database = openDatabase({ connectionString, size: 2, applicationName: 'signalbox test', onError: () => {} })
-  const config = readConfig({ APP_ENV: 'test', ...buildSecretEnvironment() }, '/nowhere')
-  await prepareDatabase({ connectionString, database }, { config, clock, random: systemRandom, logger })
-  const made = await createAdministrator(
-    { ids: buildIdMaker(clock, systemRandom), random: systemRandom },
-    database.db,
-    { email: 'administrator@example.com', password: 'correct horse battery', now: new Date(clock.now()) },
-  )
-  if (!made.ok) throw new Error(made.error)
+  const administrator = await prepareForTest({ ...database, connectionString }, buildManualClock())
+  // A database with a connection cannot be cloned.
   await database.close()
-  return made.user.id
+  return administrator
 }
 
 /** Durability is not what these tests are about; crash tests stop processes, never the machine. */

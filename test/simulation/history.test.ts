@@ -4,10 +4,10 @@ import {
   type AttemptTrigger,
   type DispatchStatus,
   decideOutcome,
+  RETRY_DELAYS_MS,
 } from '../../src/delivery/outcome.ts'
 import { buildDice, chooseSeed, type Dice } from './seed.ts'
 
-const DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000]
 const HISTORIES = 20_000
 
 const RESULTS: readonly AttemptResult[] = [
@@ -88,13 +88,13 @@ describe('20,000 histories of one dispatch', () => {
     expect(Math.max(...counts), where).toBe(5)
   })
 
-  it('wait 1 m, 5 m, 30 m and 2 h in this order, and not at all after an interruption', () => {
+  it('wait the four delays in their order, and not at all after an interruption', () => {
     for (const { results, waitsMs, triggers } of histories)
       for (const [index, waitMs] of waitsMs.entries()) {
         if (waitMs === -1) continue
         const result = results[index]!
         const isInterrupted = 'errorClass' in result && result.errorClass === 'interrupted'
-        expect(waitMs, where).toBe(isInterrupted ? 0 : DELAYS_MS[index])
+        expect(waitMs, where).toBe(isInterrupted ? 0 : RETRY_DELAYS_MS[index])
         if (triggers[index] === 'replay') expect(isInterrupted, where).toBe(true)
       }
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-app.ts'
 import type { Behaviour } from '../../../test/harness/receiver.ts'
+import { passRetrySchedule } from '../../../test/harness/retry-schedule.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 500 }
 const REDIRECT: Behaviour = { kind: 'redirect', location: '/x' }
@@ -21,7 +22,8 @@ async function bringInto(d: DeliveryApp, status: string) {
   }
   if (status === 'exhausted') {
     d.receiver.behaveNext(FAILING, FAILING, FAILING, FAILING, FAILING)
-    for (const delayMs of [0, 60_000, 300_000, 1_800_000, 7_200_000]) await d.pass(delayMs)
+    await d.t.settle()
+    await passRetrySchedule(d.t)
   }
   if (status === 'cancelled')
     await d.t.database.db.updateTable('webhook_dispatch').set({ status, next_attempt_at: null }).execute()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findUnmatched, parseEventPatterns } from '../../src/command/receiver/event-pattern.ts'
+import { findUnmatched, parseEventPatterns } from './event-pattern.ts'
 
 const OWN_EVENT = 'event-occurrence.find-all'
 

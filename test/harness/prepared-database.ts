@@ -1,0 +1,25 @@
+import { pino } from 'pino'
+import { readConfig } from '../../src/app/config.ts'
+import { prepareDatabase } from '../../src/app/prepare.ts'
+import type { Clock } from '../../src/clock.ts'
+import { buildIdMaker, type UserId } from '../../src/id.ts'
+import type { DatabasePool } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import { createAdministrator } from '../../src/user/administrator.ts'
+import { buildSecretEnvironment } from './test-secrets.ts'
+
+/** Does what a start of the service does to a migrated database, and makes an administrator, whose id it gives. */
+export async function prepareForTest(
+  database: DatabasePool & { connectionString: string },
+  clock: Clock,
+): Promise<UserId> {
+  const config = readConfig({ APP_ENV: 'test', ...buildSecretEnvironment() }, '/nowhere')
+  const world = { config, clock, random: systemRandom, logger: pino({ level: 'silent' }) }
+  await prepareDatabase({ connectionString: database.connectionString, database }, world)
+  const deps = { ids: buildIdMaker(clock, systemRandom), random: systemRandom }
+  const email = `administrator-${systemRandom.bytes(4).toString('hex')}@example.com`
+  const input = { email, password: 'correct horse battery', now: new Date(clock.now()) }
+  const made = await createAdministrator(deps, database.db, input)
+  if (!made.ok) throw new Error(made.error)
+  return made.user.id
+}
