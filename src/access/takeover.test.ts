@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
-import { inTransaction } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import { loadManagedUser } from '../user/user.ts'
+import { findRoles } from './role.store.ts'
 
 const USERS = '/api/v3/identity/user'
 const ACCOUNTS = '/api/v3/identity/account'
@@ -190,5 +191,55 @@ describe('the right to add members', () => {
     mayCommit.resolve()
     await giving
     expect(await adding).toMatchObject(denied('webhook:\\*', account))
+  })
+})
+
+describe('a change that waits for the lock', () => {
+  /** Makes `call` while a transaction that did `work` is uncommitted, and commits that when the call waits for it. */
+  async function callDuring<Answer>(
+    work: (tx: Database) => Promise<unknown>,
+    call: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const done = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const working = inTransaction(app.db, async (tx) => {
+      await work(tx)
+      done.resolve()
+      await mayCommit.promise
+    })
+    await done.promise
+    const calling = call()
+    await untilWaiting(app.db, 1)
+    mayCommit.resolve()
+    await working
+    return calling
+  }
+
+  test('of a user is checked against the roles that the user has then', async () => {
+    const rising = await app.person('rising meanwhile')
+    const body = { name: 'rises', permissions: ['webhook:*'] }
+    const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
+    const answer = await callDuring(
+      async (tx) => {
+        const user = await loadManagedUser(tx, rising.user.id)
+        const row = { user: user.id, role, created_at: new Date(app.clock.now()) }
+        await tx.insertInto('user_role').values(row).execute()
+      },
+      () => as(clerk.token)('POST', `${USERS}/${rising.user.id}/disable`),
+    )
+    expect(answer).toMatchObject(denied('webhook:\\*'))
+  })
+
+  test('of a role is checked against what the role holds then', async () => {
+    const body = { name: 'grows', permissions: ['user:find-all'] }
+    const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
+    const answer = await callDuring(
+      async (tx) => {
+        await findRoles(tx, [role], { lock: 'change' })
+        await tx.insertInto('role_permission').values({ role, pattern: 'webhook:*' }).execute()
+      },
+      () => as(clerk.token)('PATCH', `${ROLES}/${role}`, { name: 'renamed' }),
+    )
+    expect(answer).toMatchObject(denied('webhook:\\*'))
   })
 })

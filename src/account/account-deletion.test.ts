@@ -1,7 +1,12 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { followCall } from '../../test/harness/trail.ts'
 import type { AccountId } from '../id.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { deactivateWebhooksOf } from '../webhook/webhook.ts'
+import { deleteAccount as deleteAccountOf } from './account.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 const WEBHOOKS = '/api/v3/webhook/webhook'
@@ -71,6 +76,30 @@ describe('deleting an account', () => {
     expect((await setActive(webhook, true)).status).toBe(200)
     await app.settle()
     expect(await readRow()).toMatchObject({ attempts: 1 })
+  })
+
+  test('is found by an activation that waited for it, which is refused', async () => {
+    const account = await makeAccount()
+    const webhook = await makeWebhook({ account })
+    await setActive(webhook, false)
+    const { db } = app.database
+    const deleted = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const deleting = inTransaction(db, async (tx) => {
+      const change = { by: app.adminId, now: new Date(app.clock.now()) }
+      await deleteAccountOf({ deactivateWebhooksOf }, tx, { target: { id: account, scope: 'all' }, ...change })
+      // Its last statement was sent and not waited for.
+      await sql`select 1`.execute(tx)
+      deleted.resolve()
+      await mayCommit.promise
+    })
+    await deleted.promise
+    const activating = setActive(webhook, true)
+    await untilWaiting(db, 1)
+    mayCommit.resolve()
+    await deleting
+    expect(await activating).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(await readWebhook(webhook)).toMatchObject({ is_actived: false, disabled_reason: 'account-deleted' })
   })
 
   test('takes the account out of the sessions that stand in it, and revokes none', async () => {

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, type TestAnswer, type TestApp } from '../../test/harness/app.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { followCall } from '../../test/harness/trail.ts'
 import type { AccountId, EventTypeId } from '../id.ts'
-import { findWarnings, planEventSet } from './subscription.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { findWarnings, planEventSet, replaceEventSet } from './subscription.ts'
 
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const LINKS = '/api/v3/webhook/webhook-event'
@@ -201,6 +203,26 @@ describe('replacing the event set', () => {
       ['webhook.test', 'contract.create', 'contract.update'],
       ['webhook.test', 'contract.delete'],
     ]).toContainEqual(await readNames(webhook))
+  })
+
+  it('that waits for another one of the same webhook replaces what that one has written', async () => {
+    const webhook = await createWebhook()
+    const { db } = app.database
+    const replaced = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const replacing = inTransaction(db, async (tx) => {
+      const events = ids('contract.create', 'contract.update') as string[]
+      await replaceEventSet(app.app, tx, webhook, { events, now: new Date(app.clock.now()) })
+      replaced.resolve()
+      await mayCommit.promise
+    })
+    await replaced.promise
+    const waiting = putSet(webhook, ids('contract.delete'))
+    await untilWaiting(db, 1)
+    mayCommit.resolve()
+    await replacing
+    expect(namesOf(await waiting)).toEqual(['webhook.test', 'contract.delete'])
+    expect(await readNames(webhook)).toEqual(['webhook.test', 'contract.delete'])
   })
 })
 
