@@ -82,6 +82,13 @@ create table "contract" (
 CREATE INDEX contract_account_idx ON public.contract USING btree (account, created_at DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX contract_created_idx ON public.contract USING btree (created_at DESC, document_id DESC) WHERE (deleted_at IS NULL);
 
+create table "delivery_worker" (
+  worker_id text not null,
+  lease_until timestamp(3) with time zone not null,
+  has_lock boolean not null default false,
+  constraint delivery_worker_pkey PRIMARY KEY (worker_id)
+);
+
 create table "event" (
   document_id uuid not null,
   internal text not null,
@@ -116,7 +123,11 @@ create table "event_occurrence" (
 );
 CREATE INDEX event_occurrence_listed_idx ON public.event_occurrence USING btree (created_at DESC, document_id DESC);
 CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at DESC) WHERE (resource_id IS NOT NULL);
-CREATE INDEX event_occurrence_unrouted_idx ON public.event_occurrence USING btree (document_id) WHERE (routed_at IS NULL);
+
+create table "event_queue" (
+  event_id uuid not null,
+  constraint event_queue_pkey PRIMARY KEY (event_id)
+);
 
 create table "idempotency_key" (
   caller text not null,
@@ -332,7 +343,6 @@ create table "webhook_attempt" (
   response_excerpt text,
   response_headers jsonb,
   timings jsonb,
-  constraint webhook_attempt_dispatch_fkey FOREIGN KEY (dispatch) REFERENCES webhook_dispatch(document_id) ON DELETE CASCADE,
   constraint webhook_attempt_pkey PRIMARY KEY (dispatch, attempt)
 );
 
@@ -343,7 +353,7 @@ create table "webhook_delivery_total" (
   constraint webhook_delivery_total_pkey PRIMARY KEY (status, shard)
 );
 
-create table "webhook_dispatch" (
+create table "webhook_dispatch_ended" (
   document_id uuid not null,
   webhook uuid not null,
   event text not null,
@@ -354,35 +364,59 @@ create table "webhook_dispatch" (
   updated_at timestamp(3) with time zone not null,
   event_id uuid not null,
   account uuid,
-  next_attempt_at timestamp(3) with time zone,
   last_attempt_at timestamp(3) with time zone,
   last_status_code integer,
   last_duration_ms integer,
   delivered_at timestamp(3) with time zone,
-  ended_at timestamp(3) with time zone,
+  ended_at timestamp(3) with time zone not null,
+  is_test boolean not null default false,
+  attempt_trigger text not null default 'schedule'::text,
+  replay_job uuid,
+  fence integer not null default 0,
+  constraint webhook_dispatch_ended_pkey PRIMARY KEY (document_id),
+  constraint webhook_dispatch_ended_status CHECK ((status = ANY (ARRAY['success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
+CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
+CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
+CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
+CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
+CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);
+CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = 'exhausted'::text);
+
+create table "webhook_dispatch_open" (
+  document_id uuid not null,
+  webhook uuid not null,
+  event_id uuid not null,
+  event text not null,
+  account uuid,
+  status text not null,
+  attempts integer not null default 0,
+  next_attempt_at timestamp(3) with time zone,
+  last_attempt_at timestamp(3) with time zone,
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  delivered_at timestamp(3) with time zone,
   is_test boolean not null default false,
   attempt_trigger text not null default 'schedule'::text,
   replay_job uuid,
   lease_owner text,
-  lease_until timestamp(3) with time zone,
   fence integer not null default 0,
-  constraint webhook_dispatch_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'test'::text, 'replay'::text]))),
-  constraint webhook_dispatch_attempts CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 5))) NOT VALID,
-  constraint webhook_dispatch_pkey PRIMARY KEY (document_id),
-  constraint webhook_dispatch_status CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'success'::text, 'exhausted'::text, 'failed'::text, 'cancelled'::text]))),
-  constraint webhook_dispatch_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint webhook_dispatch_attempts CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 5))),
+  constraint webhook_dispatch_open_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'test'::text, 'replay'::text]))),
+  constraint webhook_dispatch_open_check CHECK (((lease_owner IS NULL) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_dispatch_open_pkey PRIMARY KEY (document_id),
+  constraint webhook_dispatch_open_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text])))
 );
-CREATE INDEX webhook_dispatch_account_idx ON public.webhook_dispatch USING btree (account, created_at DESC) WHERE (account IS NOT NULL);
-CREATE INDEX webhook_dispatch_created_idx ON public.webhook_dispatch USING btree (created_at DESC, document_id DESC);
-CREATE INDEX webhook_dispatch_due_idx ON public.webhook_dispatch USING btree (webhook, next_attempt_at, document_id) WHERE (status = ANY (ARRAY['pending'::text, 'retrying'::text]));
-CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
-CREATE INDEX webhook_dispatch_event_id_idx ON public.webhook_dispatch USING btree (event_id);
-CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch USING btree (ended_at) WHERE (status = 'exhausted'::text);
-CREATE INDEX webhook_dispatch_lease_idx ON public.webhook_dispatch USING btree (webhook, lease_until) WHERE (lease_until IS NOT NULL);
-CREATE INDEX webhook_dispatch_replay_job_idx ON public.webhook_dispatch USING btree (replay_job) WHERE ((replay_job IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'retrying'::text])));
-CREATE INDEX webhook_dispatch_status_idx ON public.webhook_dispatch USING btree (status, created_at DESC, document_id DESC);
-CREATE INDEX webhook_dispatch_test_idx ON public.webhook_dispatch USING btree (next_attempt_at) WHERE (is_test AND (status = ANY (ARRAY['pending'::text, 'retrying'::text])));
-CREATE INDEX webhook_dispatch_webhook_idx ON public.webhook_dispatch USING btree (webhook, created_at DESC, document_id DESC);
+CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open USING btree (created_at, document_id);
+CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at, document_id);
+CREATE INDEX webhook_dispatch_open_event_id_idx ON public.webhook_dispatch_open USING btree (event_id);
+CREATE INDEX webhook_dispatch_open_lease_idx ON public.webhook_dispatch_open USING btree (lease_owner, webhook) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX webhook_dispatch_open_replay_job_idx ON public.webhook_dispatch_open USING btree (replay_job) WHERE (replay_job IS NOT NULL);
+CREATE INDEX webhook_dispatch_open_test_idx ON public.webhook_dispatch_open USING btree (next_attempt_at) WHERE (is_test AND (next_attempt_at IS NOT NULL));
 
 create table "webhook_event" (
   document_id uuid not null,
@@ -391,9 +425,65 @@ create table "webhook_event" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  account uuid,
   constraint webhook_event_event_fkey FOREIGN KEY (event) REFERENCES event(document_id),
   constraint webhook_event_pkey PRIMARY KEY (document_id),
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_event_idx ON public.webhook_event USING btree (event) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_event_route_idx ON public.webhook_event USING btree (event, account) WHERE (deleted_at IS NULL);
+
+create table "webhook_queue" (
+  webhook uuid not null,
+  visit_at timestamp(3) with time zone not null,
+  is_held boolean not null default false,
+  constraint webhook_queue_pkey PRIMARY KEY (webhook)
+);
+CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
+
+create view "webhook_dispatch" as
+ SELECT webhook_dispatch_ended.document_id,
+    webhook_dispatch_ended.webhook,
+    webhook_dispatch_ended.event_id,
+    webhook_dispatch_ended.event,
+    webhook_dispatch_ended.account,
+    webhook_dispatch_ended.status,
+    webhook_dispatch_ended.attempts,
+    NULL::timestamp(3) with time zone AS next_attempt_at,
+    webhook_dispatch_ended.last_attempt_at,
+    webhook_dispatch_ended.last_status_code,
+    webhook_dispatch_ended.last_error,
+    webhook_dispatch_ended.last_duration_ms,
+    webhook_dispatch_ended.delivered_at,
+    webhook_dispatch_ended.ended_at,
+    webhook_dispatch_ended.is_test,
+    webhook_dispatch_ended.attempt_trigger,
+    webhook_dispatch_ended.replay_job,
+    NULL::text AS lease_owner,
+    webhook_dispatch_ended.fence,
+    webhook_dispatch_ended.created_at,
+    webhook_dispatch_ended.updated_at
+   FROM webhook_dispatch_ended
+UNION ALL
+ SELECT webhook_dispatch_open.document_id,
+    webhook_dispatch_open.webhook,
+    webhook_dispatch_open.event_id,
+    webhook_dispatch_open.event,
+    webhook_dispatch_open.account,
+    webhook_dispatch_open.status,
+    webhook_dispatch_open.attempts,
+    webhook_dispatch_open.next_attempt_at,
+    webhook_dispatch_open.last_attempt_at,
+    webhook_dispatch_open.last_status_code,
+    webhook_dispatch_open.last_error,
+    webhook_dispatch_open.last_duration_ms,
+    webhook_dispatch_open.delivered_at,
+    NULL::timestamp(3) with time zone AS ended_at,
+    webhook_dispatch_open.is_test,
+    webhook_dispatch_open.attempt_trigger,
+    webhook_dispatch_open.replay_job,
+    webhook_dispatch_open.lease_owner,
+    webhook_dispatch_open.fence,
+    webhook_dispatch_open.created_at,
+    webhook_dispatch_open.updated_at
+   FROM webhook_dispatch_open;

@@ -5,7 +5,13 @@ import { buildCatalogue } from '../catalogue/catalogue.ts'
 import { syncCatalogue } from '../catalogue/sync.ts'
 import type { Clock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
-import { type DatabasePool, inTransaction, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../postgres/database.ts'
+import {
+  type DatabasePool,
+  INDEX_ONLY_PLANS,
+  inTransaction,
+  openDatabase,
+  REQUEST_LOCK_LIMIT_MS,
+} from '../postgres/database.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { Random } from '../random.ts'
@@ -56,8 +62,10 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
     onError,
   })
+  const direct = config.databaseListenUrl ?? connectionString
   const workerDatabase = openDatabase({
-    connectionString,
+    connectionString: direct,
+    settings: INDEX_ONLY_PLANS,
     size: config.databaseWorkerPoolSize,
     applicationName: 'signalbox worker',
     onError,
@@ -67,7 +75,6 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     await Promise.all([database.close(), workerDatabase.close()])
     await postgres?.stop()
   }
-  const direct = config.databaseListenUrl ?? connectionString
   return { config, connectionString: direct, database, workerDatabase, secrets, postgres, close }
 }
 

@@ -1,27 +1,42 @@
-import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
 import { markLast } from '../postgres/dialect.ts'
+import { type Fragment, joinFragments } from '../postgres/fragment.ts'
 
-/** The inserts that end a change; each is left out where there is nothing to write. */
-export interface ClosingInserts {
-  event: RawBuilder<unknown> | undefined
-  audit: RawBuilder<unknown> | undefined
-  answer: RawBuilder<unknown> | undefined
+/** The parts of the statement that ends a change; each is left out where there is nothing to write. */
+export interface ClosingParts {
+  /** Inserts events and returns the `document_id` of each. */
+  event: Fragment | undefined
+  /** Queues the events that the part `recorded_event` returned. */
+  queue: string
+  audit: Fragment | undefined
+  answer: Fragment | undefined
+  /** Selects `ok`: when it is false, nothing is written. */
+  condition: Fragment | undefined
 }
 
 /**
- * Runs the inserts as one statement, the last of the transaction: `commit` is sent with it. Returns what the triggers of
- * this transaction noted (`note_change` in the migrations), comma-separated.
+ * Runs the parts as one statement, the last of the transaction: `commit` is sent with it, and a change without another
+ * statement needs no transaction around it. Returns what the triggers of this transaction noted (`note_change` in the
+ * migrations), comma-separated. Fails with `isRefusedWrite` when the condition does not hold.
  */
-export async function commitWith(tx: Database, { event, audit, answer }: ClosingInserts): Promise<string> {
-  const parts = [
-    event && sql`recorded_event as (${event})`,
-    audit && sql`recorded_entry as (${audit})`,
-    answer && sql`kept_answer as (${answer})`,
-  ].filter((part) => part !== undefined)
-  const inserts = parts.length > 0 ? sql`with ${sql.join(parts)}` : sql``
-  const query = sql<{ notes: string }>`
-    ${inserts} select coalesce(current_setting('signalbox.notes', true), '') as notes`.compile(tx)
+export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
+  const { event, queue, audit, answer, condition } = parts
+  const named = [
+    event && { name: 'recorded_event', part: event },
+    audit && { name: 'recorded_entry', part: audit },
+    answer && { name: 'kept_answer', part: answer },
+    condition && { name: 'allowed', part: condition },
+  ].filter((one) => one !== undefined)
+  const query = joinFragments<{ notes: string }>(
+    named.map(({ part }) => part),
+    (texts) => {
+      const written = named.map(({ name }, index) => `${name} as (${texts[index]})`)
+      if (event) written.push(`queued_event as (${queue})`)
+      const notes = `coalesce(current_setting('signalbox.notes', true), '')`
+      const answered = condition ? `case when (select ok from allowed) then ${notes} else refuse() end` : notes
+      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select ${answered} as notes`
+    },
+  )
   const { rows } = await tx.executeQuery(markLast(query))
   return rows[0]?.notes ?? ''
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { buildAuditInsert, insertAuditEntries } from '../audit/audit.store.ts'
 import { type AuditEntry, buildAuditRecords } from '../audit/audit.ts'
-import { buildEventInsert, insertEvents } from '../event/event.store.ts'
+import { buildEventInsert, buildQueueInsert, insertEvents } from '../event/event.store.ts'
 import { buildEvents, type EventDeps, type EventDraft } from '../event/event.ts'
 import { buildKeyInsert } from '../http/idempotency.ts'
 import type { ChangeRecord, Pipeline } from '../http/pipeline-deps.ts'
@@ -90,11 +90,13 @@ export function buildRecorders(
 
   function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
     const { now, trace } = request
-    const changed = outcome.kind === 'refusal' ? [] : outcome.changed
+    const { changed, closing } = outcome.kind === 'refusal' ? {} : outcome
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
     const entries = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
     return commitWith(tx, {
-      event: events.length > 0 ? buildEventInsert(events) : undefined,
+      event: closing?.events ?? (events.length > 0 ? buildEventInsert(events) : undefined),
+      queue: buildQueueInsert('recorded_event'),
+      condition: closing?.condition,
       audit: entries.length > 0 ? buildAuditInsert(entries) : undefined,
       answer: kept && buildKeyInsert(kept.key, kept.answer, now),
     })

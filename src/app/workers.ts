@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
-import { buildRouterLoop, type RouterLoop } from '../delivery/router-loop.ts'
+import { buildRouter, type Router } from '../delivery/router.ts'
+import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
@@ -11,6 +12,7 @@ import { buildNotifier } from '../postgres/notify.ts'
 import type { Random } from '../random.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
+import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import type { Config } from './config.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
@@ -37,7 +39,7 @@ export interface WorkerParts {
 /** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
 export interface Workers {
   dispatcher: Dispatcher
-  router: RouterLoop
+  router: Router
   replayWorker: ReplayWorker
   maintenance: Maintenance
   metrics: Metrics
@@ -53,21 +55,33 @@ export interface Workers {
 
 /** Builds the workers and lets them notify each other: recorded, routed, posted. Nothing runs before `start`. */
 export function buildWorkers(parts: WorkerParts): Workers {
-  const { config, database, clock, logger, ids, workerId, keyring } = parts
+  const { config, database, clock, logger, workerId, keyring } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
-  const dispatcher = buildAppDispatcher(parts, metrics)
-  const router = buildRouterLoop({ ids, clock, db, logger, workerId, onDispatches: () => dispatcher.notify() })
-  const onWork = () => {
-    router.notify()
-    dispatcher.notify()
-  }
+  const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
+  const dispatcher: Dispatcher = buildDispatcher({
+    policy: buildAppPolicy(parts, metrics),
+    clock,
+    logger,
+    workerId,
+    lease,
+    isEnabled: config.enableApiEventQueue,
+    onRoom: () => router.notifyRoom(),
+    ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
+  })
+  const router = buildRouter({ clock, db, logger, dispatchers: [dispatcher] })
+  // The router sees what else is due, and notifies the dispatcher.
+  const onWork = () => router.notify()
   const notifier = buildNotifier({
     connectionString: parts.connectionString,
     clock,
     random: parts.random,
-    ...(isDispatcher && { onWork }),
+    ...(isDispatcher && {
+      onWork,
+      workerId,
+      hasPeers: () => lease.hasPeers() && dispatcher.measureRoom().fastSlots === 0,
+    }),
     ...(parts.onChange && { onChange: parts.onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
   })
@@ -93,15 +107,17 @@ export function buildWorkers(parts: WorkerParts): Workers {
       replayWorker.stop()
       maintenance.stop()
       await dispatcher.stop()
+      if (isDispatcher)
+        await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
       await notifier.stop()
       await Promise.all(running)
     },
   }
 }
 
-function buildAppDispatcher(parts: WorkerParts, metrics: Metrics): Dispatcher {
+function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
   const { config, database, onCrashPoint } = parts
-  return buildDispatcher({
+  return buildWebhookPolicy({
     ...parts,
     db: database.db,
     version: VERSION,
@@ -109,9 +125,6 @@ function buildAppDispatcher(parts: WorkerParts, metrics: Metrics): Dispatcher {
     concurrency: config.webhookConcurrency,
     perWebhook: config.webhookConcurrencyPerWebhook,
     onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
-    ...(onCrashPoint && {
-      onPoint: onCrashPoint,
-      onDispatcherPoint: onCrashPoint,
-    }),
+    ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
   })
 }

@@ -1,6 +1,7 @@
-import { type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { AccountId, Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { compileFragment, type Fragment } from '../postgres/fragment.ts'
 import type { AuditLog } from '../postgres/tables.generated.ts'
 
 export type AuditEntryId = Id<'audit entry'>
@@ -62,31 +63,56 @@ export function selectAuditEntries(db: Database) {
     ])
 }
 
-const AUDIT_COLUMNS = sql`document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
-  detail, created_at`
+const INTO_AUDIT = `
+  insert into audit_log (document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
+    detail, created_at)`
 
-/** The statement that appends entries. Several go as one array for each column, whatever their number. */
-export function buildAuditInsert(entries: readonly AuditRecord[]): RawBuilder<unknown> {
+/** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
+export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
   const [one] = entries
   if (one && entries.length === 1)
-    return sql`
-      insert into audit_log (${AUDIT_COLUMNS})
-      values (${one.id}, ${one.action}, ${one.outcome}, ${one.userId}, ${one.sessionId}, ${one.apiKeyId}, ${one.account},
-        ${one.target}, ${one.address}, ${one.requestId}, ${JSON.stringify(one.detail)}, ${one.createdAt})`
+    return {
+      name: 'audit entry',
+      text: `${INTO_AUDIT} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+      values: [
+        one.id,
+        one.action,
+        one.outcome,
+        one.userId,
+        one.sessionId,
+        one.apiKeyId,
+        one.account,
+        one.target,
+        one.address,
+        one.requestId,
+        JSON.stringify(one.detail),
+        one.createdAt,
+      ],
+    }
   const column = <Value>(pick: (entry: AuditRecord) => Value) => entries.map(pick)
-  return sql`
-    insert into audit_log (${AUDIT_COLUMNS})
-    select * from unnest(
-      ${column((each) => each.id)}::uuid[], ${column((each) => each.action)}::text[],
-      ${column((each) => each.outcome)}::text[], ${column((each) => each.userId)}::uuid[],
-      ${column((each) => each.sessionId)}::uuid[], ${column((each) => each.apiKeyId)}::uuid[],
-      ${column((each) => each.account)}::uuid[], ${column((each) => each.target)}::uuid[],
-      ${column((each) => each.address)}::text[], ${column((each) => each.requestId)}::text[],
-      ${column((each) => JSON.stringify(each.detail))}::jsonb[], ${column((each) => each.createdAt)}::timestamptz[]
-    )`
+  return {
+    name: 'audit entries',
+    text: `${INTO_AUDIT}
+      select * from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::uuid[], $8::uuid[],
+        $9::text[], $10::text[], $11::jsonb[], $12::timestamptz[])`,
+    values: [
+      column((each) => each.id),
+      column((each) => each.action),
+      column((each) => each.outcome),
+      column((each) => each.userId),
+      column((each) => each.sessionId),
+      column((each) => each.apiKeyId),
+      column((each) => each.account),
+      column((each) => each.target),
+      column((each) => each.address),
+      column((each) => each.requestId),
+      column((each) => JSON.stringify(each.detail)),
+      column((each) => each.createdAt),
+    ],
+  }
 }
 
 /** Appends entries. */
 export async function insertAuditEntries(db: Database, entries: readonly AuditRecord[]): Promise<void> {
-  await buildAuditInsert(entries).execute(db)
+  await db.executeQuery(compileFragment(buildAuditInsert(entries)))
 }

@@ -101,7 +101,6 @@ function toColumns(row: InJson<DispatchColumns>): DispatchColumns {
     next_attempt_at: toDate(row.next_attempt_at),
     last_attempt_at: toDate(row.last_attempt_at),
     delivered_at: toDate(row.delivered_at),
-    lease_until: toDate(row.lease_until),
     created_at: new Date(row.created_at as string),
     updated_at: new Date(row.updated_at as string),
   }

@@ -1,139 +1,164 @@
-import { inTransaction } from '../postgres/database.ts'
-import { type AcknowledgerDeps, buildAcknowledger, notifyRecorded } from './acknowledger.ts'
-import { type AttemptDeps, makeAttempt } from './attempt.ts'
-import {
-  type ClaimedDispatch,
-  claimDispatches,
-  type ExpiredLease,
-  findLostClaims,
-  findNextDueAt,
-  releaseClaims,
-} from './claim.store.ts'
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
-import { type EndedAttempt, nameClaim, recordAttempts } from './settle.ts'
-
-/**
- * How long a claim holds: longer than a POST may take (15 s) and its result may wait for a database that pauses. A process
- * that dies is noticed when this has passed.
- */
-export const LEASE_MS = 30_000
+import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
+import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
 
-/** Lost claims taken back in one transaction at most. */
-const RECOVER_BATCH_SIZE = 500
+/** Claims of a lost worker taken back at once. */
+const RECLAIM_BATCH_SIZE = 500
 
-/** How long running POSTs may go on once the process is asked to stop. */
+/** How long attempts in flight may go on once the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-export interface DispatcherDeps extends AttemptDeps, Omit<AcknowledgerDeps, 'onDispatcherPoint'> {
-  /** POSTs in flight in this process at most (WEBHOOK_CONCURRENCY). */
-  concurrency: number
-  /** POSTs in flight for one webhook at most, over all processes. */
-  perWebhook: number
-  /** Crash tests end the process at these. */
-  onDispatcherPoint?: (point: 'after-claim' | 'before-record' | 'during-record') => void
+/** For how long after a failed statement the claims that it made are looked for: it may run on for 30 s on the server. */
+const LEAK_WINDOW_MS = 4 * LEASE_MS
+
+/** Since when a claim of this process is made that it does not know of: the answer of its statement is not on its way. */
+const LEAK_AGE_MS = LEASE_MS + 10_000
+
+/** Points of the work at which crash tests end the process. */
+export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
+
+/** What a dispatcher is built from. */
+export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
+  policy: DeliveryPolicy<Claimed, Ended, Settled>
+  clock: Clock
+  logger: Logger
+  workerId: string
+  lease: WorkerLease
+  /** `ENABLE_API_EVENT_QUEUE`: while false nothing is attempted (docs/contract/events.md#event-queue-switch). */
+  isEnabled: boolean
+  /** Runs when an attempt ended, so that there is room for another. */
+  onRoom?: () => void
+  onDispatcherPoint?: (point: DispatcherPoint) => void
 }
 
-/** Posts what is due. One for each process with the role `dispatcher`. */
+/** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
-  /** Looks for due work now: a row was written, a retry came due. Cheap; any number of calls make one round. */
+  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting'>
+  /** Looks for due rows now. Cheap; any number of calls make one round. */
   notify(): void
-  /** POSTs in flight now. */
+  /** Attempts in flight now. */
   inFlight(): number
-  /** Claims and posts what is due now and resolves when all of it is recorded. Tests with a manual clock call this. */
+  /** What routed rows may be claimed with; without room while the dispatcher does not run. */
+  measureRoom(): ClaimRequest
+  /** Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them. */
+  accept(rows: readonly unknown[]): void
+  /** Looks for claims that a failed statement of this process may have made. */
+  expectLeak(): void
+  /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
   drain(): Promise<number>
-  /** Claims nothing more, lets running POSTs end, interrupts those that do not, gives the rest back. */
+  /** Claims nothing more, lets attempts end, interrupts those that do not, and records them. */
   stop(): Promise<void>
-  /** Runs until stopped: claim, post, record. */
+  /** Runs until stopped: claim, attempt, record. */
   run(): Promise<void>
 }
 
-/** Builds the dispatcher. */
-export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { clock, db, logger } = deps
-  const lanes = buildLanes(deps.concurrency)
+/** Builds the dispatcher of a policy. */
+export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settled>(
+  deps: DispatcherDeps<Claimed, Ended, Settled>,
+): Dispatcher {
+  const { policy, clock, logger, lease } = deps
+  const { queue } = policy
+  const lanes = buildLanes(policy.concurrency)
   const stopping = new AbortController()
   const interrupting = new AbortController()
   const running = new Set<Promise<void>>()
+  let isRunning = false
   let notified = Promise.withResolvers<void>()
+  let leakUntilMs = Number.NEGATIVE_INFINITY
 
   const notify = () => notified.resolve()
-  /** Claims that this process answers for: posted, or waiting to be recorded. */
+  /** Claims that this process answers for: in flight, or waiting to be recorded. */
   const held = new Set<string>()
-  const acknowledger = buildAcknowledger(deps, (done) => {
+  const acknowledger = buildAcknowledger({ ...deps, onRefused: expectLeak }, (done) => {
     for (const one of done) held.delete(nameClaim(one))
-    notify()
   })
 
-  async function claim(): Promise<ClaimedDispatch[]> {
-    // Nothing leaves while the queue is off, what was recorded before neither (docs/contract/events.md#event-queue-switch; docs/contract/events.md#atomicity).
-    if (!deps.enableApiEventQueue) return []
+  function measure(): ClaimRequest {
     const nowMs = clock.now()
-    const { fastPlaces, slowPlaces, slowWebhooks } = lanes.measure(nowMs)
-    if (fastPlaces + slowPlaces === 0) return []
-    const claimed = await inTransaction(db, (tx) =>
-      claimDispatches(tx, {
-        workerId: deps.workerId,
-        now: new Date(nowMs),
-        leaseUntil: new Date(nowMs + LEASE_MS),
-        fastPlaces,
-        slowPlaces,
-        slowWebhooks,
-        perWebhook: deps.perWebhook,
-      }),
-    )
-    if (claimed.length > 0) deps.onDispatcherPoint?.('after-claim')
-    return claimed
+    const { fastSlots, slowSlots, slowGroups, byGroup } = lanes.measure(nowMs)
+    const { perGroup } = policy
+    return {
+      workerId: deps.workerId,
+      now: new Date(nowMs),
+      fastSlots,
+      slowSlots,
+      slowGroups,
+      inFlight: byGroup,
+      perGroup,
+    }
   }
 
-  function start(claimed: ClaimedDispatch): void {
-    const ticket = { webhook: claimed.webhook.id, startedAtMs: clock.now() }
-    lanes.enter(ticket)
-    held.add(nameClaim(claimed))
-    const attempt = makeAttempt(deps, claimed, interrupting.signal).then((result) => {
-      lanes.leave(ticket, clock.now())
-      acknowledger.add(result)
-    })
-    running.add(attempt)
-    void attempt.finally(() => running.delete(attempt))
+  async function claim(): Promise<Claimed[]> {
+    // Nothing is posted while the event queue is off, what was recorded before neither.
+    if (!deps.isEnabled) return []
+    const request = measure()
+    if (request.fastSlots + request.slowSlots === 0) return []
+    try {
+      return await queue.claim(request)
+    } catch (error) {
+      expectLeak()
+      throw error
+    }
   }
 
-  /**
-   * Takes back what lost processes held: their attempt counts as interrupted and is made again at once. What this process
-   * holds itself is not lost, whatever the clock says after a jump or a pause of the database: its result is here or comes.
-   */
-  async function recoverLost(): Promise<void> {
-    const now = new Date(clock.now())
-    const expired = await findLostClaims(db, now, RECOVER_BATCH_SIZE)
-    const lost = expired.filter((one) => !held.has(nameClaim(one)))
-    if (lost.length === 0) return
-    const { recorded, notices } = await inTransaction(db, (tx) =>
-      recordAttempts(
-        deps,
-        tx,
-        lost.map((one) => toInterrupted(one, now)),
-      ),
-    )
-    // Of several processes that see a lost claim one records it; the others have nothing to tell.
-    const own = recorded.filter((one) => one.isRecorded)
-    notifyRecorded(deps, own, notices)
-    for (const { attempt, decision } of own)
-      logger.warn(
-        { dispatch: attempt.id, webhook: attempt.webhook, worker: attempt.workerId, status: decision.status },
-        'attempt lost with its process',
-      )
+  function start(works: readonly Claimed[]): void {
+    if (works.length > 0) deps.onDispatcherPoint?.('after-claim')
+    for (const work of works) {
+      const ticket = { group: work.group, startedAtMs: clock.now() }
+      lanes.enter(ticket)
+      held.add(nameClaim(work))
+      const attempt = policy.attempt(work, interrupting.signal).then((ended) => {
+        const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
+        lanes.leave(ticket, clock.now())
+        acknowledger.add(ended)
+        deps.onRoom?.()
+        if (mayWait && isScarce) notify()
+      })
+      running.add(attempt)
+      void attempt.finally(() => running.delete(attempt))
+    }
   }
+
+  /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
+  let mayWait = false
 
   async function round(): Promise<number> {
     const claimed = await claim()
     if (stopping.signal.aborted) {
-      await releaseClaims(db, claimed, new Date(clock.now()))
+      await queue.release(claimed, new Date(clock.now()))
       return 0
     }
-    for (const one of claimed) start(one)
+    start(claimed)
     return claimed.length
+  }
+
+  /**
+   * Ends the claims of workers that are gone: their attempts count as interrupted and are made again at once. What this
+   * process holds itself is not lost, whatever the clock says after a jump: its result is here or comes.
+   */
+  async function recoverLost(): Promise<void> {
+    const gone = await lease.renew()
+    const isLeaky = clock.now() < leakUntilMs
+    for (const workerId of isLeaky ? [...gone, deps.workerId] : gone) {
+      const nowMs = clock.now()
+      const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
+      const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
+      const claims = await queue.reclaim(request)
+      const lost = claims.filter((one) => !held.has(nameClaim(one)))
+      if (lost.length === 0) continue
+      policy.onSettled(await queue.settle(lost))
+      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts lost with their process are made again')
+    }
+  }
+
+  function expectLeak(): void {
+    leakUntilMs = clock.now() + LEAK_WINDOW_MS
   }
 
   async function drain(): Promise<number> {
@@ -147,25 +172,26 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
-  /** Whether enough places came free for a claim to be worth its transaction. */
+  /** Whether enough slots are free for a claim to be worth its transaction. */
   function hasRoom(): boolean {
-    const { fastPlaces, slowPlaces, inFlight } = lanes.measure(clock.now())
-    return inFlight === 0 || fastPlaces >= Math.max(1, deps.concurrency / 8) || (fastPlaces === 0 && slowPlaces > 0)
+    const { fastSlots, slowSlots, inFlight } = lanes.measure(clock.now())
+    return inFlight === 0 || fastSlots >= Math.max(1, policy.concurrency / 8) || (fastSlots === 0 && slowSlots > 0)
   }
 
+  /** Waits until a row is due, a notification, or the poll. */
   async function waitForWork(): Promise<void> {
-    // Without room nothing that comes due could be taken; the end of an attempt makes room, and notifies it.
-    const nextDueAt = hasRoom() ? await findNextDueAt(db) : null
-    const untilDueMs = nextDueAt ? Math.max(0, nextDueAt.getTime() - clock.now()) : POLL_MS
+    const nextDueAt = await queue.nextDueAt()
+    const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
+    // Due, and not claimed: caps or slots hold it back, and the end of an attempt notifies.
+    mayWait = untilDueMs <= 0
     const sleep = new AbortController()
-    // Due already, and yet nothing was claimed: the caps hold it back. The end of an attempt notifies it; the poll is for the rest.
-    const limitMs = Math.min(untilDueMs === 0 ? POLL_MS : untilDueMs, POLL_MS)
-    await Promise.race([notified.promise, clock.sleep(limitMs, sleep.signal)])
+    await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
     sleep.abort()
   }
 
   async function run(): Promise<void> {
-    let recoveredAtMs = 0
+    let recoveredAtMs = Number.NEGATIVE_INFINITY
+    isRunning = true
     while (!stopping.signal.aborted) {
       try {
         notified = Promise.withResolvers()
@@ -194,19 +220,25 @@ export function buildDispatcher(deps: DispatcherDeps): Dispatcher {
     await acknowledger.settled()
   }
 
-  return { notify, inFlight: () => running.size, drain, stop, run }
+  return {
+    policy,
+    notify,
+    inFlight: () => running.size,
+    measureRoom: () => {
+      const request = measure()
+      return isRunning && deps.isEnabled && !stopping.signal.aborted
+        ? request
+        : { ...request, fastSlots: 0, slowSlots: 0 }
+    },
+    accept: (rows) => start(rows.map((row) => policy.readWork(row))),
+    expectLeak,
+    drain,
+    run,
+    stop,
+  }
 }
 
-function toInterrupted(claim: ExpiredLease, now: Date): EndedAttempt {
-  return {
-    ...claim,
-    traceId: null,
-    endedAt: now,
-    // How long it really ran is not known; never longer than its claim held, however long nobody was there to look.
-    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),
-    result: { errorClass: 'interrupted' },
-    responseExcerpt: null,
-    responseHeaders: null,
-    timings: null,
-  }
+/** Names one claim of one row. */
+function nameClaim(claim: Claim): string {
+  return `${claim.id} ${claim.fence}`
 }

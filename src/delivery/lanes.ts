@@ -1,9 +1,7 @@
-import type { WebhookId } from '../id.ts'
-
-/** An attempt that takes longer than this leaves the fast lane, and its webhook with it (docs/contract/delivery.md#lanes). */
+/** An attempt that takes longer than this leaves the fast lane, and its group with it (docs/contract/delivery.md#lanes). */
 export const SLOW_AFTER_MS = 2_000
 
-/** What part of all places slow webhooks may take. */
+/** What part of all slots slow groups may take. */
 const SLOW_SHARE = 0.25
 
 /** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
@@ -11,47 +9,62 @@ const HARD_LIMIT_FACTOR = 4
 
 /** Where an attempt in flight stands. */
 export interface LaneTicket {
-  webhook: WebhookId
+  group: string
   startedAtMs: number
 }
 
 /**
- * Who is in flight, and who is slow. An attempt that runs for more than 2 s stops counting against the fast places, so a
- * webhook that hangs until its deadline takes nothing from those that answer; its webhook is served from the slow places
- * until an attempt of it ends promptly again. Decides by the times it is given.
+ * Who is in flight, and who is slow. An attempt that runs for more than 2 s stops counting against the fast slots, so a
+ * group that hangs until its deadline takes nothing from those that answer; it is served from the slow slots until one of
+ * its attempts ends promptly again. Decides by the times it is given.
  */
 export interface Lanes {
   enter(ticket: LaneTicket): void
-  /** Ends an attempt; `endedAtMs` tells whether its webhook is prompt now. */
+  /** Ends an attempt; `endedAtMs` tells whether its group is prompt now. */
   leave(ticket: LaneTicket, endedAtMs: number): void
-  /** Free places now, and the webhooks that are slow. */
-  measure(nowMs: number): { fastPlaces: number; slowPlaces: number; slowWebhooks: WebhookId[]; inFlight: number }
+  /** Whether the end of an attempt of this group makes room that something may wait for. */
+  isScarce(group: string, perGroup: number): boolean
+  measure(nowMs: number): {
+    fastSlots: number
+    slowSlots: number
+    slowGroups: string[]
+    inFlight: number
+    byGroup: ReadonlyMap<string, number>
+  }
 }
 
-/** Builds lanes with `concurrency` fast places. */
+/** Builds lanes with `concurrency` fast slots. */
 export function buildLanes(concurrency: number): Lanes {
   const tickets = new Set<LaneTicket>()
-  const slow = new Set<WebhookId>()
+  const byGroup = new Map<string, number>()
+  const slow = new Set<string>()
   const slowLimit = Math.max(1, Math.floor(concurrency * SLOW_SHARE))
   return {
     enter: (ticket) => {
       tickets.add(ticket)
+      byGroup.set(ticket.group, (byGroup.get(ticket.group) ?? 0) + 1)
     },
     leave: (ticket, endedAtMs) => {
       tickets.delete(ticket)
-      if (endedAtMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.webhook)
-      else slow.delete(ticket.webhook)
+      const left = (byGroup.get(ticket.group) ?? 1) - 1
+      if (left > 0) byGroup.set(ticket.group, left)
+      else byGroup.delete(ticket.group)
+      if (endedAtMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
+      else slow.delete(ticket.group)
     },
+    isScarce: (group, perGroup) =>
+      tickets.size >= concurrency || slow.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
     measure: (nowMs) => {
-      for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.webhook)
+      for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
       let slowUnderWay = 0
-      for (const ticket of tickets) if (slow.has(ticket.webhook)) slowUnderWay += 1
+      for (const ticket of tickets) if (slow.has(ticket.group)) slowUnderWay += 1
       const room = Math.max(0, concurrency * HARD_LIMIT_FACTOR - tickets.size)
       return {
-        fastPlaces: Math.min(room, Math.max(0, concurrency - (tickets.size - slowUnderWay))),
-        slowPlaces: Math.min(room, Math.max(0, slowLimit - slowUnderWay)),
-        slowWebhooks: [...slow],
+        fastSlots: Math.min(room, Math.max(0, concurrency - (tickets.size - slowUnderWay))),
+        slowSlots: Math.min(room, Math.max(0, slowLimit - slowUnderWay)),
+        slowGroups: [...slow],
         inFlight: tickets.size,
+        byGroup,
       }
     },
   }

@@ -1,63 +1,154 @@
-import { claimUnroutedEvents, markRouted } from '../event/event.store.ts'
-import type { EventRecord } from '../event/event.ts'
-import type { EventId, IdMaker, WebhookId } from '../id.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
-import { insertDispatches, type NewDispatch } from '../webhook/ledger/dispatch.store.ts'
-import { type Candidate, listCandidates } from './routing.store.ts'
-import { decideRouting } from './routing.ts'
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { type RoutedBatch, routeBatch } from './routing.store.ts'
 
-/** How many events one round of the router takes. Larger rounds hold their locks longer without moving more. */
-export const ROUTER_BATCH_SIZE = 500
+/** How long the router sleeps at most when nothing notifies it. */
+const POLL_MS = 1_000
+
+/** How many events one batch takes at most. */
+const BATCH_EVENTS = 500
 
 /**
- * After how many ledger rows a round ends, whatever events it still holds: 500 events for thousands of webhooks in one
+ * How many rows a batch should write at most, judged by the batch before: 500 events for thousands of webhooks in one
  * statement would run into the time limit of statements, and again each time.
  */
-export const ROUTER_BATCH_ROWS = 10_000
-
-/** What one round of the router did. */
-export interface RoutedBatch {
-  events: number
-  dispatches: number
-  /** Whether the round was full, so that more may wait. */
-  hasMore: boolean
-}
+const BATCH_ROWS = 10_000
 
 /**
- * Routes one batch of recorded events: writes a ledger row for each webhook that an event goes to and marks the events
- * as routed, in one transaction. Any number of processes may do this at once: each takes events that no other holds.
+ * How long the router rests after a batch of several events: they come faster than they are routed, and a batch costs the
+ * same whatever it holds. A single event is routed at once.
  */
-export async function routeEvents(
-  deps: { ids: IdMaker; workerId: string },
-  db: Database,
-  now: Date,
-): Promise<RoutedBatch> {
-  return inTransaction(db, async (tx) => {
-    const events = await claimUnroutedEvents(tx, ROUTER_BATCH_SIZE)
-    if (events.length === 0) return { events: 0, dispatches: 0, hasMore: false }
-    const candidates = await listCandidates(tx, [...new Set(events.map((event) => event.type))])
-    const dispatches: NewDispatch[] = []
-    const routed: EventId[] = []
-    for (const event of events) {
-      if (dispatches.length >= ROUTER_BATCH_ROWS) break
-      for (const webhook of pickWebhooks(event, candidates)) dispatches.push(buildDispatch(deps.ids, event, webhook))
-      routed.push(event.id)
+const BUSY_REST_MS = 4
+
+/** How long the router waits for room before it queues rows that nobody has room for yet. */
+const ROOM_WAIT_MS = 50
+
+/** Below every event's id: a look through the whole queue. */
+const FIRST = '00000000-0000-0000-0000-000000000000'
+
+/** Looks between two looks through the whole queue begin this long before now. */
+const RECENT_MS = 1_000
+
+/** What a router is built from. */
+export interface RouterDeps {
+  clock: Clock
+  db: Database
+  logger: Logger
+  /** One for each policy. */
+  dispatchers: readonly Dispatcher[]
+}
+
+/** Routes what is recorded, as it comes, to all policies. One for each process with the role `dispatcher`. */
+export interface Router {
+  /** Looks for recorded events now. Cheap; any number of calls make one round. */
+  notify(): void
+  /** There is room for more attempts. */
+  notifyRoom(): void
+  /** Routes all that waits now; returns how many events and rows that were. Tests with a manual clock call this. */
+  drain(): Promise<{ events: number; dispatches: number }>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the router. */
+export function buildRouter(deps: RouterDeps): Router {
+  const { clock, db, logger, dispatchers } = deps
+  const stopping = new AbortController()
+  let notified = Promise.withResolvers<void>()
+  let room = Promise.withResolvers<void>()
+  /** Rows for each event of the last batch. */
+  let fanOut = 1
+  const notify = () => notified.resolve()
+
+  const countSlots = () => Math.min(...dispatchers.map((one) => one.measureRoom().fastSlots))
+
+  async function route(after: string, slots: number): Promise<RoutedBatch & { isFull: boolean }> {
+    const limit = Math.max(1, Math.min(BATCH_EVENTS, slots || BATCH_EVENTS, Math.floor(BATCH_ROWS / fanOut)))
+    const policies = dispatchers.map(({ policy, measureRoom }) => ({
+      name: policy.name,
+      part: policy.buildRouting(measureRoom()),
+    }))
+    try {
+      const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, policies)
+      const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
+      fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
+      const now = new Date(clock.now())
+      batch.byPolicy.forEach(({ work, opened, nextDueAt }, index) => {
+        dispatchers[index]?.accept(work)
+        if (opened > work.length || (nextDueAt && nextDueAt <= now)) dispatchers[index]?.notify()
+      })
+      return { ...batch, isFull: batch.events === limit }
+    } catch (error) {
+      // One event in a statement of its own, should the batch have been too much for one.
+      fanOut = BATCH_ROWS
+      for (const one of dispatchers) one.expectLeak()
+      throw error
     }
-    await insertDispatches(tx, { dispatches, workerId: deps.workerId, now })
-    await markRouted(tx, routed, now)
-    const hasMore = events.length === ROUTER_BATCH_SIZE || routed.length < events.length
-    return { events: routed.length, dispatches: dispatches.length, hasMore }
-  })
+  }
+
+  async function drain() {
+    const total = { events: 0, dispatches: 0 }
+    for (;;) {
+      const { events, byPolicy, isFull } = await route(FIRST, countSlots())
+      total.events += events
+      total.dispatches += byPolicy.reduce((sum, one) => sum + one.opened, 0)
+      if (!isFull || stopping.signal.aborted) return total
+    }
+  }
+
+  /** Waits until an attempt ended, for rows that are claimed as they are routed cost less; not for long. */
+  async function waitForRoom(): Promise<void> {
+    room = Promise.withResolvers()
+    if (countSlots() > 0) return
+    await waitFor(room.promise, ROOM_WAIT_MS)
+  }
+
+  async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
+    const sleep = new AbortController()
+    await Promise.race([event, clock.sleep(limitMs, sleep.signal)])
+    sleep.abort()
+  }
+
+  async function run(): Promise<void> {
+    let lookedAtMs = Number.NEGATIVE_INFINITY
+    let after = FIRST
+    while (!stopping.signal.aborted) {
+      try {
+        notified = Promise.withResolvers()
+        await waitForRoom()
+        const nowMs = clock.now()
+        // Rows come and go at one end of the queue, and what is left there of those that went is slow to look through.
+        const isWhole = Math.abs(nowMs - lookedAtMs) >= POLL_MS
+        if (isWhole) lookedAtMs = nowMs
+        const { isFull, last, events } = await route(isWhole ? FIRST : after, countSlots())
+        after = isFull && last ? last : firstIdAt(clock.now() - RECENT_MS)
+        if (isFull) continue
+        if (events > 1) await clock.sleep(BUSY_REST_MS, stopping.signal)
+        await waitFor(notified.promise, Math.max(0, POLL_MS - (clock.now() - lookedAtMs)))
+      } catch (error) {
+        logger.error({ err: error }, 'router round failed: see docs/operations.md, database')
+        await clock.sleep(POLL_MS, stopping.signal)
+      }
+    }
+  }
+
+  return {
+    notify,
+    notifyRoom: () => room.resolve(),
+    drain,
+    run,
+    stop: () => {
+      stopping.abort()
+      notify()
+      room.resolve()
+    },
+  }
 }
 
-function pickWebhooks(event: EventRecord, candidates: readonly Candidate[]): WebhookId[] {
-  return candidates
-    .filter((one) => one.event === event.type)
-    .filter((one) => decideRouting({ ...event, accountScope: one.accountScope }, one.webhook) === 'deliver')
-    .map((one) => one.webhook.id)
-}
-
-function buildDispatch(ids: IdMaker, event: EventRecord, webhook: WebhookId): NewDispatch {
-  const { type, account } = event
-  return { id: ids.next(), webhook, eventId: event.id, event: type, account, isTest: false, trigger: 'schedule' }
+/** The lowest id of an event that is made at this instant (RFC 9562, 5.7). */
+function firstIdAt(nowMs: number): string {
+  const hex = Math.max(0, nowMs).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }

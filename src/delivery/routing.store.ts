@@ -1,50 +1,72 @@
-import { sql } from 'kysely'
-import type { AccountScope } from '../http/route.ts'
-import type { AccountId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { RoutedWebhook } from './routing.ts'
+import { type Fragment, joinFragments } from '../postgres/fragment.ts'
 
-/** A webhook that subscribes to an event type. */
-export interface Candidate {
-  event: string
-  accountScope: AccountScope
-  webhook: RoutedWebhook
+/** What routing one batch of events did for one policy. */
+export interface RoutedRows {
+  /** The rows that this worker claimed, as the policy's part `_work` returned them. */
+  work: unknown[]
+  /** How many rows were queued, those included. */
+  opened: number
+  /** When the next row that nobody holds is due, besides those of this batch; null when none waits. */
+  nextDueAt: Date | null
 }
 
-interface CandidateColumns {
-  event: string
-  account_scope: AccountScope
-  document_id: WebhookId
-  is_global: boolean
-  account: AccountId | null
-  created_at: Date
+/** What one batch of the router did. */
+export interface RoutedBatch {
+  events: number
+  /** The last of the events, to go on behind it; null when there was none. */
+  last: string | null
+  byPolicy: RoutedRows[]
 }
+
+/** Which events a batch takes. */
+export interface RoutingRequest {
+  /** Behind this event, in the order of ids. */
+  after: string
+  /** How many at most. */
+  limit: number
+  now: Date
+}
+
+const TAKE_EVENTS = `
+  taken as (
+    delete from event_queue q using (
+      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked
+    ) t where q.event_id = t.event_id returning q.event_id
+  ), routed as (
+    update event_occurrence e set routed_at = $3 from taken t where e.document_id = t.event_id returning e.*
+  )`
 
 /**
- * The active, living webhooks that subscribe to these active event types. They are share-locked on their keys, so that a
- * purge waits for the rows that are being written, instead of leaving them without their webhook; in the order of their
- * ids, as all who lock several do, so that none wait for each other.
+ * Routes one batch of events to every policy, in one statement: takes the events from their queue, oldest first and without
+ * waiting for those that another process takes, and runs the part of each policy. Any number of processes may do this at
+ * once.
  */
-export async function listCandidates(db: Database, events: readonly string[]): Promise<Candidate[]> {
-  const { rows } = await sql<CandidateColumns>`
-    select e.internal as event, e.account_scope, w.document_id, w.is_global, w.account, w.created_at
-    from event e
-    join webhook_event s on s.event = e.document_id and s.deleted_at is null
-    join webhook w on w.document_id = s.webhook and w.deleted_at is null and w.is_actived
-    where e.internal = any(${events}) and e.is_actived
-    order by w.document_id
-    for key share of w`.execute(db)
-  return rows.map((row) => ({
-    event: row.event,
-    accountScope: row.account_scope,
-    webhook: {
-      id: row.document_id,
-      isGlobal: row.is_global,
-      account: row.account,
-      isActived: true,
-      deletedAt: null,
-      createdAt: row.created_at,
-      isSubscribed: true,
-    },
-  }))
+export async function routeBatch(
+  db: Database,
+  request: RoutingRequest,
+  policies: readonly { name: string; part: Fragment }[],
+): Promise<RoutedBatch> {
+  const take: Fragment = { name: 'route', text: TAKE_EVENTS, values: [request.after, request.limit, request.now] }
+  const query = joinFragments<Record<string, unknown>>([take, ...policies.map(({ part }) => part)], (texts) => {
+    const counts = policies.flatMap(({ name }) => [
+      `(select coalesce(json_agg(work), '[]') from ${name}_work) as ${name}_work`,
+      `(select count(*)::int from ${name}_opened) as ${name}_opened`,
+      `(select due_at from ${name}_next) as ${name}_next`,
+    ])
+    return `with ${texts.join(', ')}
+      select (select count(*)::int from taken) as events, (select max(event_id::text) from taken) as last,
+        ${counts.join(', ')}`
+  })
+  const { rows } = await db.executeQuery(query)
+  const [row = {}] = rows
+  return {
+    events: row.events as number,
+    last: row.last as string | null,
+    byPolicy: policies.map(({ name }) => ({
+      work: row[`${name}_work`] as unknown[],
+      opened: row[`${name}_opened`] as number,
+      nextDueAt: row[`${name}_next`] as Date | null,
+    })),
+  }
 }

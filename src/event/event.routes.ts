@@ -79,8 +79,9 @@ export const eventRoutes: Routes<EventDeps> = [
     },
     {
       handle: async (deps: EventDeps, { db, body, caller, now, trace }) => {
-        const ids = await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })
+        const { ids, closing } = await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })
         return {
+          ...(closing && { closing }),
           data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
           message: ids.length === 1 ? 'Event accepted.' : `${ids.length} events accepted.`,
           audit: { events: ids.length },

@@ -1,7 +1,8 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
+import { compileFragment, type Fragment } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
@@ -17,43 +18,74 @@ const COLUMNS = [
   'excluded_webhook',
   'trace_context',
   'created_at',
-  'routed_at',
 ] as const
 
-/** The columns above, as SQL. */
-const INSERTED = sql.raw(COLUMNS.join(', '))
+const INTO_EVENTS = `insert into event_occurrence (${COLUMNS.join(', ')})`
 
 /**
- * The statement that inserts events for the router to find; with `routedAt`, as routed already. Several events go as one
- * array for each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
+ * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
+ * each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
  */
-export function buildEventInsert(events: readonly EventRecord[], routedAt: Date | null = null): RawBuilder<unknown> {
+export function buildEventInsert(events: readonly EventRecord[]): Fragment {
   const [one] = events
   if (one && events.length === 1)
-    return sql`
-      insert into event_occurrence (${INSERTED})
-      values (${one.id}, ${one.type}, ${one.account}, ${one.resource}, ${one.action}, ${one.resourceId}, ${one.url},
-        ${one.isPurge}, ${one.excludedWebhook}, ${one.trace}, ${one.createdAt}, ${routedAt})`
+    return {
+      name: 'event',
+      text: `${INTO_EVENTS} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning document_id`,
+      values: [
+        one.id,
+        one.type,
+        one.account,
+        one.resource,
+        one.action,
+        one.resourceId,
+        one.url,
+        one.isPurge,
+        one.excludedWebhook,
+        one.trace,
+        one.createdAt,
+      ],
+    }
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
-  return sql`
-    insert into event_occurrence (${INSERTED})
-    select x.*, ${routedAt}::timestamptz from unnest(
-      ${column((each) => each.id)}::uuid[], ${column((each) => each.type)}::text[],
-      ${column((each) => each.account)}::uuid[], ${column((each) => each.resource)}::text[],
-      ${column((each) => each.action)}::text[], ${column((each) => each.resourceId)}::text[],
-      ${column((each) => each.url)}::text[], ${column((each) => each.isPurge)}::boolean[],
-      ${column((each) => each.excludedWebhook)}::uuid[], ${column((each) => each.trace)}::text[],
-      ${column((each) => each.createdAt)}::timestamptz[]
-    ) as x`
+  return {
+    name: 'events',
+    text: `${INTO_EVENTS}
+      select * from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
+        $8::boolean[], $9::uuid[], $10::text[], $11::timestamptz[])
+      returning document_id`,
+    values: [
+      column((each) => each.id),
+      column((each) => each.type),
+      column((each) => each.account),
+      column((each) => each.resource),
+      column((each) => each.action),
+      column((each) => each.resourceId),
+      column((each) => each.url),
+      column((each) => each.isPurge),
+      column((each) => each.excludedWebhook),
+      column((each) => each.trace),
+      column((each) => each.createdAt),
+    ],
+  }
 }
 
-/** Inserts events for the router to find; with `routedAt`, as routed already. Sent with the next statement of a transaction. */
-export async function insertEvents(
-  db: Database,
-  events: readonly EventRecord[],
-  options: { routedAt?: Date } = {},
-): Promise<void> {
-  await db.executeQuery(markAhead(buildEventInsert(events, options.routedAt).compile(db)))
+/** The part of a statement that queues the events that its part `recorded` returned, for the router. */
+export function buildQueueInsert(recorded: string): string {
+  return `insert into event_queue select document_id from ${recorded}`
+}
+
+/** Records events and queues them for the router; sent with the next statement of a transaction. */
+export async function insertEvents(db: Database, events: readonly EventRecord[]): Promise<void> {
+  const { text, ...rest } = buildEventInsert(events)
+  const queued = `with recorded as (${text}) ${buildQueueInsert('recorded')}`
+  await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
+}
+
+/** Records an event that its caller routes itself; sent with the next statement of a transaction. */
+export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
+  const { text, values, name } = buildEventInsert([event])
+  const routed = text.replace('created_at)', 'created_at, routed_at)').replace('$11)', '$11, $11)')
+  await db.executeQuery(markAhead(compileFragment({ name, text: routed, values })))
 }
 
 /** The event types of routes that are active and have an active webhook that subscribes to them. */
@@ -66,37 +98,18 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
   return rows.map((row) => row.internal)
 }
 
-/** Claims up to `limit` events that no router has seen, oldest first, and locks them until the transaction ends. */
-export async function claimUnroutedEvents(db: Database, limit: number): Promise<EventRecord[]> {
-  const rows = await db
-    .selectFrom('event_occurrence')
-    .select(COLUMNS)
-    .where('routed_at', 'is', null)
-    .orderBy('document_id')
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
-    .execute()
-  return rows.map(toEventRecord)
-}
-
-/** Marks events as routed. */
-export async function markRouted(db: Database, ids: readonly EventId[], now: Date): Promise<void> {
-  await sql`update event_occurrence set routed_at = ${now} where document_id = any(${ids}::uuid[])`.execute(db)
-}
-
 /** All events, as the base of a list. */
 export function selectEvents(db: Database) {
-  return db.selectFrom('event_occurrence').select(COLUMNS)
+  return db.selectFrom('event_occurrence').select([...COLUMNS, 'routed_at'])
 }
 
 /** Maps a row of the `event_occurrence` table. */
-export function toStoredEvent(row: EventColumns & { routed_at: Date | null }): StoredEvent {
+export function toStoredEvent(row: StoredEventColumns): StoredEvent {
   return { ...toEventRecord(row), routedAt: row.routed_at }
 }
 
-const selectOne = statement<EventColumns & { routed_at: Date | null }>(
-  `select ${COLUMNS.join(', ')} from event_occurrence where document_id = $1`,
+const selectOne = statement<StoredEventColumns>(
+  `select ${COLUMNS.join(', ')}, routed_at from event_occurrence where document_id = $1`,
 )
 
 /** The event with this id. */
@@ -105,15 +118,13 @@ export async function findEvent(db: Database, id: string): Promise<StoredEvent |
   return row && toStoredEvent(row)
 }
 
+const selectOldestWaiting = statement<{ created_at: Date }>(`
+  select e.created_at from event_queue q join event_occurrence e on e.document_id = q.event_id
+  order by q.event_id limit 1`)
+
 /** When the oldest event that still waits for its routing was recorded. */
 export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
-  const row = await db
-    .selectFrom('event_occurrence')
-    .select('created_at')
-    .where('routed_at', 'is', null)
-    .orderBy('document_id')
-    .limit(1)
-    .executeTakeFirst()
+  const [row] = await selectOldestWaiting(db, [])
   return row?.created_at ?? null
 }
 
@@ -141,6 +152,8 @@ interface EventColumns {
   trace_context: string | null
   created_at: Date
 }
+
+type StoredEventColumns = EventColumns & { routed_at: Date | null }
 
 function toEventRecord(row: EventColumns): EventRecord {
   return {

@@ -2,7 +2,7 @@ import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findEvent, insertEvents } from './event.store.ts'
+import { findEvent, insertEvents, insertRoutedEvent } from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
@@ -103,6 +103,6 @@ export async function recordRoutedEvent(
   now: Date,
 ): Promise<EventRecord> {
   const event = buildEvent(deps, draft, now)
-  await insertEvents(db, [event], { routedAt: now })
+  await insertRoutedEvent(db, event)
   return event
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Fragment } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
 import type { EventRecord } from './event.ts'
 
@@ -28,6 +29,51 @@ interface RecordedColumns {
   accounts: string[]
 }
 
+/** What the rules look at: the event types with these names and which of these accounts exist. */
+const READ_CONTEXT = (names: string, accounts: string) => `
+  array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
+    'isActived', is_actived) from event where internal = any(${names})) as types,
+  array(select document_id from account where document_id = any(${accounts}) and deleted_at is null) as accounts`
+
+type ContextColumns = Omit<RecordedColumns, 'taken'>
+
+const readContext = statement<ContextColumns>(`select ${READ_CONTEXT('$1', '$2')}`)
+
+/** Names of event types and ids of accounts. */
+interface Asked {
+  names: readonly string[]
+  accounts: readonly string[]
+}
+
+/** Reads what publications are checked against. */
+export async function readPublishContext(db: Database, { names, accounts }: Asked): Promise<PublishContext> {
+  const [row] = await readContext(db, [names, accounts])
+  return toContext(row as ContextColumns)
+}
+
+function toContext({ types, accounts }: ContextColumns): PublishContext {
+  return { eventTypes: new Map(types.map((one) => [one.internal, one])), accounts: new Set(accounts) }
+}
+
+/**
+ * The rules of `findPublicationErrors` as a condition of the statement that records the events: each event type is
+ * external and active, and takes the account, which exists. Distinct pairs only.
+ */
+export function buildPublishCondition(publications: readonly { event: string; account: string | null }[]): Fragment {
+  const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
+  return {
+    name: 'publish condition',
+    text: `
+      select not exists (
+        select from unnest($1::text[], $2::uuid[]) as x (event, account)
+        left join event t on t.internal = x.event and t.source = 'external' and t.is_actived
+        left join account a on a.document_id = x.account and a.deleted_at is null
+        where t.document_id is null or (x.account is not null
+          and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))) as ok`,
+    values: [pairs.map((one) => one.event), pairs.map((one) => one.account)],
+  }
+}
+
 const record = statement<RecordedColumns>(`
   with taken as (
     insert into publish_key (caller, key, content_hash, event_id, created_at)
@@ -46,11 +92,9 @@ const record = statement<RecordedColumns>(`
       $15::boolean[]) as x (id, event, account, resource, action, resource_id, is_purge, trace, is_keyed)
     left join taken on taken.event_id = x.id
     where taken.event_id is not null or not x.is_keyed
-  )
-  select array(select event_id from taken) as taken,
-    array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
-      'isActived', is_actived) from event where internal = any($16)) as types,
-    array(select document_id from account where document_id = any($17) and deleted_at is null) as accounts`)
+    returning document_id
+  ), queued as (insert into event_queue select document_id from recorded)
+  select array(select event_id from taken) as taken, ${READ_CONTEXT('$16', '$17')}`)
 
 /**
  * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
@@ -65,7 +109,7 @@ export async function recordPublications(
     keys: readonly PublishKey[]
     events: readonly EventRecord[]
     /** Names of event types and ids of accounts to read. */
-    asked: { names: readonly string[]; accounts: readonly string[] }
+    asked: Asked
     expiredAt: Date
     now: Date
   },
@@ -92,12 +136,8 @@ export async function recordPublications(
     asked.names,
     asked.accounts,
   ])
-  const { types, accounts, taken } = row as RecordedColumns
-  return {
-    eventTypes: new Map(types.map((one) => [one.internal, one])),
-    accounts: new Set(accounts),
-    taken: new Set(taken as EventId[]),
-  }
+  const { taken, ...context } = row as RecordedColumns
+  return { ...toContext(context), taken: new Set(taken as EventId[]) }
 }
 
 /** What these keys of a caller stand for. */

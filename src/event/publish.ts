@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../http/caller.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
+import type { ClosingWrite } from '../http/route.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { buildEventInsert } from './event.store.ts'
 import { buildEvents, type EventDeps, type EventDraft } from './event.ts'
-import { listPublishKeys, type PublishContext, type PublishKey, recordPublications } from './publish.store.ts'
+import {
+  buildPublishCondition,
+  listPublishKeys,
+  type PublishContext,
+  type PublishKey,
+  readPublishContext,
+  recordPublications,
+} from './publish.store.ts'
 
 /** How long an idempotency key of a publisher is remembered. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
@@ -23,35 +32,51 @@ export interface Publication {
 /** Names the member of a publication in a problem: `event`, or `events.3.event` in a batch. */
 export type PathOf = (index: number, member: string) => string
 
+/** Publications as they are asked for. */
+export interface PublishInput {
+  publications: readonly Publication[]
+  pathOf: PathOf
+  caller: Caller
+  now: Date
+  /** Of the request; the deliveries of its events belong to it. */
+  trace: string | null
+}
+
 /**
- * Records events of other services in the transaction `db` (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every
- * broken one named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before.
+ * Records events of other services in the transaction `db`
+ * (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every broken one
+ * named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before. Where no
+ * publication has a key, nothing is written yet: `closing` is left to the closing statement.
  * Throws 409 `conflict` while the event queue is off.
  */
 export async function publishEvents(
   deps: EventDeps,
   db: Database,
-  input: {
-    publications: readonly Publication[]
-    pathOf: PathOf
-    caller: Caller
-    now: Date
-    /** Of the request; its events' deliveries go on in it. */
-    trace: string | null
-  },
-): Promise<EventId[]> {
+  input: PublishInput,
+): Promise<{ ids: EventId[]; closing?: ClosingWrite }> {
+  const isKeyed = input.publications.some((one) => one.idempotencyKey !== null)
+  if (isKeyed || !deps.enableApiEventQueue) return { ids: await publishKeyed(deps, db, input) }
+  const { publications, pathOf, now, trace } = input
+  const ids = publications.map(() => deps.ids.next<'event'>())
+  const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
+  const explain = async (pool: Database) => {
+    const errors = findPublicationErrors(publications, await readPublishContext(pool, listAsked(publications)), pathOf)
+    const meanwhile = 'What the request was refused for changed meanwhile. Send the same request again.'
+    return buildPublicationProblem(errors) ?? new Problem('conflict', meanwhile)
+  }
+  return { ids, closing: { events: buildEventInsert(events), condition: buildPublishCondition(publications), explain } }
+}
+
+/** Takes the keys of publications and records their events. */
+async function publishKeyed(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
   const { publications, pathOf, now } = input
   const caller = describePublisher(input.caller)
   const ids = assignIds(deps, publications)
   const keys = listKeys(publications, ids)
-  const asked = {
-    names: [...new Set(publications.map((one) => one.event))],
-    accounts: [...new Set(publications.flatMap((one) => one.account ?? []))],
-  }
   const expiredAt = new Date(now.getTime() - PUBLISH_KEY_KEPT_MS)
   const isOn = deps.enableApiEventQueue
   const events = buildEvents(deps, listDrafts(publications, ids, input.trace), now)
-  const written = { caller, keys: isOn ? keys : [], events, asked, expiredAt, now }
+  const written = { caller, keys: isOn ? keys : [], events, asked: listAsked(publications), expiredAt, now }
   const { taken, ...context } = await recordPublications(db, written)
   checkErrors(findPublicationErrors(publications, context, pathOf))
   if (!isOn)
@@ -61,6 +86,14 @@ export async function publishEvents(
     )
   const used = await listUsed(db, { caller, keys: keys.filter((key) => !taken.has(key.eventId)), pathOf })
   return publications.map(({ idempotencyKey }, index) => used.get(idempotencyKey) ?? (ids[index] as EventId))
+}
+
+/** The event types and accounts that the rules look at. */
+function listAsked(publications: readonly Publication[]): { names: string[]; accounts: string[] } {
+  return {
+    names: [...new Set(publications.map((one) => one.event))],
+    accounts: [...new Set(publications.flatMap((one) => one.account ?? []))],
+  }
 }
 
 /** One event for each id: publications with the same key are one. */
@@ -74,11 +107,16 @@ function listDrafts(publications: readonly Publication[], ids: readonly EventId[
 }
 
 function checkErrors(errors: readonly FieldError[]): void {
+  const problem = buildPublicationProblem(errors)
+  if (problem) throw problem
+}
+
+function buildPublicationProblem(errors: readonly FieldError[]): Problem | undefined {
   const [first] = errors
-  if (!first) return
+  if (!first) return undefined
   const listed = errors.length > ERRORS_LIMIT ? `errors lists the first ${ERRORS_LIMIT}` : 'errors lists them'
   const more = errors.length > 1 ? ` ${errors.length} rules are broken; ${listed}.` : ''
-  throw new Problem('validation_failed', `${first.path}: ${first.message}. Nothing was recorded.${more}`, {
+  return new Problem('validation_failed', `${first.path}: ${first.message}. Nothing was recorded.${more}`, {
     errors: [...errors],
   })
 }

@@ -2,30 +2,18 @@ import { sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
 import { COUNT_LIMIT, HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-out.ts'
 
-/**
- * `waiting`: the webhooks that have open rows, found by jumping along the index from one to the next, at most `limit`.
- * `active`: those of them whose rows are not at rest.
- */
-const waitingWebhooks = (limit: number) => sql`
-    waiting (webhook, place) as (
-      (select d.webhook, 1 from webhook_dispatch d where d.status in ('pending', 'retrying') order by d.webhook limit 1)
-      union all
-      select (
-        select d.webhook from webhook_dispatch d
-        where d.status in ('pending', 'retrying') and d.webhook > waiting.webhook order by d.webhook limit 1
-      ), waiting.place + 1
-      from waiting where waiting.webhook is not null and waiting.place < ${limit}
-    ),
+/** `active`: the webhooks that have rows which wait and do not rest, at most `limit`. */
+const activeWebhooks = (limit: number) => sql`
     active as (
-      select w.document_id as webhook from waiting
-      join webhook w on w.document_id = waiting.webhook and w.is_actived and w.deleted_at is null
+      select q.webhook from webhook_queue q
+      join webhook w on w.document_id = q.webhook and w.is_actived and w.deleted_at is null
+      where not q.is_held order by q.visit_at limit ${limit}
     )`
 
 /** The due rows of one webhook of `active` that nobody has claimed, the longest due first. */
 const dueRows = (now: Date, limit: number) => sql`
-      select d.next_attempt_at from webhook_dispatch d
-      where d.webhook = active.webhook and d.status in ('pending', 'retrying')
-        and d.next_attempt_at <= ${now} and d.lease_until is null
+      select d.next_attempt_at from webhook_dispatch_open d
+      where d.webhook = active.webhook and d.next_attempt_at <= ${now}
       order by d.next_attempt_at, d.document_id limit ${limit}`
 
 /**
@@ -38,16 +26,17 @@ const dueRows = (now: Date, limit: number) => sql`
 export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {
   const since = new Date(now.getTime() - HEALTH_WINDOW_MS)
   const { rows } = await sql<WebhookOutFacts>`
-    with recursive ${waitingWebhooks(limit)},
+    with ${activeWebhooks(limit)},
     due as (select due.next_attempt_at from active cross join lateral (${dueRows(now, limit)}) due limit ${limit}),
     longest as (select min(due.next_attempt_at) as since from active cross join lateral (${dueRows(now, 1)}) due),
     unrouted as (
       select count(*) as backlog, min(e.created_at) as since
-      from (select created_at from event_occurrence where routed_at is null order by document_id limit ${limit}) e
+      from (select event_id from event_queue order by event_id limit ${limit}) q
+      join event_occurrence e on e.document_id = q.event_id
     )
     select
       (select count(*) from (
-        select from webhook_dispatch where status = 'exhausted' and ended_at >= ${since} limit ${limit}) e
+        select from webhook_dispatch_ended where status = 'exhausted' and ended_at >= ${since} limit ${limit}) e
       ) as exhausted_24h,
       (select count(*) from (
         select from webhook

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { AccountId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
+import type { Fragment } from '../postgres/fragment.ts'
 import type { Answer } from './answer.ts'
 import { type Caller, includesAccount } from './caller.ts'
 import { notFound, Problem } from './problem.ts'
@@ -57,11 +58,16 @@ function describeCaller(caller: Caller): string {
  * The statement that takes the key and keeps the answer. It fails on a key that is taken (`isKeyTaken`); a key that
  * another request is taking right now is waited for, since PostgreSQL waits for the end of that transaction.
  */
-export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): RawBuilder<unknown> {
-  return sql`
-    insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
-    values (${key.caller}, ${key.route}, ${key.key}, ${key.requestHash}, ${answer.status}, ${answer.payload},
-      ${answer.location ?? null}, ${answer.account}, ${now})`
+export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
+  const { caller, route, requestHash } = key
+  const { status, payload, location = null, account } = answer
+  return {
+    name: 'kept answer',
+    text: `
+      insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, account, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [caller, route, key.key, requestHash, status, payload, location, account, now],
+  }
 }
 
 /** Whether `error` says that the key of the request was taken before. */

@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Fragment } from '../postgres/fragment.ts'
 import type { Caller, PermissionScope } from './caller.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
@@ -30,8 +31,22 @@ export interface AnswerCookie {
   sameSite: 'strict' | 'lax' | 'none'
 }
 
+/**
+ * What the closing statement writes for an operation that only inserts events: the change is then one statement, and its
+ * rules are a condition of it.
+ */
+export interface ClosingWrite {
+  /** Inserts the events and returns the `document_id` of each. */
+  events: Fragment
+  /** Selects `ok`: whether the rules hold. When it is false, nothing of the request is written. */
+  condition: Fragment
+  /** The problem of a condition that did not hold. Runs after the transaction. */
+  explain: (db: Database) => Promise<Problem>
+}
+
 /** What every outcome may say besides its content. */
 interface OutcomeFacts {
+  closing?: ClosingWrite
   /** The resources that changed. A route that changes something and leaves this out emits nothing. */
   changed?: Changed[]
   headers?: Record<string, string>
@@ -82,7 +97,7 @@ export interface StreamOutcome extends OutcomeFacts {
  * A refusal that keeps what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
  * audited as a failure and emits no event. A thrown `Problem` keeps nothing.
  */
-export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
+export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed' | 'closing'> {
   kind: 'refusal'
   problem: Problem
   /** The `document_id` of what the request was about, for the audit entry. */

@@ -1,11 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import type { RecordedAttempt, WebhookNotice } from '../delivery/settle.ts'
-import { readTotals } from '../delivery/total.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
+import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
+import { readTotals } from '../webhook/delivery/total.store.ts'
 
 /** Every status is in the metric from the start, so that a rate over it never begins with a gap. */
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const

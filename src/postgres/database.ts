@@ -43,6 +43,13 @@ const STATEMENT_LIMIT_MS = 30_000
 const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
 
 /**
+ * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
+ * made while a table was empty would otherwise read all of it for as long as the plan is kept.
+ */
+export const INDEX_ONLY_PLANS =
+  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c plan_cache_mode=force_generic_plan'
+
+/**
  * Opens a pool on `connectionString`. Connections are made when needed, at most `size`.
  * A lost idle connection is reported to `onError` and replaced at the next use; it never ends the process.
  */
@@ -52,6 +59,8 @@ export function openDatabase(options: {
   applicationName: string
   /** How long a statement waits for a lock before it fails; unlimited unless given. */
   lockTimeoutMs?: number
+  /** More settings of the sessions, in the syntax of the server's command line: `-c name=value`. */
+  settings?: string
   onError: (error: Error) => void
 }): DatabasePool {
   const pool = new pg.Pool({
@@ -66,7 +75,7 @@ export function openDatabase(options: {
     ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
     // Statements that do not wait for each other's answers share a round trip (dialect.ts).
     pipeline: true,
-    options: '-c timezone=UTC',
+    options: `-c timezone=UTC ${options.settings ?? ''}`.trim(),
   })
   // A connection that breaks while it is in use fails the statement in flight, or the next one: that is how it is told. Between two statements
   // of a transaction nobody else listens, and an error event without a listener ends the process.
@@ -139,6 +148,11 @@ export function isGivenUp(error: unknown): boolean {
 /** Whether a statement gave up waiting for a lock (`lockTimeoutMs`). */
 export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '55P03'
+}
+
+/** Whether a statement refused itself (`refuse` in the migrations): a condition that it tests does not hold. */
+export function isRefusedWrite(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'SB001'
 }
 
 /** Whether `error` says that the unique constraint or index `name` was broken. */

@@ -30,6 +30,8 @@ export interface ListenerOptions {
   applicationName: string
   clock: Clock
   channels: readonly string[]
+  /** Name of an advisory lock that is held, shared, for as long as the connection lives. */
+  lock?: string
   onNotification: (channel: string, payload: string) => void
   /** Runs when LISTEN is in effect, after the start and after each reconnect: what came in between was missed. */
   onListening: () => void
@@ -48,6 +50,8 @@ export function buildListener(options: ListenerOptions): Listener {
   async function connect(opened: pg.Client): Promise<true> {
     await opened.connect()
     await opened.query(channels.map((channel) => `listen "${channel}"`).join(';'))
+    if (options.lock !== undefined)
+      await opened.query('select pg_advisory_lock_shared(hashtextextended($1, 0))', [options.lock])
     return true
   }
 
@@ -88,10 +92,14 @@ export function buildListener(options: ListenerOptions): Listener {
   }
 }
 
-/** A connection outside the pool. Its `error` event is handled, so that a lost connection never ends the process. */
-export function openClient(connectionString: string, applicationName: string): pg.Client {
+/**
+ * A connection outside the pool, with settings of the server's command line syntax (`-c name=value`). Its `error` event is
+ * handled, so that a lost connection never ends the process.
+ */
+export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
   const client = new pg.Client({
     connectionString,
+    ...(settings && { options: settings }),
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: QUERY_LIMIT_MS,

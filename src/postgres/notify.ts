@@ -30,6 +30,8 @@ export interface Notifier {
    * Notifications arrive in the order of their commits, so every change committed before that was reported to `onChange`.
    */
   isProven(withinMs?: number): boolean
+  /** Whether the listening connection is alive, as far as is known here; it holds the lock of the worker. */
+  isListening(): boolean
   /** Listens until stopped; reconnects by itself. */
   run(): Promise<void>
   stop(): Promise<void>
@@ -45,6 +47,10 @@ export interface NotifierOptions {
   monotonicMs?: () => number
   /** Runs when this or another process notifies of work, and after each reconnect. Without it work is not listened for. */
   onWork?: () => void
+  /** The worker of this process, which holds a lock of this name for as long as the listening connection lives. */
+  workerId?: string
+  /** Whether others may have to do what this process is notified of; yes unless said. */
+  hasPeers?: () => boolean
   /** Runs for each change that a trigger notes; with `*` when notifications may have been missed. */
   onChange?: (note: string) => void
   onError: (error: unknown) => void
@@ -52,11 +58,12 @@ export interface NotifierOptions {
 
 /** Builds a `Notifier`. Without `onWork` and `onChange` it opens no listening connection. */
 export function buildNotifier(options: NotifierOptions): Notifier {
-  const { clock, onWork, onChange, onError } = options
+  const { clock, onWork, onChange, onError, workerId, hasPeers = () => true } = options
   const proof = buildProof(options)
   const sender = buildSender(options)
   const stopping = new AbortController()
   let isSending = false
+  let isListening = false
 
   const listener = buildListener({
     connectionString: options.connectionString,
@@ -68,11 +75,16 @@ export function buildNotifier(options: NotifierOptions): Notifier {
       else if (channel === CHANGE_CHANNEL) onChange?.(payload)
       else proof.receive(payload)
     },
+    ...(workerId !== undefined && { lock: workerId }),
     onListening: () => {
+      isListening = true
       onWork?.()
       onChange?.('*')
     },
-    onLost: () => proof.withdraw(),
+    onLost: () => {
+      isListening = false
+      proof.withdraw()
+    },
     onError,
   })
 
@@ -94,8 +106,9 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   return {
     notify: () => {
       onWork?.()
-      if (!isSending) void sendWork()
+      if (!isSending && hasPeers()) void sendWork()
     },
+    isListening: () => isListening,
     isProven: (withinMs) => proof.holds(withinMs),
     run: async () => {
       if (!onWork && !onChange) return
@@ -138,7 +151,8 @@ function buildSender({ connectionString, clock }: NotifierOptions) {
   let isStopped = false
 
   function connect(): Promise<pg.Client> {
-    const client = openClient(connectionString, 'signalbox notify')
+    // Nothing is lost with a notification, so its commit need not wait for the disk.
+    const client = openClient(connectionString, 'signalbox notify', '-c synchronous_commit=off')
     const forget = () => {
       connecting = undefined
     }
@@ -159,8 +173,7 @@ function buildSender({ connectionString, clock }: NotifierOptions) {
       connecting ??= connect()
       const client = await connecting
       try {
-        // Nothing is lost with a notification, so its commit need not wait for the disk.
-        await client.query(`begin; set local synchronous_commit = off; notify "${channel}", '${payload}'; commit`)
+        await client.query(`notify "${channel}", '${payload}'`)
       } catch (error) {
         connecting = undefined
         void client.end().catch(() => {})

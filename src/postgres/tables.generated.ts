@@ -82,6 +82,12 @@ export interface Contract {
   updated_by: string | null;
 }
 
+export interface DeliveryWorker {
+  has_lock: Generated<boolean>;
+  lease_until: Timestamp;
+  worker_id: string;
+}
+
 export interface Event {
   account_scope: Generated<string>;
   created_at: Timestamp;
@@ -108,6 +114,10 @@ export interface EventOccurrence {
   routed_at: Timestamp | null;
   trace_context: string | null;
   url: string | null;
+}
+
+export interface EventQueue {
+  event_id: string;
 }
 
 export interface IdempotencyKey {
@@ -298,7 +308,51 @@ export interface WebhookDispatch {
   last_error: string | null;
   last_status_code: number | null;
   lease_owner: string | null;
-  lease_until: Timestamp | null;
+  next_attempt_at: Timestamp | null;
+  replay_job: string | null;
+  status: string;
+  updated_at: Timestamp;
+  webhook: string;
+}
+
+export interface WebhookDispatchEnded {
+  account: string | null;
+  attempt_trigger: Generated<string>;
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  delivered_at: Timestamp | null;
+  document_id: string;
+  ended_at: Timestamp;
+  event: string;
+  event_id: string;
+  fence: Generated<number>;
+  is_test: Generated<boolean>;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  replay_job: string | null;
+  status: string;
+  updated_at: Timestamp;
+  webhook: string;
+}
+
+export interface WebhookDispatchOpen {
+  account: string | null;
+  attempt_trigger: Generated<string>;
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  delivered_at: Timestamp | null;
+  document_id: string;
+  event: string;
+  event_id: string;
+  fence: Generated<number>;
+  is_test: Generated<boolean>;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  lease_owner: string | null;
   next_attempt_at: Timestamp | null;
   replay_job: string | null;
   status: string;
@@ -307,11 +361,18 @@ export interface WebhookDispatch {
 }
 
 export interface WebhookEvent {
+  account: string | null;
   created_at: Timestamp;
   deleted_at: Timestamp | null;
   document_id: string;
   event: string;
   updated_at: Timestamp;
+  webhook: string;
+}
+
+export interface WebhookQueue {
+  is_held: Generated<boolean>;
+  visit_at: Timestamp;
   webhook: string;
 }
 
@@ -321,8 +382,10 @@ export interface DB {
   api_key: ApiKey;
   audit_log: AuditLog;
   contract: Contract;
+  delivery_worker: DeliveryWorker;
   event: Event;
   event_occurrence: EventOccurrence;
+  event_queue: EventQueue;
   idempotency_key: IdempotencyKey;
   identity: Identity;
   login_throttle: LoginThrottle;
@@ -341,5 +404,8 @@ export interface DB {
   webhook_attempt: WebhookAttempt;
   webhook_delivery_total: WebhookDeliveryTotal;
   webhook_dispatch: WebhookDispatch;
+  webhook_dispatch_ended: WebhookDispatchEnded;
+  webhook_dispatch_open: WebhookDispatchOpen;
   webhook_event: WebhookEvent;
+  webhook_queue: WebhookQueue;
 }

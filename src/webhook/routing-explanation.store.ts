@@ -1,9 +1,9 @@
-import type { DispatchStatus } from '../delivery/outcome.ts'
 import type { StoredEvent } from '../event/event.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
+import type { DispatchStatus } from './delivery/outcome.ts'
 
 /** What an explanation looks at in an event. */
 export type ExplainedEvent = Pick<

@@ -1,6 +1,6 @@
-import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
 import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
+import { decideRouting, type RoutingVerdict } from './delivery/routing.ts'
 import {
   type ExplainedEvent,
   type ExplainedType,

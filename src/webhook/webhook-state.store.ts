@@ -96,9 +96,11 @@ export async function deactivateAccountWebhooks(
   await deactivateAll(db, [account, by, now, reason])
 }
 
-const remove = aheadStatement('delete from webhook where document_id = $1')
+const remove = aheadStatement(`
+  with unqueued as (delete from webhook_queue where webhook = $1)
+  delete from webhook where document_id = $1`)
 
-/** Deletes a webhook with its subscriptions, ledger and attempts; sent with the next statement of the transaction. */
+/** Deletes a webhook with its subscriptions; sent with the next statement of the transaction. */
 export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
   await remove(db, [id])
 }

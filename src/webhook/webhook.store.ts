@@ -186,19 +186,11 @@ export async function updateWebhook(
   return toWebhookRecord(updated)
 }
 
-/**
- * Locks webhooks until the transaction ends, in the order of their ids so that two transactions never wait for each
- * other: those of `always`, and those of `withFailures` that have failed before. The lock lets the router go on writing
- * rows for them (it holds their keys only).
- */
-export async function lockWebhooks(
-  db: Database,
-  ids: { always: readonly WebhookId[]; withFailures: readonly WebhookId[] },
-): Promise<WebhookRecord[]> {
+/** Locks webhooks until the transaction ends, in the order of their ids, so that two transactions never wait for each other. */
+export async function lockWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
   const { rows } = await sql<WebhookColumns>`
     select ${sql.join(PUBLIC_COLUMNS.map((column) => sql.ref(column)))} from webhook
-    where document_id = any(${ids.always}::uuid[])
-      or (document_id = any(${ids.withFailures}::uuid[]) and consecutive_failures > 0)
+    where document_id = any(${ids}::uuid[])
     order by document_id for no key update`.execute(db)
   return rows.map(toWebhookRecord)
 }

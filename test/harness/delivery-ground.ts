@@ -95,19 +95,26 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
     },
     recordEvents: async (count) => {
       await database.pool.query(
-        `insert into event_occurrence (document_id, event, account, resource, action, resource_id, created_at)
-         select gen_random_uuid(), 'contract.create', $1::uuid, 'contract', 'create', gen_random_uuid()::text, now()
-         from generate_series(1, $2::int)`,
+        `with recorded as (
+           insert into event_occurrence (document_id, event, account, resource, action, resource_id, created_at)
+           select gen_random_uuid(), 'contract.create', $1::uuid, 'contract', 'create', gen_random_uuid()::text, now()
+           from generate_series(1, $2::int) returning document_id
+         ) insert into event_queue select document_id from recorded`,
         [account, count],
       )
     },
     letLeasesRunOut: async () => {
       await database.pool.query(
-        `update webhook_dispatch set lease_until = now() - interval '1 s' where lease_until is not null`,
+        `update delivery_worker w set lease_until = now() - interval '1 s'
+         where exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)`,
       )
     },
     letRetriesComeDue: async () => {
-      await database.pool.query(`update webhook_dispatch set next_attempt_at = now() where status = 'retrying'`)
+      await database.pool.query(`
+        with due as (
+          update webhook_dispatch_open set next_attempt_at = now()
+          where status = 'retrying' and next_attempt_at is not null returning webhook
+        ) update webhook_queue set visit_at = now() where webhook in (select webhook from due)`)
     },
     readLedger,
     waitForLedger: (count, statuses, limitMs) => waitForRows({ database, readLedger }, { count, statuses, limitMs }),
@@ -177,7 +184,7 @@ async function waitForRows(
       const { rows: open } = await ground.database.pool.query<{ open: number; unrouted: number; total: number }>(
         `
         select count(*) filter (where not (status = any($1) and lease_until is null))::int as open, count(*)::int as total,
-          (select count(*)::int from event_occurrence where routed_at is null) as unrouted
+          (select count(*)::int from event_queue) as unrouted
         from webhook_dispatch`,
         [wanted.statuses],
       )

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { AttemptTrigger, DispatchStatus } from '../../src/delivery/outcome.ts'
+import type { AttemptTrigger, DispatchStatus } from '../../src/webhook/delivery/outcome.ts'
 import { recordEvents } from '../../src/event/event.ts'
 import type { AccountScope } from '../../src/http/route.ts'
 import {

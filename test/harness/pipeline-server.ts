@@ -254,7 +254,7 @@ export async function buildPipelineServer(options: {
       const changed = outcome.kind === 'refusal' ? [] : (outcome.changed ?? [])
       for (const { id } of changed) recorded.push(`${route.resource}.${route.action} ${id}`)
       const answer = kept && buildKeyInsert(kept.key, kept.answer, request.now)
-      return commitWith(tx, { event: undefined, audit: undefined, answer })
+      return commitWith(tx, { event: undefined, queue: '', audit: undefined, answer, condition: undefined })
     },
     recordRead: async () => {},
     recordRefusal: async () => {},

@@ -1,4 +1,4 @@
-import { RETRY_DELAYS_MS } from '../../src/delivery/outcome.ts'
+import { RETRY_DELAYS_MS } from '../../src/webhook/delivery/outcome.ts'
 
 /** Lets the whole retry schedule pass: what fails at every attempt is exhausted after it. */
 export async function passRetrySchedule(service: {

@@ -1,11 +1,9 @@
-import { type RawBuilder, sql } from 'kysely'
-import type { AttemptTrigger, DispatchStatus } from '../../delivery/outcome.ts'
-import type { AttemptRecord } from '../../delivery/settle.store.ts'
-import { buildTotalsOf } from '../../delivery/total.store.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { markAhead } from '../../postgres/dialect.ts'
-import { statement } from '../../postgres/statement.ts'
+import { aheadStatement, statement } from '../../postgres/statement.ts'
+import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
+import type { DispatchChange } from '../delivery/settle.store.ts'
+import { countInto, findShard } from '../delivery/total.store.ts'
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
@@ -25,7 +23,8 @@ export interface DispatchRecord {
   isTest: boolean
   /** Who asked for the attempt that is due. */
   trigger: AttemptTrigger
-  leaseUntil: Date | null
+  /** The worker that posts it right now; null when nobody does. */
+  leaseOwner: string | null
   createdAt: Date
   updatedAt: Date
 }
@@ -47,7 +46,7 @@ export interface DispatchColumns {
   delivered_at: Date | null
   is_test: boolean
   attempt_trigger: string
-  lease_until: Date | null
+  lease_owner: string | null
   created_at: Date
   updated_at: Date
 }
@@ -68,15 +67,20 @@ const COLUMNS = [
   'delivered_at',
   'is_test',
   'attempt_trigger',
-  'lease_until',
+  'lease_owner',
   'created_at',
   'updated_at',
 ] as const
 
+/** The columns above that both tables of the ledger have, as SQL. */
+export const LEDGER_COLUMNS = COLUMNS.filter((column) => column !== 'next_attempt_at' && column !== 'lease_owner').join(
+  ', ',
+)
+
 /** The columns that `toDispatchRecord` reads of the row `d`, as SQL. */
 export const OF_DISPATCH = COLUMNS.map((column) => `d.${column}`).join(', ')
 
-/** Maps a row of the `webhook_dispatch` table. */
+/** Maps a row of the ledger, the view `webhook_dispatch`. */
 export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
   return {
     id: row.document_id as DispatchId,
@@ -94,7 +98,7 @@ export function toDispatchRecord(row: DispatchColumns): DispatchRecord {
     deliveredAt: row.delivered_at,
     isTest: row.is_test,
     trigger: row.attempt_trigger as AttemptTrigger,
-    leaseUntil: row.lease_until,
+    leaseOwner: row.lease_owner,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -111,32 +115,29 @@ export interface NewDispatch {
   trigger: AttemptTrigger
 }
 
-/** The part of a statement that inserts ledger rows, `pending` and due at once. */
-function buildDispatchInsert(dispatches: readonly NewDispatch[], now: Date): RawBuilder<unknown> {
-  const column = <Value>(pick: (dispatch: NewDispatch) => Value) => dispatches.map(pick)
-  return sql`
-    insert into webhook_dispatch (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
-      status, attempts, next_attempt_at, created_at, updated_at)
-    select x.id, x.webhook, x.event_id, x.event, x.account, x.is_test, x.attempt_trigger, 'pending', 0, ${now}, ${now}, ${now}
-    from unnest(
-      ${column((one) => one.id)}::uuid[], ${column((one) => one.webhook)}::uuid[],
-      ${column((one) => one.eventId)}::uuid[], ${column((one) => one.event)}::text[],
-      ${column((one) => one.account)}::uuid[], ${column((one) => one.isTest)}::boolean[],
-      ${column((one) => one.trigger)}::text[]
-    ) as x (id, webhook, event_id, event, account, is_test, attempt_trigger)
-    returning 1`
-}
+/** The part of a statement that lets the webhooks of its part `source` be visited at `$at`, also one that rests: for a test. */
+export const queueWebhooks = (source: string, at: string) => `
+  insert into webhook_queue (webhook, visit_at)
+  select distinct webhook, ${at}::timestamptz from ${source} order by webhook
+  on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at), is_held = false`
 
-/** Writes ledger rows, `pending` and due at once; sent with the next statement of the transaction. */
-export async function insertDispatches(
+const insert = aheadStatement(`
+  with opened as (
+    insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
+      status, attempts, next_attempt_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, $8, $8, $8)
+    returning webhook
+  ), queued as (${queueWebhooks('opened', '$8')})
+  ${countInto('opened', `'pending'`, '$9')}`)
+
+/** Writes a ledger row, `pending` and due at once; sent with the next statement of the transaction. */
+export async function insertDispatch(
   db: Database,
-  input: { dispatches: readonly NewDispatch[]; workerId: string; now: Date },
+  dispatch: NewDispatch,
+  { workerId, now }: { workerId: string; now: Date },
 ): Promise<void> {
-  const { dispatches, workerId, now } = input
-  if (dispatches.length === 0) return
-  const query = sql`
-    with waiting as (${buildDispatchInsert(dispatches, now)}) ${buildTotalsOf('waiting', workerId, 'pending')}`
-  await db.executeQuery(markAhead(query.compile(db)))
+  const { id, webhook, eventId, event, account, isTest, trigger } = dispatch
+  await insert(db, [id, webhook, eventId, event, account, isTest, trigger, now, findShard(workerId)])
 }
 
 /** The ledger, as the base of a list. */
@@ -145,7 +146,19 @@ export function selectDispatches(db: Database) {
 }
 
 /** One entry of the attempt log of a dispatch. */
-export type LoggedAttempt = Omit<AttemptRecord, 'dispatch'>
+export type LoggedAttempt = Pick<
+  DispatchChange,
+  | 'attempt'
+  | 'trigger'
+  | 'worker'
+  | 'startedAt'
+  | 'durationMs'
+  | 'statusCode'
+  | 'errorClass'
+  | 'responseExcerpt'
+  | 'responseHeaders'
+  | 'timings'
+>
 
 interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
@@ -176,36 +189,45 @@ export async function findDispatchWithAttempts(
  */
 const CANCELLED_AT_ONCE = 10_000
 
+/** The statement that ends the open rows that `ids` selects as cancelled, at `$1`, counts them on shard `$2`. */
+const cancel = (ids: string) =>
+  statement<{ cancelled: number }>(`
+    with cancelled as (
+      delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
+    ), kept as (
+      insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
+        last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger,
+        replay_job, fence, created_at, updated_at)
+      select document_id, webhook, event_id, event, account, 'cancelled', attempts, last_error, last_attempt_at,
+        last_status_code, last_duration_ms, delivered_at, $1, is_test, attempt_trigger, replay_job, fence, created_at, $1
+      from cancelled
+    ), counted as (${countInto('cancelled', `'cancelled'`, '$2')})
+    select count(*)::int as cancelled from cancelled`)
+
+const cancelWaiting = cancel(`
+  select document_id from webhook_dispatch_open
+  where webhook = $3 and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`)
+
 /** Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding). What is being posted right now ends by its own result. */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
 ): Promise<number> {
   const { webhook, workerId, now } = input
-  return cancel(db, {
-    ids: sql`
-      select document_id from webhook_dispatch
-      where webhook = ${webhook} and status in ('pending', 'retrying') and lease_until is null
-      limit ${CANCELLED_AT_ONCE} for update`,
-    workerId,
-    now,
-  })
+  const [row] = await cancelWaiting(db, [now, findShard(workerId), webhook])
+  return row?.cancelled ?? 0
 }
 
-/** Ends the rows that `ids` selects and counts them, in one statement. Returns how many there were. */
-async function cancel(db: Database, input: { ids: RawBuilder<unknown>; workerId: string; now: Date }): Promise<number> {
-  const { ids, workerId, now } = input
-  const { rows } = await sql<{ cancelled: number }>`
-    with cancelled as (
-      update webhook_dispatch set status = 'cancelled', next_attempt_at = null, ended_at = ${now}, updated_at = ${now}
-      where document_id in (${ids}) returning 1
-    ), counted as (${buildTotalsOf('cancelled', workerId, 'cancelled')})
-    select count(*)::int as cancelled from cancelled`.execute(db)
-  return rows[0]?.cancelled ?? 0
-}
+const cancelOrphaned = cancel(`
+  select d.document_id from webhook_queue q
+  join webhook w on w.document_id = q.webhook and w.deleted_at is not null
+  cross join lateral (
+    select d.document_id from webhook_dispatch_open d
+    where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
+  limit $3`)
 
 /**
- * Ends up to `limit` rows that wait for a deleted webhook: given back by a process that stopped, or left by a deletion
+ * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
  * with a long backlog. Returns how many there were.
  */
 export async function cancelOrphanedDispatches(
@@ -213,30 +235,42 @@ export async function cancelOrphanedDispatches(
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
-  return cancel(db, {
-    ids: sql`
-      select d.document_id from webhook_dispatch d join webhook w on w.document_id = d.webhook
-      where w.deleted_at is not null and d.status in ('pending', 'retrying') and d.lease_until is null
-      limit ${limit} for update of d skip locked`,
-    workerId,
-    now,
-  })
+  const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
+  return row?.cancelled ?? 0
 }
 
-/** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many went. */
+/** The parts that delete the rows which `ids` selects from a table of the ledger, with their attempts. */
+const deleteFrom = (table: string, ids: string) => `
+  with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id),
+  attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)))
+  select count(*)::int as deleted from gone`
+
+const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $1 limit $2`
+
+const deleteOpenOf = statement<{ deleted: number }>(
+  deleteFrom('webhook_dispatch_open', ofWebhook('webhook_dispatch_open')),
+)
+const deleteEndedOf = statement<{ deleted: number }>(
+  deleteFrom('webhook_dispatch_ended', ofWebhook('webhook_dispatch_ended')),
+)
+
+/** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many there were. */
 export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
-  const result = await sql`
-    delete from webhook_dispatch where document_id in (
-      select document_id from webhook_dispatch where webhook = ${webhook} limit ${limit})`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+  const [open] = await deleteOpenOf(db, [webhook, limit])
+  const [ended] = await deleteEndedOf(db, [webhook, limit])
+  return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
 }
 
-/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many went. */
+const deleteOld = statement<{ deleted: number }>(
+  deleteFrom(
+    'webhook_dispatch_ended',
+    `select document_id from webhook_dispatch_ended where created_at < $1
+    order by created_at limit $2 for update skip locked`,
+  ),
+)
+
+/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many there were. */
 export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
-  const result = await sql`
-    delete from webhook_dispatch where document_id in (
-      select document_id from webhook_dispatch
-      where created_at < ${before} and status not in ('pending', 'retrying') and lease_until is null
-      order by created_at limit ${limit} for update skip locked)`.execute(db)
-  return Number(result.numAffectedRows ?? 0)
+  const [row] = await deleteOld(db, [before, limit])
+  return row?.deleted ?? 0
 }

@@ -9,7 +9,7 @@ import {
   type DispatchRecord,
   deleteDispatchesOf,
   findDispatchWithAttempts,
-  insertDispatches,
+  insertDispatch,
   type LoggedAttempt,
 } from './dispatch.store.ts'
 
@@ -55,21 +55,8 @@ export async function enqueueTest(
     now,
   )
   const id = deps.ids.next<'dispatch'>()
-  await insertDispatches(db, {
-    dispatches: [
-      {
-        id,
-        webhook: webhook.id,
-        eventId: event.id,
-        event: event.type,
-        account: event.account,
-        isTest: true,
-        trigger: 'test',
-      },
-    ],
-    workerId: deps.workerId,
-    now,
-  })
+  const dispatch = { id, webhook: webhook.id, eventId: event.id, event: event.type, account: event.account }
+  await insertDispatch(db, { ...dispatch, isTest: true, trigger: 'test' }, { workerId: deps.workerId, now })
   return { dispatchId: id, eventId: event.id }
 }
 
@@ -112,6 +99,6 @@ const DELETED_AT_ONCE = 10_000
 export async function deleteLedger(db: Database, webhook: WebhookId): Promise<void> {
   for (;;) {
     const deleted = await deleteDispatchesOf(db, webhook, DELETED_AT_ONCE)
-    if (deleted < DELETED_AT_ONCE) return
+    if (deleted === 0) return
   }
 }

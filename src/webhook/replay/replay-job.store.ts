@@ -225,8 +225,8 @@ export async function listNextItems(
 export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<number> {
   const { rows } = await sql<{ open: number }>`
     select count(*)::int as open
-    from webhook_dispatch d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
-    where d.replay_job = ${job} and d.status in ('pending', 'retrying')`.execute(db)
+    from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
+    where d.replay_job = ${job}`.execute(db)
   return rows[0]?.open ?? 0
 }
 

@@ -1,11 +1,16 @@
-import { sql } from 'kysely'
-import type { DispatchStatus } from '../../delivery/outcome.ts'
-import { buildTotalsOf } from '../../delivery/total.store.ts'
 import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { markAhead } from '../../postgres/dialect.ts'
-import { statement } from '../../postgres/statement.ts'
-import { type DispatchColumns, type DispatchRecord, OF_DISPATCH, toDispatchRecord } from '../ledger/dispatch.store.ts'
+import { aheadStatement, statement } from '../../postgres/statement.ts'
+import type { DispatchStatus } from '../delivery/outcome.ts'
+import { countInto, findShard } from '../delivery/total.store.ts'
+import {
+  type DispatchColumns,
+  type DispatchRecord,
+  LEDGER_COLUMNS,
+  OF_DISPATCH,
+  queueWebhooks,
+  toDispatchRecord,
+} from '../ledger/dispatch.store.ts'
 
 /** What the rule of a replay looks at in a ledger row. */
 export interface ReplayFacts {
@@ -26,10 +31,19 @@ interface ReplayFactColumns {
 }
 
 /** The columns above of the row `d` of the webhook `w`, besides `status`. */
-const REPLAY_FACTS = `w.is_actived and w.deleted_at is null as is_webhook_active,
-  d.lease_until is not null as is_under_way,
+const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as is_webhook_active,
+  d.lease_owner is not null as is_under_way,
   exists (select from event_occurrence e where e.document_id = d.event_id) as has_event,
   d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting`
+
+/** The rows of the ledger that `condition` selects, locked in the table that they are in, with the name `d`. */
+const lockedRows = (condition: string, wait: '' | 'skip locked') => `
+  with open as materialized (select d.* from webhook_dispatch_open d where ${condition} for update ${wait}),
+  ended as materialized (select d.* from webhook_dispatch_ended d where ${condition} for update ${wait}),
+  d as (
+    select ${LEDGER_COLUMNS}, next_attempt_at, lease_owner from open
+    union all select ${LEDGER_COLUMNS}, null, null from ended
+  )`
 
 function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
   return {
@@ -42,24 +56,33 @@ function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
 }
 
 const lock = statement<DispatchColumns & ReplayFactColumns>(`
-  select ${OF_DISPATCH}, ${REPLAY_FACTS} from webhook_dispatch d join webhook w on w.document_id = d.webhook
-  where d.document_id = $1 for update of d`)
+  ${lockedRows('d.document_id = $1', '')}
+  select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
+
+/** How often a row is looked for: it may move from one table of the ledger to the other while its lock is waited for. */
+const LOOKS = 3
 
 /** A ledger row, locked until the transaction ends, with what decides over its replay. */
 export async function lockReplayable(
   db: Database,
   id: string,
 ): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
-  const [row] = await lock(db, [id])
-  return row && { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
+  for (let look = 0; look < LOOKS; look += 1) {
+    const [row] = await lock(db, [id])
+    if (row) return { dispatch: toDispatchRecord(row), facts: toReplayFacts(row) }
+  }
+  return undefined
 }
 
-const LIST_FACTS = `
-  select d.document_id, d.status, ${REPLAY_FACTS} from webhook_dispatch d join webhook w on w.document_id = d.webhook
-  where d.document_id = any($1)`
+const LISTED = `select d.document_id, d.status, ${REPLAY_FACTS}`
+const OF_WEBHOOKS = 'left join webhook w on w.document_id = d.webhook'
 type ListedFacts = ReplayFactColumns & { document_id: string }
-const selectFacts = statement<ListedFacts>(LIST_FACTS)
-const lockFacts = statement<ListedFacts>(`${LIST_FACTS} for update of d skip locked`)
+const selectFacts = statement<ListedFacts>(
+  `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($1)`,
+)
+const lockFacts = statement<ListedFacts>(
+  `${lockedRows('d.document_id = any($1)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS}`,
+)
 
 /**
  * The facts of these rows. With `lock` they stay as they are until the transaction ends, and rows that another transaction
@@ -75,6 +98,26 @@ export async function listReplayFacts(
   return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
 }
 
+const schedule = aheadStatement(`
+  with reopened as (
+    delete from webhook_dispatch_ended where document_id = any($1::uuid[]) returning *
+  ), opened as (
+    insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
+      last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test, attempt_trigger, replay_job,
+      fence, created_at, updated_at)
+    select document_id, webhook, event_id, event, account, 'retrying', attempts, $2::timestamptz, last_attempt_at,
+      last_status_code, last_error, last_duration_ms, delivered_at, is_test, 'replay', $3::uuid, fence, created_at, $2
+    from reopened
+    returning webhook
+  ), hurried as (
+    update webhook_dispatch_open
+    set status = 'retrying', attempt_trigger = 'replay', replay_job = $3, next_attempt_at = $2, updated_at = $2
+    where document_id = any($1::uuid[]) and lease_owner is null
+    returning webhook
+  ), due as (select webhook from opened union all select webhook from hurried),
+  queued as (${queueWebhooks('due', '$2')})
+  ${countInto('due', `'retrying'`, '$4')}`)
+
 /** Makes rows due now for one replay POST each, on behalf of a job or of nobody's; sent with the next statement. */
 export async function scheduleReplays(
   db: Database,
@@ -83,12 +126,5 @@ export async function scheduleReplays(
 ): Promise<void> {
   if (ids.length === 0) return
   const { job, workerId, now } = input
-  const query = sql`
-    with due as (
-      update webhook_dispatch
-      set status = 'retrying', attempt_trigger = 'replay', replay_job = ${job}, next_attempt_at = ${now}, ended_at = null,
-        updated_at = ${now}
-      where document_id = any(${ids}::uuid[]) returning 1
-    ) ${buildTotalsOf('due', workerId, 'retrying')}`
-  await db.executeQuery(markAhead(query.compile(db)))
+  await schedule(db, [ids, now, job, findShard(workerId)])
 }

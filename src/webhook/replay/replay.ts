@@ -1,5 +1,5 @@
-import type { DispatchStatus } from '../../delivery/outcome.ts'
 import { Problem } from '../../http/problem.ts'
+import type { DispatchStatus } from '../delivery/outcome.ts'
 
 /** What decides whether a ledger row may be replayed. */
 export interface ReplayQuestion {

@@ -1,4 +1,4 @@
-import type { PostErrorClass } from '../outbound/post-result.ts'
+import type { PostErrorClass } from '../../outbound/post-result.ts'
 
 /**
  * The states of a dispatch (docs/contract/delivery.md#statuses) and their moves:

@@ -1,24 +1,16 @@
-import { type EventDraft, recordEvents } from '../event/event.ts'
-import type { DispatchId, IdMaker, WebhookId } from '../id.ts'
-import type { PostTimings } from '../outbound/post-result.ts'
-import type { Database } from '../postgres/database.ts'
-import { lockWebhooks, updateWebhook, type WebhookRecord } from '../webhook/webhook.store.ts'
+import type { Claim } from '../../delivery/policy.ts'
+import { type EventDraft, recordEvents } from '../../event/event.ts'
+import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
+import type { PostTimings } from '../../outbound/post-result.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import { lockWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
-import {
-  type AttemptTrigger,
-  classifyResult,
-  type DispatchStatus,
-  decideOutcome,
-  type ErrorClass,
-  type OutcomeDecision,
-} from './outcome.ts'
-import { applyDispatchChanges, insertAttempts } from './settle.store.ts'
-import { addToTotals } from './total.store.ts'
+import { type AttemptTrigger, decideOutcome, type ErrorClass, type OutcomeDecision } from './outcome.ts'
+import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
 /** An attempt that came to an end. */
-export interface EndedAttempt {
+export interface EndedAttempt extends Claim {
   id: DispatchId
-  fence: number
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
@@ -52,10 +44,18 @@ export interface WebhookNotice {
   consecutiveFailures: number
 }
 
-export interface RecordDeps {
+/** What was recorded of some attempts. */
+export interface SettledAttempts {
+  recorded: RecordedAttempt[]
+  notices: WebhookNotice[]
+}
+
+export interface SettleDeps {
   ids: IdMaker
   workerId: string
   enableApiEventQueue: boolean
+  /** Runs inside the transaction that counts failures; crash tests end the process there. */
+  onRecording?: () => void
 }
 
 /** What the service says about itself. A dispatch of one of these raises no further one, or two failing webhooks would feed each other. */
@@ -67,87 +67,93 @@ const NOTICE_EVENTS: readonly string[] = [
 ]
 
 /**
- * Records ended attempts in the transaction `tx`: the ledger rows, the attempt log, the webhooks' failure counts with
- * their automatic disable, the events about it, and the totals. All of it or nothing.
+ * Records ended attempts: the ledger rows, the attempt log, the webhooks' failure counts with their automatic disable, the
+ * events about it, and the totals. What concerns no failure count, the usual case, is one statement and locks no webhook;
+ * the rest is one transaction.
  */
-export async function recordAttempts(
-  deps: RecordDeps,
+export async function settleAttempts(
+  deps: SettleDeps,
+  db: Database,
+  attempts: readonly EndedAttempt[],
+): Promise<SettledAttempts> {
+  const decided = attempts.map((attempt) => decide(attempt, false))
+  const { workerId } = deps
+  const { settled, deferred } = await settleChanges(db, decided.map(toDispatchChange), {
+    workerId,
+    withFailures: false,
+  })
+  const later = new Set(deferred.map(nameClaim))
+  const now = decided.filter((one) => !later.has(nameClaim(one.attempt)))
+  const recorded = markRecorded(now, settled)
+  if (later.size === 0) return { recorded, notices: [] }
+  const rest = attempts.filter((one) => later.has(nameClaim(one)))
+  const counted = await inTransaction(db, (tx) => settleWithFailures(deps, tx, rest))
+  return { recorded: [...recorded, ...counted.recorded], notices: counted.notices }
+}
+
+function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
+  return { attempt, decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted }) }
+}
+
+/** By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them holds. */
+function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): RecordedAttempt[] {
+  const ended = new Set(settled.map(nameClaim))
+  return decided.map((one) => ({ ...one, isRecorded: ended.has(nameClaim(one.attempt)) }))
+}
+
+/** Records attempts that concern the failure counts of their webhooks, which are locked first. All of it or nothing. */
+async function settleWithFailures(
+  deps: SettleDeps,
   tx: Database,
   attempts: readonly EndedAttempt[],
-): Promise<{ recorded: RecordedAttempt[]; notices: WebhookNotice[] }> {
-  const webhooks = await lockConcernedWebhooks(tx, attempts)
-  const decided = attempts.map((attempt) => ({
-    attempt,
-    decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted: isDeleted(webhooks, attempt) }),
-  }))
-  const written = await applyDispatchChanges(tx, decided.map(toDispatchChange))
-  // By claim, not by dispatch: a late result and that of the next claim may come in one batch, and only one of them holds.
-  const ended = new Set(written.map(nameClaim))
-  const recorded = decided.map((one) => ({ ...one, isRecorded: ended.has(nameClaim(one.attempt)) }))
+): Promise<SettledAttempts> {
+  const ids = [...new Set(attempts.map((one) => one.webhook))]
+  const webhooks = new Map((await lockWebhooks(tx, ids)).map((row) => [row.id, row]))
+  // Its webhook was purged after the event was routed to it: nothing of it is kept.
+  await deleteOrphans(
+    tx,
+    attempts.filter((one) => !webhooks.has(one.webhook)).map((one) => one.id),
+  )
+  const decided = attempts
+    .filter((one) => webhooks.has(one.webhook))
+    .map((attempt) => decide(attempt, webhooks.get(attempt.webhook)?.deletedAt != null))
+  const options = { workerId: deps.workerId, withFailures: true }
+  const { settled } = await settleChanges(tx, decided.map(toDispatchChange), options)
+  const recorded = markRecorded(decided, settled)
   const valid = recorded.filter((one) => one.isRecorded)
-  await insertAttempts(tx, valid.map(toAttemptRecord))
-  await addToTotals(tx, deps.workerId, countStatuses(valid))
   const notices = await updateFailureCounts(tx, webhooks, valid)
   const drafts = [...valid.flatMap(draftExhausted), ...notices.map(draftNotice)]
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
+  deps.onRecording?.()
   return { recorded, notices }
 }
 
 /** Names one claim of one dispatch. */
-export function nameClaim(claim: Pick<EndedAttempt, 'id' | 'fence'>): string {
+function nameClaim(claim: Claim): string {
   return `${claim.id} ${claim.fence}`
-}
-
-/** A batch of plain successes at healthy webhooks, the usual case, locks nothing. */
-async function lockConcernedWebhooks(
-  tx: Database,
-  attempts: readonly EndedAttempt[],
-): Promise<Map<WebhookId, WebhookRecord>> {
-  const failing = attempts.filter((one) => classifyResult(one.result) !== undefined).map((one) => one.webhook)
-  const all = [...new Set(attempts.map((one) => one.webhook))]
-  const rows = await lockWebhooks(tx, { withFailures: all, always: [...new Set(failing)] })
-  return new Map(rows.map((row) => [row.id, row]))
-}
-
-function isDeleted(webhooks: Map<WebhookId, WebhookRecord>, attempt: EndedAttempt): boolean {
-  return webhooks.get(attempt.webhook)?.deletedAt != null
 }
 
 type Decided = Omit<RecordedAttempt, 'isRecorded'>
 
-function toDispatchChange({ attempt, decision }: Decided) {
+function toDispatchChange({ attempt, decision }: Decided): DispatchChange {
   return {
     id: attempt.id,
     fence: attempt.fence,
+    webhook: attempt.webhook,
     status: decision.status,
     nextAttemptAt: decision.nextAttemptAt,
-    lastStatusCode: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
-    lastError: decision.lastError,
-    lastDurationMs: attempt.durationMs,
+    statusCode: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
+    errorClass: decision.lastError,
+    durationMs: attempt.durationMs,
     endedAt: attempt.endedAt,
-  }
-}
-
-function toAttemptRecord({ attempt, decision }: Decided) {
-  return {
-    dispatch: attempt.id,
     attempt: attempt.attempt,
     trigger: attempt.trigger,
     worker: attempt.workerId,
     startedAt: attempt.startedAt,
-    durationMs: attempt.durationMs,
-    statusCode: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
-    errorClass: decision.lastError,
     responseExcerpt: attempt.responseExcerpt,
     responseHeaders: attempt.responseHeaders,
     timings: attempt.timings,
   }
-}
-
-function countStatuses(valid: readonly Decided[]): Partial<Record<DispatchStatus, number>> {
-  const counts: Partial<Record<DispatchStatus, number>> = {}
-  for (const { decision } of valid) counts[decision.status] = (counts[decision.status] ?? 0) + 1
-  return counts
 }
 
 async function updateFailureCounts(

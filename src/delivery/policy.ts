@@ -1,0 +1,89 @@
+import type { Fragment } from '../postgres/fragment.ts'
+
+/** A claim: the right and the duty to make one attempt. */
+export interface Claim {
+  /** The id of the queued row. */
+  id: string
+  /** Grows with every claim of the row; a result under an older one is void. */
+  fence: number
+}
+
+/** Work that a worker has claimed. */
+export interface Work extends Claim {
+  /** What the work is grouped by: the caps and the turns are those of a group (a webhook, a target, a channel). */
+  group: string
+}
+
+/** What a worker has room for. */
+export interface Room {
+  /** Free slots for groups that answer promptly. */
+  fastSlots: number
+  /** Free slots for those that do not (docs/contract/delivery.md#lanes). */
+  slowSlots: number
+  slowGroups: readonly string[]
+  /** Attempts in flight in this process by group; those of other processes are counted by the queue. */
+  inFlight: ReadonlyMap<string, number>
+  /** Attempts in flight for one group at most, over all processes. */
+  perGroup: number
+}
+
+/** What claims are made with. */
+export interface ClaimRequest extends Room {
+  workerId: string
+  now: Date
+}
+
+/** Which claims are taken back. */
+export interface ReclaimRequest {
+  workerId: string
+  /** Those made at or before this. */
+  claimedBefore: Date
+  now: Date
+  limit: number
+}
+
+/**
+ * The queue of one policy. Implementations pass one suite (`test/harness/queue-conformance.ts`): caps and turns of groups,
+ * fences, what a crash at any point leaves.
+ */
+export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {
+  /**
+   * Claims rows that are due, at most as many as there is room for. Groups take turns: the one that was served longest
+   * ago comes first; within a group the longest due. The attempt counts from here on, whatever dies afterwards.
+   */
+  claim(request: ClaimRequest): Promise<Claimed[]>
+  /** Records ended attempts and ends their claims. A result whose fence was passed is void. */
+  settle(ended: readonly Ended[]): Promise<Settled>
+  /** Gives back claims whose attempt was not made: it is not counted. */
+  release(claims: readonly Claim[], now: Date): Promise<void>
+  /** Up to `limit` claims of a worker that is gone, as attempts that were interrupted, for `settle`. Locks nothing. */
+  reclaim(request: ReclaimRequest): Promise<Ended[]>
+  /** When the next row that nobody holds is due; null when none waits. */
+  nextDueAt(): Promise<Date | null>
+}
+
+/**
+ * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md). `text` holds
+ * the parts of a `with` clause; they read `routed`, the events with the columns of `event_occurrence`. Three of them have
+ * fixed names: `<policy>_opened (id)` are the rows that were queued, `<policy>_work (work json)` those of them that this
+ * worker has claimed, `<policy>_next (due_at)` is when the next row is due that was queued before.
+ */
+export type RoutingPart = Fragment
+
+/** How one kind of delivery is routed, queued, attempted and settled. */
+export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {
+  /** Lower case; the names of its parts of the routing statement begin with it. */
+  name: string
+  /** Attempts in flight in this process at most. */
+  concurrency: number
+  /** Attempts in flight for one group at most, over all processes. */
+  perGroup: number
+  queue: DeliveryQueue<Claimed, Ended, Settled>
+  buildRouting(request: ClaimRequest): RoutingPart
+  /** Reads a row of `<policy>_work`. */
+  readWork(json: unknown): Claimed
+  /** Makes one attempt. Never throws: what fails is a result. `signal` interrupts it. */
+  attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
+  /** Runs after results were recorded, for log and metrics. */
+  onSettled(settled: Settled): void
+}

@@ -1,0 +1,72 @@
+import type { Clock } from '../clock.ts'
+import type { Database } from '../postgres/database.ts'
+import { type OtherWorker, removeWorker, renewLease } from './worker.store.ts'
+
+/**
+ * How long a worker that says nothing keeps its claims: longer than an attempt may take (15 s) and its result may wait for
+ * a database that pauses.
+ */
+export const LEASE_MS = 30_000
+
+/** How long the lock of a worker must be gone: its connection may have broken while it works on. */
+export const LOCK_LOST_MS = 2_000
+
+/** The lease of this worker, and what it sees of the others. */
+export interface WorkerLease {
+  /** Renews the lease. Returns the workers that are gone: their claims are to be made again. */
+  renew(): Promise<string[]>
+  /** Whether other workers were alive at the last renewal. */
+  hasPeers(): boolean
+  /** Ends the lease of a worker that holds no claim. */
+  end(): Promise<void>
+}
+
+/** What a lease is built from. */
+export interface WorkerLeaseDeps {
+  db: Database
+  clock: Clock
+  workerId: string
+  /** Whether the connection that holds the lock of this worker is alive. */
+  hasLock: () => boolean
+}
+
+/**
+ * Builds the lease of this worker. Another worker is gone when its lease ended, or when its lock was lost for
+ * `LOCK_LOST_MS`: a process that is killed loses its lock at once.
+ */
+export function buildWorkerLease({ db, clock, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
+  let lostSince = new Map<string, number>()
+  let peers = 0
+  return {
+    renew: async () => {
+      const nowMs = clock.now()
+      const others = await renewLease(db, {
+        workerId,
+        until: new Date(nowMs + LEASE_MS),
+        hasLock: hasLock(),
+        now: new Date(nowMs),
+      })
+      lostSince = findLockLost(others, lostSince, nowMs)
+      const gone = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
+      peers = others.length - gone.length
+      return gone
+    },
+    hasPeers: () => peers > 0,
+    end: () => removeWorker(db, workerId),
+  }
+}
+
+/** Since when each lock has been lost. Pure. */
+function findLockLost(
+  others: readonly OtherWorker[],
+  before: ReadonlyMap<string, number>,
+  nowMs: number,
+): Map<string, number> {
+  const lost = others.filter((one) => one.isLockLost)
+  return new Map(lost.map(({ workerId }) => [workerId, Math.min(before.get(workerId) ?? nowMs, nowMs)]))
+}
+
+function isGone(one: OtherWorker, lostSince: ReadonlyMap<string, number>, nowMs: number): boolean {
+  const since = lostSince.get(one.workerId)
+  return one.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)
+}

@@ -1,0 +1,44 @@
+import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+
+/** Another worker, as the database knows it. */
+export interface OtherWorker {
+  workerId: string
+  /** Its lease ended: it has said nothing for that long. */
+  isExpired: boolean
+  /** It held its lock and holds it no more: its connection ended. */
+  isLockLost: boolean
+}
+
+/** The lock that a worker holds for as long as its listening connection lives. */
+export const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
+
+const renew = statement<{ worker_id: string; is_expired: boolean; is_lock_lost: boolean }>(`
+  with own as (
+    insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3)
+    on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
+  )
+  select w.worker_id, w.lease_until <= $4 as is_expired,
+    w.has_lock and not exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+        and l.database = (select oid from pg_database where datname = current_database())
+        and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK('w.worker_id')}
+    ) as is_lock_lost
+  from delivery_worker w where w.worker_id <> $1`)
+
+/** Renews the lease of a worker, and reads the other workers. */
+export async function renewLease(
+  db: Database,
+  lease: { workerId: string; until: Date; hasLock: boolean; now: Date },
+): Promise<OtherWorker[]> {
+  const rows = await renew(db, [lease.workerId, lease.until, lease.hasLock, lease.now])
+  return rows.map((row) => ({ workerId: row.worker_id, isExpired: row.is_expired, isLockLost: row.is_lock_lost }))
+}
+
+const remove = statement<never>('delete from delivery_worker where worker_id = $1')
+
+/** Removes a worker that has given back all it had claimed. */
+export async function removeWorker(db: Database, workerId: string): Promise<void> {
+  await remove(db, [workerId])
+}

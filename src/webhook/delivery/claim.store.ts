@@ -1,0 +1,196 @@
+import type { Claim, ClaimRequest, ReclaimRequest } from '../../delivery/policy.ts'
+import type { DispatchId, WebhookId } from '../../id.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import { markLast } from '../../postgres/dialect.ts'
+import { compileFragment } from '../../postgres/fragment.ts'
+import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { BUSY_WEBHOOKS, type ClaimedDispatch, listBusy, readClaimedDispatch, WORK_JSON } from './claimed-work.ts'
+import type { AttemptTrigger } from './outcome.ts'
+
+/** Webhooks that one claim visits at most. */
+const VISITED_AT_ONCE = 256
+
+/** Tests of inactive webhooks that one claim takes at most. */
+const TESTS_AT_ONCE = 16
+
+/** Before the rows of the queue, as the router does: two that wait for each other would be a deadlock. */
+const lockClaims = aheadStatement('select from claims_of_others($1)')
+
+const lockHeads = statement<{ webhook: WebhookId }>(`
+  select webhook from webhook_queue where not is_held and visit_at <= $1 order by visit_at limit $2
+  for update skip locked`)
+
+/**
+ * `due`: of each visited webhook as many rows as its cap allows, each with its turn; and tests of inactive webhooks.
+ * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
+ * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
+ */
+const CLAIM = `
+  with ${BUSY_WEBHOOKS('busy', '$1', '$6', '$7')},
+  visited as materialized (
+    select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
+      coalesce(b.in_flight, 0) as in_flight, h.webhook = any($8::uuid[]) as is_slow
+    from unnest($9::uuid[]) as h (webhook)
+    left join webhook w on w.document_id = h.webhook
+    left join busy b on b.webhook = h.webhook
+  ),
+  due as (
+    select d.document_id, d.next_attempt_at, v.is_slow,
+      v.in_flight + row_number() over (partition by v.webhook order by d.next_attempt_at, d.document_id) as turn
+    from visited v
+    cross join lateral (
+      select d.document_id, d.next_attempt_at from webhook_dispatch_open d
+      where d.webhook = v.webhook and d.next_attempt_at <= $2
+      order by d.next_attempt_at, d.document_id
+      limit greatest($5::int - v.in_flight, 0)
+    ) d
+    where v.is_live
+    union all
+    select d.document_id, d.next_attempt_at, false, 1
+    from (
+      select d.document_id, d.next_attempt_at, d.webhook from webhook_dispatch_open d
+      where d.is_test and d.next_attempt_at <= $2 order by d.next_attempt_at limit ${TESTS_AT_ONCE}
+    ) d
+    join webhook w on w.document_id = d.webhook
+    where w.deleted_at is null and not w.is_actived
+  ),
+  placed as (
+    select document_id, is_slow,
+      row_number() over (partition by is_slow order by turn, next_attempt_at, document_id) as place
+    from due
+  ),
+  held as materialized (
+    select d.document_id from webhook_dispatch_open d
+    where d.document_id = any(array(
+      select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
+    for update skip locked
+  ),
+  claimed as (
+    update webhook_dispatch_open d
+    set lease_owner = $1, next_attempt_at = null, fence = d.fence + 1, attempts = d.attempts + 1, last_attempt_at = $2,
+      updated_at = $2
+    from held h
+    where d.document_id = h.document_id and d.lease_owner is null
+    returning d.*
+  ),
+  next as materialized (
+    select v.webhook, v.is_live, (
+      select d.next_attempt_at from webhook_dispatch_open d
+      where d.webhook = v.webhook and d.next_attempt_at is not null
+        and d.document_id <> all(array(select document_id from held))
+      order by d.next_attempt_at limit 1) as due_at
+    from visited v
+  ),
+  revisited as (
+    update webhook_queue q set visit_at = greatest(n.due_at, $2), is_held = not n.is_live
+    from next n where q.webhook = n.webhook and n.due_at is not null
+  ),
+  removed as (
+    delete from webhook_queue q using next n where q.webhook = n.webhook and n.due_at is null
+  )
+  select ${WORK_JSON} as work
+  from claimed d
+  join webhook w on w.document_id = d.webhook
+  join event_occurrence e on e.document_id = d.event_id`
+
+/**
+ * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
+ * delays no other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
+ *
+ * The queue's rows are locked by a statement of its own: the next one sees every dispatch that was written before, and who
+ * writes another one waits for the lock. So no webhook leaves the queue, or rests in it, while it has something due.
+ */
+export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
+  const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
+  return inTransaction(db, async (tx) => {
+    await lockClaims(tx, [workerId])
+    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE])
+    const [webhooks, counts] = listBusy(request)
+    const visited = heads.map((one) => one.webhook)
+    const values = [workerId, now, fastSlots, slowSlots, perGroup, webhooks, counts, slowGroups, visited]
+    const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
+    const { rows } = await tx.executeQuery(markLast(query))
+    return rows.map(({ work }) => readClaimedDispatch(work))
+  })
+}
+
+const release = statement<never>(`
+  with released as (
+    update webhook_dispatch_open d
+    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, updated_at = $3,
+      last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
+    from unnest($1::uuid[], $2::int[]) as x (id, fence)
+    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+    returning d.webhook
+  )
+  insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook
+  on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)`)
+
+/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
+export async function releaseClaims(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+}
+
+/** A claim that is taken back: its worker is gone. */
+export interface LostClaim {
+  id: DispatchId
+  fence: number
+  attempt: number
+  trigger: AttemptTrigger
+  isTest: boolean
+  webhook: WebhookId
+  event: string
+  workerId: string
+  startedAt: Date
+}
+
+interface LostColumns {
+  document_id: DispatchId
+  fence: number
+  attempts: number
+  attempt_trigger: AttemptTrigger
+  is_test: boolean
+  webhook: WebhookId
+  event: string
+  last_attempt_at: Date
+}
+
+const selectLost = statement<LostColumns>(`
+  select document_id, fence, attempts, attempt_trigger, is_test, webhook, event, last_attempt_at
+  from webhook_dispatch_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
+
+/**
+ * Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void.
+ */
+export async function findLostClaims(
+  db: Database,
+  { workerId, claimedBefore, limit }: ReclaimRequest,
+): Promise<LostClaim[]> {
+  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  return rows.map((row) => ({
+    id: row.document_id,
+    fence: row.fence,
+    attempt: row.attempts,
+    trigger: row.attempt_trigger,
+    isTest: row.is_test,
+    webhook: row.webhook,
+    event: row.event,
+    workerId,
+    startedAt: row.last_attempt_at,
+  }))
+}
+
+const selectNextDue = statement<{ due_at: Date | null }>(`
+  select least(
+    (select visit_at from webhook_queue where not is_held order by visit_at limit 1),
+    (select min(d.next_attempt_at) from (
+      select d.next_attempt_at, d.webhook from webhook_dispatch_open d
+      where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
+    ) d join webhook w on w.document_id = d.webhook where w.deleted_at is null and not w.is_actived)
+  ) as due_at`)
+
+/** When the next dispatch that nobody holds is due; null when none waits. */
+export async function findNextDueAt(db: Database): Promise<Date | null> {
+  const [row] = await selectNextDue(db, [])
+  return row?.due_at ?? null
+}

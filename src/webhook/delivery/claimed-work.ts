@@ -1,0 +1,90 @@
+import type { ClaimRequest, Work } from '../../delivery/policy.ts'
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
+import type { AttemptTrigger } from './outcome.ts'
+
+/** A dispatch that this process has claimed: everything one attempt needs. */
+export interface ClaimedDispatch extends Work {
+  id: DispatchId
+  /** The number of this attempt, 1-based, never reset. */
+  attempt: number
+  trigger: AttemptTrigger
+  isTest: boolean
+  createdAt: Date
+  webhook: { id: WebhookId; url: string; secretEncrypted: string | null }
+  event: {
+    id: EventId
+    type: string
+    createdAt: Date
+    account: AccountId | null
+    resource: string
+    action: string
+    resourceId: string | null
+    url: string | null
+    /** The trace of the request that caused it, as text; null when none did. */
+    trace: string | null
+  }
+}
+
+/** A claimed row as JSON, of the dispatch `d`, its webhook `w` and its event `e`. Times are Unix milliseconds. */
+export const WORK_JSON = `
+  json_build_array(d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test,
+    (extract(epoch from d.created_at) * 1000)::bigint, w.document_id, w.url, w.secret_encrypted, e.document_id, e.event,
+    (extract(epoch from e.created_at) * 1000)::bigint, e.account, e.resource, e.action, e.resource_id, e.url,
+    e.trace_context)`
+
+type WorkColumns = [
+  DispatchId,
+  number,
+  number,
+  AttemptTrigger,
+  boolean,
+  number,
+  WebhookId,
+  string,
+  string | null,
+  EventId,
+  string,
+  number,
+  AccountId | null,
+  string,
+  string,
+  string | null,
+  string | null,
+  string | null,
+]
+
+/** Reads `WORK_JSON`. */
+export function readClaimedDispatch(json: unknown): ClaimedDispatch {
+  const [id, fence, attempt, trigger, isTest, createdAtMs, webhook, webhookUrl, secretEncrypted, ...event] =
+    json as WorkColumns
+  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace] = event
+  return {
+    id,
+    fence,
+    group: webhook,
+    attempt,
+    trigger,
+    isTest,
+    createdAt: new Date(createdAtMs),
+    webhook: { id: webhook, url: webhookUrl, secretEncrypted },
+    event: { id: eventId, type, createdAt: new Date(eventAtMs), account, resource, action, resourceId, url, trace },
+  }
+}
+
+/**
+ * The part of a statement, of this name, that counts the rows in flight by webhook: those that other workers have claimed,
+ * under the lock of claims, and those of this one, which are parameters.
+ */
+export const BUSY_WEBHOOKS = (name: string, worker: string, webhooks: string, counts: string) => `
+  ${name} as materialized (
+    select b.webhook, sum(b.in_flight)::int as in_flight from (
+      select webhook, in_flight from claims_of_others(${worker})
+      union all
+      select x.webhook, x.in_flight from unnest(${webhooks}::uuid[], ${counts}::int[]) as x (webhook, in_flight)
+    ) b group by b.webhook
+  )`
+
+/** The attempts in flight in this process, as the parameters of `BUSY_WEBHOOKS`. */
+export function listBusy({ inFlight }: Pick<ClaimRequest, 'inFlight'>): [string[], number[]] {
+  return [[...inFlight.keys()], [...inFlight.values()]]
+}

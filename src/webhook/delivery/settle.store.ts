@@ -1,0 +1,151 @@
+import type { Claim } from '../../delivery/policy.ts'
+import type { DispatchId, WebhookId } from '../../id.ts'
+import type { PostTimings } from '../../outbound/post-result.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import type { AttemptTrigger, DispatchStatus, ErrorClass } from './outcome.ts'
+import { findShard } from './total.store.ts'
+
+/** What an attempt changes in its ledger row, and its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
+export interface DispatchChange {
+  id: DispatchId
+  fence: number
+  webhook: WebhookId
+  status: DispatchStatus
+  nextAttemptAt: Date | null
+  statusCode: number | null
+  errorClass: ErrorClass | null
+  durationMs: number
+  endedAt: Date
+  attempt: number
+  trigger: AttemptTrigger
+  worker: string
+  startedAt: Date
+  responseExcerpt: string | null
+  responseHeaders: Record<string, string> | null
+  timings: PostTimings | null
+}
+
+/**
+ * `settled`: the changes that concern no failure count: a success of a webhook without failures, and a retry of one that is
+ * not deleted; with `$17` all of them. The others are returned as `deferred`, for a transaction that locks their webhooks.
+ * A row that ends leaves the open rows for the ended ones.
+ */
+const SETTLE = `
+  with change as materialized (
+    select x.*, $17::boolean or (x.status = 'retrying' and w.deleted_at is null)
+      or (x.status = 'success' and w.consecutive_failures = 0) as is_settled
+    from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[], $8::int[],
+      $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
+      $16::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms, ended_at,
+      attempt, trigger, worker, started_at, response_excerpt, response_headers, timings)
+    left join webhook w on w.document_id = x.webhook
+  ),
+  ended as (
+    delete from webhook_dispatch_open d using change x
+    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+      and x.is_settled and x.status <> 'retrying'
+    returning d.document_id, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
+      d.attempt_trigger, d.replay_job, d.created_at, x.*
+  ),
+  kept as (
+    insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
+      last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger, replay_job,
+      fence, created_at, updated_at)
+    select document_id, webhook, event_id, event, account, status, attempts, error_class, last_attempt_at, status_code,
+      duration_ms, coalesce(delivered_at, case when status = 'success' then ended_at end), ended_at, is_test,
+      case when attempt_trigger = 'test' then 'schedule' else attempt_trigger end, replay_job, fence, created_at, ended_at
+    from ended
+  ),
+  waiting as (
+    update webhook_dispatch_open d
+    set status = 'retrying', next_attempt_at = x.next_attempt_at, last_status_code = x.status_code,
+      last_error = x.error_class, last_duration_ms = x.duration_ms, lease_owner = null, updated_at = x.ended_at,
+      attempt_trigger = case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end
+    from change x
+    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+      and x.is_settled and x.status = 'retrying'
+    returning x.*
+  ),
+  queued as (
+    insert into webhook_queue (webhook, visit_at)
+    select webhook, min(next_attempt_at) from waiting group by webhook order by webhook
+    on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)
+  ),
+  logged as (
+    insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
+      error_class, response_excerpt, response_headers, timings)
+    select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
+      response_headers, timings from ended
+    union all
+    select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
+      response_headers, timings from waiting
+  ),
+  counted as (
+    insert into webhook_delivery_total (status, shard, deliveries)
+    select s.status, $18::int, count(*) from (select status from ended union all select status from waiting) s
+    group by s.status order by s.status
+    on conflict (status, shard) do update set deliveries = webhook_delivery_total.deliveries + excluded.deliveries
+  )
+  select id, fence, true as is_settled from ended
+  union all select id, fence, true from waiting
+  union all select id, fence, false from change where not is_settled`
+
+interface SettledColumns {
+  id: DispatchId
+  fence: number
+  is_settled: boolean
+}
+
+const settle = statement<SettledColumns>(SETTLE)
+
+/** What was written of changes, and what needs the failure counts of its webhook. */
+export interface SettledChanges {
+  settled: Claim[]
+  deferred: Claim[]
+}
+
+/**
+ * Writes the results of attempts, ends their claims, and writes the attempt log and the totals, in one statement. A change
+ * whose fence was passed (its claim was taken back, another process claimed) is void and is in neither list. With
+ * `withFailures` the caller has locked the webhooks, and all are written.
+ */
+export async function settleChanges(
+  db: Database,
+  changes: readonly DispatchChange[],
+  options: { workerId: string; withFailures: boolean },
+): Promise<SettledChanges> {
+  if (changes.length === 0) return { settled: [], deferred: [] }
+  const column = <Value>(pick: (change: DispatchChange) => Value) => changes.map(pick)
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+  const rows = await settle(db, [
+    column((one) => one.id),
+    column((one) => one.fence),
+    column((one) => one.webhook),
+    column((one) => one.status),
+    column((one) => one.nextAttemptAt),
+    column((one) => one.statusCode),
+    column((one) => one.errorClass),
+    column((one) => Math.round(one.durationMs)),
+    column((one) => one.endedAt),
+    column((one) => one.attempt),
+    column((one) => one.trigger),
+    column((one) => one.worker),
+    column((one) => one.startedAt),
+    column((one) => one.responseExcerpt),
+    column((one) => json(one.responseHeaders)),
+    column((one) => json(one.timings)),
+    options.withFailures,
+    findShard(options.workerId),
+  ])
+  return { settled: rows.filter((row) => row.is_settled), deferred: rows.filter((row) => !row.is_settled) }
+}
+
+const removeOrphans = statement<never>(`
+  delete from webhook_dispatch_open d
+  where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)`)
+
+/** Deletes rows of webhooks that were purged while the rows were on their way. */
+export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
+  if (ids.length > 0) await removeOrphans(db, [ids])
+}
