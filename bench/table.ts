@@ -1,14 +1,33 @@
 import { untilInterrupted } from './interruption.ts'
-import { openMeter } from './meter.ts'
+import { backlog } from './table/backlog.ts'
 import { batches } from './table/batches.ts'
+import { fanOut } from './table/fan-out.ts'
 import { openGround, type TableOptions } from './table/ground.ts'
+import { growth } from './table/growth.ts'
+import { hang } from './table/hang.ts'
+import { isolation } from './table/isolation.ts'
+import { processes } from './table/processes.ts'
+import { recovery } from './table/recovery.ts'
 import { saturation } from './table/saturation.ts'
 import { steady } from './table/steady.ts'
+import { subscribers } from './table/subscribers.ts'
 import { formatFigures, formatRemarks, type NamedResult } from './table/table-report.ts'
 import type { TableRow } from './table/table-row.ts'
 
 /** Every row, in the order they run. */
-const ROWS: readonly TableRow[] = [saturation, steady, batches]
+const ROWS: readonly TableRow[] = [
+  saturation,
+  steady,
+  hang,
+  isolation,
+  subscribers,
+  batches,
+  fanOut,
+  backlog,
+  processes,
+  growth,
+  recovery,
+]
 
 /** What `--only` takes. */
 export const ROW_NAMES = ROWS.map((row) => row.name)
@@ -23,10 +42,8 @@ export async function measureTable(names: readonly string[], options: TableOptio
   const failed: string[] = []
   await untilInterrupted(async (stack) => {
     const ground = await openGround(stack, options)
-    const meter = await openMeter(ground.template)
     console.log(`${ground.server.description}. ${options.seconds} s a measurement.`)
-    for (const gap of meter.gaps) console.log(gap)
-    await meter.close()
+    for (const gap of ground.meter.gaps) console.log(gap)
     for (const row of ROWS.filter(({ name }) => names.includes(name))) {
       console.log(`\n${row.name}: ${row.title}`)
       // Part of the whole stack, so that an interruption ends what the row started.

@@ -1,11 +1,9 @@
 import type { StatementCost, Usage } from '../meter.ts'
+import type { WorkCost } from './stage-load.ts'
 
 /** What deliveries took, all together. */
-export interface DeliveryCost {
+export interface DeliveryCost extends WorkCost {
   delivered: number
-  usage: Usage
-  wallMs: number
-  statements: readonly StatementCost[]
 }
 
 const LISTED_STATEMENTS = 6

@@ -6,6 +6,7 @@ import { EVENT_TYPE } from '../api-case.ts'
 import { call, signIn } from '../api-client.ts'
 import { type BenchProgram, startProgram } from '../child-process.ts'
 import { type DatabaseServer, openDatabaseServer } from '../database-server.ts'
+import { type Meter, openMeter } from '../meter.ts'
 import type { Posts } from '../poster.ts'
 import type { EventLoad, EventLoadResult } from '../publisher.ts'
 import { type ServiceOptions, startService } from '../service-process.ts'
@@ -22,6 +23,8 @@ export interface TableOptions {
 /** What all rows of a table use: one PostgreSQL, the programs that make and take load, and a database to copy. */
 export interface Ground extends TableOptions {
   server: DatabaseServer
+  /** Connected to a database of its own, so that its statements are not counted. */
+  meter: Meter
   sink: BenchProgram<SinkQuestion, SinkState>
   /** The sink's origin, and that of a port where nothing listens. */
   sinkOrigin: string
@@ -47,6 +50,8 @@ export async function openGround(stack: AsyncDisposableStack, options: TableOpti
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const server = await openDatabaseServer(dataDir)
   stack.defer(() => server.close())
+  const meter = await openMeter(await server.createDatabase('meter'))
+  stack.defer(() => meter.close())
   const secretKey = randomBytes(32).toString('base64')
   const adminPassword = randomBytes(18).toString('base64url')
   const environment = { SECRET_KEY: secretKey }
@@ -66,7 +71,7 @@ export async function openGround(stack: AsyncDisposableStack, options: TableOpti
   const nextRun = () => run++
   return {
     ...options,
-    ...{ server, sink, sinkOrigin, refusingOrigin, publisher, poster, template, service, secretKey, nextRun },
+    ...{ server, meter, sink, sinkOrigin, refusingOrigin, publisher, poster, template, service, secretKey, nextRun },
   }
 }
 

@@ -14,45 +14,58 @@ export interface StageLoad {
   isCounted?: (n: number) => boolean
 }
 
-/** What a load came to and what it took, until the service was idle again. */
-export interface LoadFigures extends DeliveryOutcome {
-  usage: Usage
-  /** From the first request until the service was idle. */
-  wallMs: number
-  /** What ran in the service's database meanwhile. */
-  statements: StatementCost[]
+/** What a load came to and what it took. */
+export interface LoadFigures extends DeliveryOutcome, WorkCost {
   /** Why the first request was refused, when one was. */
   firstError: string | undefined
 }
 
 /** Without an arrival for so long, the rest counts as lost. */
-const STALL_MS = 15_000
+export const STALL_MS = 15_000
 
-/** Publishes a load, waits for its arrivals and until the service is idle, and measures. Throws when all was refused. */
+/** What some work on a stage took, until the service was idle again. */
+export interface WorkCost {
+  usage: Usage
+  /** From the start of the work until the service was idle. */
+  wallMs: number
+  /** What ran in the service's database meanwhile. */
+  statements: StatementCost[]
+}
+
+/** Performs `work` while the service is idle otherwise, and measures what the service and PostgreSQL used for it. */
+export async function meterWork<Result>(
+  stage: Stage,
+  work: () => Promise<Result>,
+): Promise<{ result: Result; cost: WorkCost }> {
+  const { meter } = stage.ground
+  await meter.waitForQuiet(stage)
+  const statementsBefore = await meter.listStatements(stage)
+  const before = await meter.read(stage)
+  const startedAt = monotonicMs()
+  const result = await work()
+  await meter.waitForQuiet(stage)
+  const usage = subtractUsage(await meter.read(stage), before)
+  const wallMs = monotonicMs() - startedAt
+  const statements = subtractStatements(await meter.listStatements(stage), statementsBefore)
+  return { result, cost: { usage, wallMs, statements } }
+}
+
+/** Publishes a load, waits for its arrivals and measures. Throws when all of it was refused. */
 export async function runLoad(
   stage: Stage,
   { accounts, pace, isCounted = () => true }: StageLoad,
 ): Promise<LoadFigures> {
-  const { ground, meter, origin, jwt } = stage
-  const run = ground.nextRun()
-  await meter.waitForQuiet(stage)
-  await ground.sink.ask({ do: 'begin', run, numberedBy: 'event' })
-  const statementsBefore = await meter.listStatements(stage)
-  const before = await meter.read(stage)
-  const startedAt = monotonicMs()
-  const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
-  if (load.accepted === 0) throw new Error(`no event was accepted: ${load.firstError}`)
-  const counted = load.acceptedAtMs.reduce((sum, at, n) => sum + (at > 0 && isCounted(n) ? 1 : 0), 0)
-  const arrivals = await ground.sink.ask({ do: 'wait', arrivals: counted, repeats: 0, stallMs: STALL_MS })
-  await meter.waitForQuiet(stage)
-  const after = await meter.read(stage)
-  return {
-    ...compareArrivals(load, arrivals, isCounted),
-    usage: subtractUsage(after, before),
-    wallMs: monotonicMs() - startedAt,
-    statements: subtractStatements(await meter.listStatements(stage), statementsBefore),
-    firstError: load.firstError,
-  }
+  const { ground, origin, jwt } = stage
+  const { result, cost } = await meterWork(stage, async () => {
+    const run = ground.nextRun()
+    await ground.sink.ask({ do: 'begin', run, numberedBy: 'event' })
+    const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
+    if (load.accepted === 0) throw new Error(`no event was accepted: ${load.firstError}`)
+    const counted = load.acceptedAtMs.reduce((sum, at, n) => sum + (at > 0 && isCounted(n) ? 1 : 0), 0)
+    const arrivals = await ground.sink.ask({ do: 'wait', arrivals: counted, repeats: 0, stallMs: STALL_MS })
+    return { load, arrivals }
+  })
+  return { ...compareArrivals(result.load, result.arrivals, isCounted), ...cost, firstError: result.load.firstError }
 }
 
 function subtractStatements(

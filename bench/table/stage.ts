@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { EVENT_TYPE } from '../api-case.ts'
 import { call, makeMany, signIn } from '../api-client.ts'
-import { type Meter, type MeteredSide, openMeter } from '../meter.ts'
+import type { MeteredSide } from '../meter.ts'
 import { type ServiceProcess, startService } from '../service-process.ts'
 import type { Ground } from './ground.ts'
 
@@ -11,7 +11,6 @@ export interface Stage extends MeteredSide {
   service: ServiceProcess
   origin: string
   jwt: string
-  meter: Meter
   /** Starts one more process on the same database. */
   startSecond(environment: Record<string, string>): Promise<ServiceProcess>
 }
@@ -39,11 +38,9 @@ export async function openStage(
   }
   const service = await start(options.environment)
   const { jwt } = await signIn(service.origin, ground.service.adminPassword)
-  const meter = await openMeter(connectionString)
-  stack.defer(() => meter.close())
   const { pid, origin } = service
   const startSecond = (environment: Record<string, string>) => start({ ...options.environment, ...environment })
-  return { ground, service, origin, pid, connectionString, jwt, meter, startSecond }
+  return { ground, service, origin, pid, connectionString, jwt, startSecond }
 }
 
 /** Runs `work` with a connection of its own. */
