@@ -54,7 +54,8 @@ export async function openGround(stack: AsyncDisposableStack, options: TableOpti
   stack.defer(() => meter.close())
   const secretKey = randomBytes(32).toString('base64')
   const adminPassword = randomBytes(18).toString('base64url')
-  const environment = { SECRET_KEY: secretKey }
+  // A warning is one line for each attempt that fails, and rows make thousands fail.
+  const environment = { SECRET_KEY: secretKey, LOG_LEVEL: 'error' }
   const service = { dataDir, poolSize: POOL_SIZE, adminPassword, environment }
   const template = await server.createDatabase('template')
   await fillTemplate(stack, { ...service, connectionString: template })

@@ -55,5 +55,5 @@ async function measureRate(ground: Ground, parent: AsyncDisposableStack, options
   const accounts = await makeAccounts(stage)
   await runLoad(stage, { accounts, pace: { rate: RATE, seconds: WARM_UP_SECONDS } })
   // Twice as long as other rows: at this rate a second holds few deliveries for a p99.
-  return runLoad(stage, { accounts, pace: { rate: RATE, seconds: 2 * ground.seconds } })
+  return await runLoad(stage, { accounts, pace: { rate: RATE, seconds: 2 * ground.seconds } })
 }
