@@ -3,7 +3,7 @@ import { monotonicMs } from '../monotonic.ts'
 import { findMedian } from '../quantile.ts'
 import { cpuPerDelivery, describeCost, explainCost } from './delivery-cost.ts'
 import type { Ground } from './ground.ts'
-import { fillLedger } from './ledger-fill.ts'
+import { fillLedger, readSizeMb } from './ledger-fill.ts'
 import { makeAccounts, measureSaturation } from './saturation.ts'
 import { openStage, type Stage, type StageOptions } from './stage.ts'
 import type { LoadFigures } from './stage-load.ts'
@@ -23,13 +23,14 @@ export const growth: TableRow = {
   measure: async (ground, stack) => {
     const share = ground.isFull ? 1 : SHARE
     const size = { ended: FULL.ended * share, waiting: FULL.waiting * share, webhooks: FULL.webhooks * share }
-    let fillSeconds = 0
+    let filled = ''
     const small = await measureGround(ground, stack, {})
     const grown = await measureGround(ground, stack, {
       fill: async (client) => {
         const startedAt = monotonicMs()
         await fillLedger(client, { ...size, sinkOrigin: ground.sinkOrigin })
-        fillSeconds = Math.round((monotonicMs() - startedAt) / 1000)
+        const seconds = Math.round((monotonicMs() - startedAt) / 1000)
+        filled = `Writing the rows took ${seconds} s; the database has ${await readSizeMb(client)} MB.`
       },
     })
     const lost = grown.saturation.lost + grown.steady.lost
@@ -49,9 +50,9 @@ export const growth: TableRow = {
         { what: 'lost', value: lost, goal: { value: { atMost: 0 } } },
       ],
       notes: [
-        `Writing the rows took ${fillSeconds} s. At saturation, then at a steady rate:`,
-        describeCost(grown.saturation),
-        describeCost(grown.steady),
+        filled,
+        `At saturation: ${describeCost(grown.saturation)}`,
+        `At a steady rate: ${describeCost(grown.steady)}`,
       ],
       reasons: explainCost(grown.steady),
     }

@@ -104,6 +104,8 @@ export async function fillLedger(
   await client.query('create unique index on filled (number)')
   await client.query('analyze filled')
   const tables = ['event_occurrence', 'webhook_dispatch', 'webhook_attempt']
+  // Ids hold the time, so the clock stands still until every row is there.
+  await client.query('begin')
   const indexes = await dropIndexes(client, tables)
   const total = ended + waiting
   for (let from = 0; from < total; from += CHUNK) {
@@ -114,6 +116,7 @@ export async function fillLedger(
   }
   for (const index of indexes) await client.query(index)
   await client.query('drop table filled')
+  await client.query('commit')
   await client.query('vacuum analyze')
 }
 
@@ -230,4 +233,10 @@ export async function fillBacklog(
   )
   await client.query('analyze webhook_dispatch, event_occurrence')
   await client.query('commit')
+}
+
+/** The size of the client's database, MB. */
+export async function readSizeMb(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ mb: number }>('select (pg_database_size(current_database()) / 1e6)::int as mb')
+  return rows[0]?.mb ?? 0
 }
