@@ -1,5 +1,6 @@
 import { findMedian } from '../quantile.ts'
 import { describeCost, explainCost, perDelivery } from './delivery-cost.ts'
+import type { Ground } from './ground.ts'
 import { makeAccounts, SUBSCRIBERS } from './saturation.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
@@ -9,6 +10,8 @@ import type { TableRow } from './table-row.ts'
 const BATCH = 1_000
 const COUNT = 20_000
 const ROUNDS = 2
+/** POSTs of a bare loop: some two seconds. */
+const BARE_COUNT = 50_000
 
 /** Events recorded by the thousand, beside a bare loop that makes the same POSTs. */
 export const batches: TableRow = {
@@ -55,7 +58,7 @@ export async function compareBatches(
   { count, rounds }: { count: number; rounds: number },
 ): Promise<BatchRound[]> {
   const { ground } = stage
-  const measureBare = () => ground.poster.ask({ origin: ground.sinkOrigin, count, paths: accounts.length })
+  const measureBare = () => measureBareLoop(ground, accounts.length)
   await measureBare()
   await measureBatches(stage, accounts, Math.min(count, 5 * BATCH))
   const measured: BatchRound[] = []
@@ -64,6 +67,11 @@ export async function compareBatches(
     measured.push({ bare, load: await measureBatches(stage, accounts, count) })
   }
   return measured
+}
+
+/** POSTs a second of the bare loop, to so many paths of the sink. */
+export function measureBareLoop(ground: Ground, paths: number): Promise<number> {
+  return ground.poster.ask({ origin: ground.sinkOrigin, count: BARE_COUNT, paths })
 }
 
 /** Records `count` events by the batch and measures until the last one arrived. */

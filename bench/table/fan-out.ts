@@ -1,5 +1,6 @@
 import { EVENT_TYPE } from '../api-case.ts'
 import { findMedian } from '../quantile.ts'
+import { measureBareLoop } from './batches.ts'
 import { describeCost, explainCost } from './delivery-cost.ts'
 import { fillWebhooks } from './ledger-fill.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -25,13 +26,12 @@ export const fanOut: TableRow = {
         await client.query('vacuum analyze')
       },
     })
-    const measureBare = () => ground.poster.ask({ origin: ground.sinkOrigin, count: WEBHOOKS, paths: WEBHOOKS })
-    await measureBare()
+    await measureBareLoop(ground, WEBHOOKS)
     await publishOne(stage, account)
     const bare: number[] = []
     const rounds: FanOut[] = []
     while (rounds.length < ROUNDS) {
-      bare.push(await measureBare())
+      bare.push(await measureBareLoop(ground, WEBHOOKS))
       rounds.push(await publishOne(stage, account))
     }
     const last = rounds.at(-1) as FanOut

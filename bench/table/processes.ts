@@ -49,7 +49,10 @@ export const processes: TableRow = {
       notes: [
         `In flight at once, ${IN_FLIGHT} POSTs of ${WAIT_MS} ms make ${(1000 / WAIT_MS) * IN_FLIGHT} deliveries/s at most.`,
       ],
-      reasons: explainCost(two),
+      reasons: [
+        'With two processes on quick receivers, CPU of the service being that of the first:',
+        ...explainCost(two),
+      ],
     }
   },
 }
