@@ -2,12 +2,13 @@ import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { API_CASES, CLIENTS } from './api-case.ts'
 import { type CaseResult, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
-import { type ApiSide, type ApiSides, openSides, POOL_SIZE } from './api-sides.ts'
+import { type ApiSide, type ApiSides, openSides } from './api-sides.ts'
 import { startProgram } from './child-process.ts'
 import { untilInterrupted } from './interruption.ts'
 import type { Load, LoadResult } from './load-generator.ts'
 import { type Meter, openMeter, subtractUsage } from './meter.ts'
 import { findMedian } from './quantile.ts'
+import { POOL_SIZE } from './service-process.ts'
 
 /** Before the first measurement of a side in a case, for the compiler of V8; and before each later one. */
 const FIRST_WARM_UP_SECONDS = 2

@@ -63,7 +63,7 @@ program
   .description('every figure of the delivery engine, each beside its baseline and its goal')
   .option('--only <row,row>', `these rows only: ${ROW_NAMES.join(', ')}`, readRows)
   .option('--seconds <n>', 'seconds a measurement', readSeconds, 10)
-  .option('--full', 'all data in the rows that measure much of it: takes an hour or more and some 20 GB')
+  .option('--full', 'all data in the rows that measure much of it: takes half an hour or more and some 20 GB')
   .action(async ({ only, seconds, full }: { only?: string[]; seconds: number; full?: boolean }) => {
     const isMeasured = await measureTable(only ?? ROW_NAMES, { seconds, isFull: full ?? false })
     if (!isMeasured) process.exitCode = 1

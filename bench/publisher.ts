@@ -39,6 +39,7 @@ export interface EventLoadResult {
   firstError: string | undefined
 }
 
+/** Events of one load at most: as many as the sink tells apart. */
 const CAPACITY = 2_000_000
 const BATCH_CLIENTS = 2
 /** Connections of an open loop; a request waits when all are in use. */
@@ -77,7 +78,7 @@ async function runRate(
   { rate, seconds }: { rate: number; seconds: number },
   step: (n: number) => Promise<void>,
 ): Promise<number> {
-  const count = Math.round(rate * seconds)
+  const count = Math.min(Math.round(rate * seconds), CAPACITY)
   const startedAt = monotonicMs()
   const sent: Promise<void>[] = []
   while (sent.length < count) {
@@ -128,7 +129,7 @@ async function runPace(load: EventLoad, { postOne, post }: Posting): Promise<num
   if ('rate' in pace) return runRate(pace, postOne)
   if ('clients' in pace) {
     const endAt = monotonicMs() + pace.seconds * 1000
-    return runClients(pace.clients, () => monotonicMs() < endAt, postOne)
+    return runClients(pace.clients, (n) => n < CAPACITY && monotonicMs() < endAt, postOne)
   }
   const postBatch = (number: number) => {
     const from = number * pace.batch

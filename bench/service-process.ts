@@ -14,6 +14,9 @@ export interface ServiceProcess {
   kill(): Promise<void>
 }
 
+/** Connections that one process opens for requests: the service's default. */
+export const POOL_SIZE = 10
+
 export interface ServiceOptions {
   connectionString: string
   /** Its secrets lie there, so tokens stay valid over a restart. */

@@ -36,7 +36,7 @@ export interface SinkState {
   hanging: number
 }
 
-/** More deliveries than any one measurement makes. */
+/** Deliveries of one load at most; the publisher sends no more. */
 const CAPACITY = 2_000_000
 
 /** How often `wait` looks. It is no part of any figure: arrivals are noted as they come. */

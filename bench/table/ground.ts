@@ -9,7 +9,7 @@ import { type DatabaseServer, openDatabaseServer } from '../database-server.ts'
 import { type Meter, openMeter } from '../meter.ts'
 import type { Posts } from '../poster.ts'
 import type { EventLoad, EventLoadResult } from '../publisher.ts'
-import { type ServiceOptions, startService } from '../service-process.ts'
+import { POOL_SIZE, type ServiceOptions, startService } from '../service-process.ts'
 import type { SinkQuestion, SinkState } from '../sink.ts'
 
 /** How a table is measured. */
@@ -40,9 +40,6 @@ export interface Ground extends TableOptions {
   /** Numbers the loads, so that a late delivery of one is not counted in the next. */
   nextRun(): number
 }
-
-/** Connections that one process opens for requests: the service's default. */
-export const POOL_SIZE = 10
 
 /** Starts what all rows use; `stack` ends it. */
 export async function openGround(stack: AsyncDisposableStack, options: TableOptions): Promise<Ground> {
