@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type CaseResult, findMedian, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
+import { type CaseResult, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
 
 function buildMeasurement(requests: number, change: Partial<Measurement> = {}): Measurement {
   const counted = { processMs: requests / 2, postgresMs: requests / 4, statements: requests * 3 }
@@ -10,11 +10,6 @@ function buildResult(service: number[], bare: number[]): CaseResult {
   const measure = (requests: number) => buildMeasurement(requests)
   return { name: 'read', goal: 0.6, bareWork: 'one select', service: service.map(measure), bare: bare.map(measure) }
 }
-
-test('the median does not depend on the order of the rounds', () => {
-  expect(findMedian([30, 10, 20])).toBe(20)
-  expect(findMedian([40, 10, 20, 30])).toBe(25)
-})
 
 test('a ratio compares the two measurements of one round', () => {
   expect(listRatios(buildResult([300, 500, 700], [600, 2_000, 1_000]))).toEqual([0.5, 0.25, 0.7])

@@ -1,4 +1,6 @@
 import type { LoadResult } from './load-generator.ts'
+import { findMedian } from './quantile.ts'
+import { formatTable } from './text-table.ts'
 
 /** What one measurement of one side showed. Members of the machine are undefined where it does not tell them. */
 export interface Measurement extends LoadResult {
@@ -16,14 +18,6 @@ export interface CaseResult {
   /** One measurement a round, in the order of the rounds, for each side. */
   service: readonly Measurement[]
   bare: readonly Measurement[]
-}
-
-/** The middle value; of an even number of values the mean of the two in the middle. Pure. */
-export function findMedian(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0
-  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0
-  return (lower + upper) / 2
 }
 
 /** Requests a second of the service over those of the bare route, a value for each round. Pure. */
@@ -80,18 +74,4 @@ function formatCost(rounds: readonly Measurement[]): string[] {
     perRequest((one) => one.statements, 1),
     findMedian(rounds.map((one) => one.bytes)).toFixed(0),
   ]
-}
-
-/** Numbers to the right, words to the left. */
-function formatTable(head: readonly string[], lines: readonly string[][]): string {
-  const widths = head.map((title, column) => Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)))
-  const isNumeric = head.map((_title, column) => lines.every((line) => /^[\d.-]*$/.test(line[column] ?? '')))
-  return [head, ...lines]
-    .map((line) =>
-      line
-        .map((cell, column) => (isNumeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
 }

@@ -8,10 +8,7 @@ import { keepsIdempotencyKeys, makeFixture } from './api-fixture.ts'
 import type { BareOptions } from './bare-server.ts'
 import { startProgram } from './child-process.ts'
 import { openDatabaseServer } from './database-server.ts'
-import { type ServiceOptions, startService } from './service-process.ts'
-
-/** Connections to PostgreSQL of either side: the service's default. */
-export const POOL_SIZE = 10
+import { POOL_SIZE, type ServiceOptions, startService } from './service-process.ts'
 
 /** One side of the comparison: a process that answers, and its database. */
 export interface ApiSide {

@@ -1,11 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { API_CASES, CLIENTS } from './api-case.ts'
-import { type CaseResult, findMedian, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
-import { type ApiSide, type ApiSides, openSides, POOL_SIZE } from './api-sides.ts'
+import { type CaseResult, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
+import { type ApiSide, type ApiSides, openSides } from './api-sides.ts'
 import { startProgram } from './child-process.ts'
+import { untilInterrupted } from './interruption.ts'
 import type { Load, LoadResult } from './load-generator.ts'
-import { type Meter, openMeter } from './meter.ts'
+import { type Meter, openMeter, subtractUsage } from './meter.ts'
+import { findMedian } from './quantile.ts'
+import { POOL_SIZE } from './service-process.ts'
 
 /** Before the first measurement of a side in a case, for the compiler of V8; and before each later one. */
 const FIRST_WARM_UP_SECONDS = 2
@@ -60,14 +63,8 @@ export async function profileApi(name: string, directory: string, options: ApiBe
 }
 
 /** Starts everything, hands it to `work`, and ends everything: also after an error or a signal. Throws at a signal. */
-async function withHarness(nodeArguments: string[], work: (harness: Harness) => Promise<void>): Promise<void> {
-  await using stack = new AsyncDisposableStack()
-  const interrupted = new Promise<never>((_resolve, reject) => {
-    // One Ctrl-C may come more than once, from the terminal and from npm, so the handlers stay.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => reject(new Error(`interrupted by ${signal}`)))
-  })
-  await Promise.race([openHarness(stack, nodeArguments).then(work), interrupted])
+function withHarness(nodeArguments: string[], work: (harness: Harness) => Promise<void>): Promise<void> {
+  return untilInterrupted(async (stack) => work(await openHarness(stack, nodeArguments)))
 }
 
 async function openHarness(stack: AsyncDisposableStack, nodeArguments: string[]): Promise<Harness> {
@@ -105,24 +102,10 @@ async function measureSide(
 ): Promise<Measurement> {
   const load = { origin: side.origin, caseName: name, fixture: sides.fixture }
   await run({ ...load, seconds: warmUpSeconds })
-  await meter.waitForRouting()
+  await meter.waitForQuiet(side)
   const before = await meter.read(side)
   const result = await run({ ...load, seconds })
   const after = await meter.read(side)
-  await meter.waitForRouting()
-  return { ...result, ...subtract(after, before) }
-}
-
-type Usage = Awaited<ReturnType<Meter['read']>>
-
-function subtract(after: Usage, before: Usage): Usage {
-  const difference = (member: keyof Usage) => {
-    const [from, to] = [before[member], after[member]]
-    return from === undefined || to === undefined ? undefined : to - from
-  }
-  return {
-    processMs: difference('processMs'),
-    postgresMs: difference('postgresMs'),
-    statements: difference('statements'),
-  }
+  await meter.waitForQuiet(side)
+  return { ...result, ...subtractUsage(after, before) }
 }

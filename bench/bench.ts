@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { API_CASES } from './api-case.ts'
+import { measureTable, ROW_NAMES } from './table.ts'
 
 /** The measurements by name, each beside a baseline in the same run: `npm run bench -- --help`. */
 
@@ -16,6 +17,13 @@ function readSeconds(text: string): number {
   const seconds = Number(text)
   if (!(seconds > 0)) throw new InvalidArgumentError('It must be a number above 0.')
   return seconds
+}
+
+function readRows(text: string): string[] {
+  const names = text.split(',')
+  const unknown = names.find((name) => !ROW_NAMES.includes(name))
+  if (unknown !== undefined) throw new InvalidArgumentError(`There is no row ${unknown}.`)
+  return names
 }
 
 const program = new Command('bench').description('Measures the service, each time beside a baseline in the same run.')
@@ -49,6 +57,17 @@ program
       return profileApi(profile, directory, { seconds, rounds })
     },
   )
+
+program
+  .command('table')
+  .description('every figure of the delivery engine, each beside its baseline and its goal')
+  .option('--only <row,row>', `these rows only: ${ROW_NAMES.join(', ')}`, readRows)
+  .option('--seconds <n>', 'seconds a measurement', readSeconds, 10)
+  .option('--full', 'all data in the rows that measure much of it: takes half an hour or more and some 20 GB')
+  .action(async ({ only, seconds, full }: { only?: string[]; seconds: number; full?: boolean }) => {
+    const isMeasured = await measureTable(only ?? ROW_NAMES, { seconds, isFull: full ?? false })
+    if (!isMeasured) process.exitCode = 1
+  })
 
 try {
   await program.parseAsync()

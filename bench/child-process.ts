@@ -27,7 +27,11 @@ export async function stopChild(child: ChildProcess): Promise<void> {
 
 /** Starts `file` of this folder on the same Node. */
 export function startProgram<Question extends Serializable, Answer>(file: string): BenchProgram<Question, Answer> {
-  const child = fork(join(import.meta.dirname, file), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(join(import.meta.dirname, file), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Carries typed arrays as they are.
+    serialization: 'advanced',
+  })
   const ask = (question: Question) =>
     new Promise<Answer>((resolve, reject) => {
       const settle = (perform: () => void) => {

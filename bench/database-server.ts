@@ -10,6 +10,8 @@ export interface DatabaseServer {
   description: string
   /** Makes a database and returns its connection string; with `template`, a copy of that one, which nobody may use meanwhile. */
   createDatabase(purpose: string, template?: string): Promise<string>
+  /** Drops a database made here and ends its connections. */
+  dropDatabase(connectionString: string): Promise<void>
   /** Drops the databases made here, and stops the server when it was started here. */
   close(): Promise<void>
 }
@@ -36,12 +38,14 @@ export async function openDatabaseServer(dataDir: string): Promise<DatabaseServe
     url.pathname = `/${name}`
     return url.href
   }
+  const drop = (name: string) => client.query(`drop database if exists ${name} with (force)`)
+  const dropDatabase = async (made: string) => void (await drop(nameOf(made)))
   const close = async () => {
-    for (const name of names) await client.query(`drop database if exists ${name} with (force)`)
+    for (const name of names) await drop(name)
     await client.end()
     await embedded?.stop()
   }
-  return { description: await describe(client), createDatabase, close }
+  return { description: await describe(client), createDatabase, dropDatabase, close }
 }
 
 /** The database that a connection string names. */
@@ -51,19 +55,23 @@ export function nameOf(connectionString: string): string {
 
 async function startEmbedded(dataDir: string) {
   const durable = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
+  // What a server of its own would have: the defaults of the embedded one are for a small machine.
+  const size = { shared_buffers: '512MB', max_wal_size: '4GB', wal_level: 'replica' }
   const start = (name: string, settings: Record<string, string>) =>
     startEmbeddedPostgres({ dataDir: join(dataDir, name), random: systemRandom, log: () => {}, settings })
   try {
-    return await start('counting', { ...durable, shared_preload_libraries: 'pg_stat_statements' })
+    return await start('counting', { ...durable, ...size, shared_preload_libraries: 'pg_stat_statements' })
   } catch {
-    return await start('plain', durable)
+    return await start('plain', { ...durable, ...size })
   }
 }
 
 async function describe(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ name: string; setting: string }>(
-    `select name, setting from pg_settings where name in ('server_version', 'fsync', 'synchronous_commit')`,
+    `select name, setting from pg_settings where name in ('server_version', 'fsync', 'synchronous_commit', 'shared_buffers')`,
   )
   const setting = (name: string) => rows.find((row) => row.name === name)?.setting ?? 'unknown'
-  return `PostgreSQL ${setting('server_version')}, fsync ${setting('fsync')}, synchronous_commit ${setting('synchronous_commit')}`
+  const durability = `fsync ${setting('fsync')}, synchronous_commit ${setting('synchronous_commit')}`
+  // The setting is in pages of 8 KiB.
+  return `PostgreSQL ${setting('server_version')}, ${durability}, shared_buffers ${Number(setting('shared_buffers')) / 128} MB`
 }

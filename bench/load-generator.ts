@@ -1,6 +1,8 @@
 import { Pool } from 'undici'
-import { API_CASES, type ApiFixture, type ApiRequest, CLIENTS } from './api-case.ts'
+import { API_CASES, type ApiFixture, CLIENTS } from './api-case.ts'
 import { answerParent } from './child-process.ts'
+import { findQuantile } from './quantile.ts'
+import { send } from './send.ts'
 
 /** What to send, where to and for how long. */
 export interface Load {
@@ -24,32 +26,6 @@ export interface LoadResult {
 /** Numbers requests over all loads of this process, so that no key is sent twice. */
 let nextNumber = 0
 
-/** Sends one request; resolves with the body's length. Throws with the body when the status is another one. */
-function send(pool: Pool, request: ApiRequest, expectedStatus: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let status = 0
-    let bytes = 0
-    const unexpected: Buffer[] = []
-    pool.dispatch(request, {
-      // undici takes no handler without it.
-      onRequestStart: () => {},
-      onResponseStart: (_controller, statusCode) => {
-        status = statusCode
-      },
-      onResponseData: (_controller, chunk) => {
-        bytes += chunk.length
-        if (status !== expectedStatus) unexpected.push(chunk)
-      },
-      onResponseEnd: () => {
-        if (status === expectedStatus) return resolve(bytes)
-        const body = Buffer.concat(unexpected).toString()
-        reject(new Error(`${request.method} ${request.path} answered ${status}, expected ${expectedStatus}: ${body}`))
-      },
-      onResponseError: (_controller, error) => reject(error),
-    })
-  })
-}
-
 /** A closed loop: each client sends its next request when the one before is answered. */
 async function runLoad({ origin, caseName, fixture, seconds }: Load): Promise<LoadResult> {
   const apiCase = API_CASES[caseName]
@@ -69,13 +45,11 @@ async function runLoad({ origin, caseName, fixture, seconds }: Load): Promise<Lo
   try {
     await Promise.all(Array.from({ length: CLIENTS }, client))
     const elapsedSeconds = (performance.now() - startedAt) / 1000
-    latenciesMs.sort((a, b) => a - b)
-    const quantile = (share: number) => latenciesMs[Math.floor(share * (latenciesMs.length - 1))] ?? 0
     return {
       requests: latenciesMs.length,
       seconds: elapsedSeconds,
-      p50Ms: quantile(0.5),
-      p99Ms: quantile(0.99),
+      p50Ms: findQuantile(latenciesMs, 0.5),
+      p99Ms: findQuantile(latenciesMs, 0.99),
       bytes,
     }
   } finally {

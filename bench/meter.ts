@@ -1,51 +1,96 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { nameOf } from './database-server.ts'
+import { readProcess, sumFamily } from './process-times.ts'
 
 /** What one side has used up to a moment; a member is undefined where this machine or server does not tell. */
 export interface Usage {
-  /** CPU time of the HTTP server's process, all threads. */
+  /** CPU time of the HTTP server's process, all threads, and of its children. */
   processMs: number | undefined
   /** CPU time of all processes of PostgreSQL. */
   postgresMs: number | undefined
-  /** Statements that PostgreSQL ran in the side's database, `begin` and `commit` included. */
+  /** Top-level statements that PostgreSQL ran in the side's database, `begin` and `commit` included. */
   statements: number | undefined
+  /** Bytes of WAL that the whole server wrote. */
+  walBytes: number | undefined
+}
+
+/** What a meter reads: the process that answers, and its database. */
+export interface MeteredSide {
+  pid: number
+  connectionString: string
+}
+
+/** What one statement has cost up to a moment. */
+export interface StatementCost {
+  query: string
+  calls: number
+  /** Execution and, where it is tracked, planning. */
+  totalMs: number
 }
 
 /** Reads counters of the machine and of PostgreSQL. */
 export interface Meter {
   /** What cannot be read here, one sentence each. */
   gaps: string[]
-  read(side: { pid: number; connectionString: string }): Promise<Usage>
-  /** Waits until the service has routed every recorded event, so that its backlog does not run beside the other side. */
-  waitForRouting(): Promise<void>
+  read(side: MeteredSide): Promise<Usage>
+  /** Every statement of the side's database by its number; empty where they are not counted. */
+  listStatements(side: MeteredSide): Promise<Map<string, StatementCost>>
+  /**
+   * Waits until the side's process and PostgreSQL are idle, so that what an event still causes after its answer is counted
+   * with it, and does not run beside the next measurement. Waits 60 s at most, or 1 s where no CPU time is read.
+   */
+  waitForQuiet(side: MeteredSide): Promise<void>
   close(): Promise<void>
 }
 
-/** The unit of /proc/<pid>/stat: USER_HZ, 100 a second on every Linux port that Node runs on. */
-const TICK_MS = 10
+/** A side counts as idle when it used less CPU time than this in the interval: its timers use some of it. */
+const QUIET_MS = 30
+const QUIET_INTERVAL_MS = 250
+const QUIET_LIMIT_MS = 60_000
 
-const ROUTING_LIMIT_MS = 120_000
-
-/** Opens a meter on the service's database. Its own statements there are some two a measurement. */
+/** Opens a meter on the server of this database. Its own statements there are some two a measurement. */
 export async function openMeter(connectionString: string): Promise<Meter> {
   const client = new pg.Client({ connectionString })
   client.on('error', () => {})
   await client.connect()
   const countsStatements = await hasStatementCounter(client)
   const postmaster = await findPostmaster(client)
+  const read = async (side: MeteredSide): Promise<Usage> => ({
+    processMs: await sumFamily(side.pid),
+    postgresMs: postmaster && (await sumFamily(postmaster)),
+    statements: countsStatements ? await countStatements(client, nameOf(side.connectionString)) : undefined,
+    walBytes: await readWalBytes(client),
+  })
+  const readCpu = async (side: MeteredSide) => {
+    const processMs = await sumFamily(side.pid)
+    const postgresMs = postmaster && (await sumFamily(postmaster))
+    return processMs === undefined || postgresMs === undefined ? undefined : processMs + postgresMs
+  }
   return {
     gaps: [
       ...(countsStatements ? [] : ['Statements are not counted: pg_stat_statements is not loaded on this server.']),
       ...(postmaster ? [] : ['CPU time of PostgreSQL is not read: it is no process of this Linux machine.']),
     ],
-    read: async (side) => ({
-      processMs: (await readProcess(side.pid))?.ownMs,
-      postgresMs: postmaster && (await sumFamily(postmaster)),
-      statements: countsStatements ? await countStatements(client, nameOf(side.connectionString)) : undefined,
-    }),
-    waitForRouting: () => waitForRouting(client),
+    read,
+    listStatements: async (side) =>
+      countsStatements ? await listStatements(client, nameOf(side.connectionString)) : new Map(),
+    waitForQuiet: (side) => waitForQuiet(() => readCpu(side)),
     close: () => client.end(),
+  }
+}
+
+/** What was used between two readings. Pure. */
+export function subtractUsage(after: Usage, before: Usage): Usage {
+  const difference = (member: keyof Usage) => {
+    const [from, to] = [before[member], after[member]]
+    return from === undefined || to === undefined ? undefined : to - from
+  }
+  return {
+    processMs: difference('processMs'),
+    postgresMs: difference('postgresMs'),
+    statements: difference('statements'),
+    walBytes: difference('walBytes'),
   }
 }
 
@@ -62,43 +107,37 @@ async function hasStatementCounter(client: pg.Client): Promise<boolean> {
 async function countStatements(client: pg.Client, database: string): Promise<number> {
   const { rows } = await client.query<{ calls: number }>(
     `select coalesce(sum(s.calls), 0)::float8 as calls
-     from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = $1`,
+     from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = $1 and s.toplevel`,
     [database],
   )
   return rows[0]?.calls ?? 0
 }
 
-async function waitForRouting(client: pg.Client): Promise<void> {
-  const startedAt = performance.now()
-  while (performance.now() - startedAt < ROUTING_LIMIT_MS) {
-    const { rows } = await client.query('select from event_occurrence where routed_at is null limit 1')
-    if (rows.length === 0) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error('the service did not route its events within two minutes')
+async function listStatements(client: pg.Client, database: string): Promise<Map<string, StatementCost>> {
+  const { rows } = await client.query<StatementCost & { id: string }>(
+    `select s.queryid::text as id, min(s.query) as query, sum(s.calls)::float8 as calls,
+       sum(s.total_exec_time + s.total_plan_time)::float8 as "totalMs"
+     from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = $1 and s.toplevel group by 1`,
+    [database],
+  )
+  return new Map(rows.map(({ id, ...cost }) => [id, cost]))
 }
 
-interface ProcessTimes {
-  name: string
-  parent: number
-  /** Its own CPU time. */
-  ownMs: number
-  /** That of its children that ended. */
-  endedMs: number
+async function readWalBytes(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ bytes: number }>(
+    `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as bytes`,
+  )
+  return rows[0]?.bytes ?? 0
 }
 
-/** The times of a process (proc(5), /proc/<pid>/stat); undefined when it is gone or this is no Linux. */
-async function readProcess(pid: number): Promise<ProcessTimes | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  // The name is in brackets and may hold anything, so fields are counted from the last bracket.
-  const [, name = '', rest = ''] = /^\d+ \((.*)\) (.*)$/s.exec(text ?? '') ?? []
-  if (name === '') return undefined
-  const field = (number: number) => Number(rest.split(' ')[number - 3])
-  return {
-    name,
-    parent: field(4),
-    ownMs: (field(14) + field(15)) * TICK_MS,
-    endedMs: (field(16) + field(17)) * TICK_MS,
+async function waitForQuiet(readCpu: () => Promise<number | undefined>): Promise<void> {
+  const endAt = performance.now() + QUIET_LIMIT_MS
+  for (let before = await readCpu(); performance.now() < endAt; ) {
+    if (before === undefined) return sleep(1000)
+    await sleep(QUIET_INTERVAL_MS)
+    const after = await readCpu()
+    if (after !== undefined && after - before < QUIET_MS) return
+    before = after
   }
 }
 
@@ -109,15 +148,4 @@ async function findPostmaster(client: pg.Client): Promise<number | undefined> {
   if (backend?.name !== 'postgres') return undefined
   const postmaster = await readProcess(backend.parent)
   return postmaster?.name === 'postgres' ? backend.parent : undefined
-}
-
-/** CPU time of the postmaster and of all its children, those that ended included. */
-async function sumFamily(postmaster: number): Promise<number> {
-  const names = await readdir('/proc')
-  const processes = await Promise.all(
-    names.filter((name) => /^\d+$/.test(name)).map((name) => readProcess(Number(name))),
-  )
-  const childrenMs = processes.reduce((sum, one) => sum + (one?.parent === postmaster ? one.ownMs : 0), 0)
-  const head = await readProcess(postmaster)
-  return childrenMs + (head ? head.ownMs + head.endedMs : 0)
 }

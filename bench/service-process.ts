@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stopChild } from './child-process.ts'
@@ -9,7 +10,12 @@ export interface ServiceProcess {
   /** `http://127.0.0.1:<port>` */
   origin: string
   stop(): Promise<void>
+  /** Ends it as a power failure would, and waits until it is gone. */
+  kill(): Promise<void>
 }
+
+/** Connections that one process opens for requests: the service's default. */
+export const POOL_SIZE = 10
 
 export interface ServiceOptions {
   connectionString: string
@@ -19,6 +25,8 @@ export interface ServiceOptions {
   adminPassword: string
   /** Arguments for Node itself, such as `--cpu-prof`. */
   nodeArguments?: string[]
+  /** Variables that win over those below. */
+  environment?: Record<string, string>
 }
 
 /** Nothing of the caller's shell but what programs need to run: a setting of Signalbox in it would change the result. */
@@ -42,6 +50,7 @@ function buildEnvironment(options: ServiceOptions): NodeJS.ProcessEnv {
     RATE_LIMIT_PER_MINUTE: '10000000',
     RATE_LIMIT_STRICT_PER_MINUTE: '10000000',
     WEBHOOK_ALLOWED_PRIVATE_TARGETS: '127.0.0.1',
+    ...options.environment,
   }
 }
 
@@ -60,7 +69,11 @@ export async function startService(stack: AsyncDisposableStack, options: Service
   })
   stack.defer(() => stopChild(child))
   const port = await readPort(child)
-  return { pid: child.pid ?? 0, origin: `http://127.0.0.1:${port}`, stop: () => stopChild(child) }
+  const kill = async () => {
+    const exited = once(child, 'exit')
+    if (child.kill('SIGKILL')) await exited
+  }
+  return { pid: child.pid ?? 0, origin: `http://127.0.0.1:${port}`, stop: () => stopChild(child), kill }
 }
 
 function readPort(child: ChildProcess & { stdout: NodeJS.ReadableStream }): Promise<number> {

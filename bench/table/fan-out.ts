@@ -1,0 +1,83 @@
+import { EVENT_TYPE } from '../api-case.ts'
+import { findMedian } from '../quantile.ts'
+import { measureBareLoop } from './batches.ts'
+import { describeCost, explainCost } from './delivery-cost.ts'
+import { fillWebhooks } from './ledger-fill.ts'
+import { openStage, type Stage } from './stage.ts'
+import { meterWork } from './stage-load.ts'
+import type { TableRow } from './table-row.ts'
+
+const WEBHOOKS = 10_000
+const ROUNDS = 2
+/** Without an arrival for so long, the rest counts as lost: longer than a statement of the service may run. */
+const STALL_MS = 60_000
+
+/** One event to many webhooks of its account. */
+export const fanOut: TableRow = {
+  name: 'fan-out',
+  title: `one event to ${WEBHOOKS} webhooks of its account`,
+  measure: async (ground, stack) => {
+    let account = ''
+    const stage = await openStage(ground, stack, {
+      fill: async (client) => {
+        const { sinkOrigin, secretKey } = ground
+        const webhooks = { count: WEBHOOKS, eventType: EVENT_TYPE, sinkOrigin, secretKey }
+        account = await fillWebhooks(client, { ...webhooks, accounts: 'one for all' })
+        await client.query('vacuum analyze')
+      },
+    })
+    await measureBareLoop(ground, WEBHOOKS)
+    await publishOne(stage, account)
+    const bare: number[] = []
+    const rounds: FanOut[] = []
+    while (rounds.length < ROUNDS) {
+      bare.push(await measureBareLoop(ground, WEBHOOKS))
+      rounds.push(await publishOne(stage, account))
+    }
+    const last = rounds.at(-1) as FanOut
+    const total = (member: 'lost' | 'duplicates') => rounds.reduce((sum, one) => sum + one[member], 0)
+    return {
+      figures: [
+        {
+          what: 'deliveries/s, request to last arrival',
+          value: findMedian(rounds.map((one) => one.perSecond)),
+          baseline: { what: 'a bare undici loop', value: findMedian(bare) },
+          goal: { ratio: { atLeast: 0.5 } },
+        },
+        { what: 'request to first arrival, ms', value: findMedian(rounds.map((one) => one.firstMs)) },
+        { what: 'lost', value: total('lost'), goal: { value: { atMost: 0 } } },
+        { what: 'duplicates', value: total('duplicates'), goal: { value: { atMost: 0 } } },
+      ],
+      notes: ['Medians of the rounds; the first event is not counted.', describeCost(last)],
+      reasons: explainCost(last),
+    }
+  },
+}
+
+type FanOut = Awaited<ReturnType<typeof publishOne>>
+
+/** Publishes one event of the account and waits until every webhook has it. */
+async function publishOne(stage: Stage, account: string) {
+  const { ground, origin, jwt } = stage
+  const { result, cost } = await meterWork(stage, async () => {
+    const run = ground.nextRun()
+    await ground.sink.ask({ do: 'begin', run, numberedBy: 'path' })
+    const event = { origin, jwt, eventType: EVENT_TYPE, accounts: [account], run, pace: { batch: 1, count: 1 } }
+    const load = await ground.publisher.ask(event)
+    if (load.firstError !== undefined) throw new Error(load.firstError)
+    const state = await ground.sink.ask({ do: 'wait', arrivals: WEBHOOKS, repeats: 0, stallMs: STALL_MS })
+    return { load, state }
+  })
+  const { load, state } = result
+  const arrivedAtMs = state.firstAtMs.filter((at) => at > 0).sort()
+  const sinceRequest = (at: number | undefined) => (at === undefined ? undefined : at - load.startedAtMs)
+  const lastMs = sinceRequest(arrivedAtMs.at(-1))
+  return {
+    ...cost,
+    delivered: state.arrivals,
+    lost: WEBHOOKS - state.arrivals,
+    duplicates: state.repeats,
+    perSecond: lastMs === undefined ? 0 : state.arrivals / (lastMs / 1000),
+    firstMs: sinceRequest(arrivedAtMs[0]) ?? STALL_MS,
+  }
+}

@@ -1,0 +1,38 @@
+import { describeCost, explainCost } from './delivery-cost.ts'
+import { makeSubscribers, openStage } from './stage.ts'
+import { runLoad } from './stage-load.ts'
+import { p50Of, p99Of } from './steady.ts'
+import type { TableRow } from './table-row.ts'
+
+const ENDPOINTS = 20
+const HANGING = 4
+const RATE = 60
+const WARM_UP_SECONDS = 2
+
+/** Latency of the endpoints that answer while some never do. */
+export const hang: TableRow = {
+  name: 'hang',
+  title: `${HANGING} of ${ENDPOINTS} endpoints hang, ${RATE} events/s over all; figures of the others`,
+  measure: async (ground, stack) => {
+    const stage = await openStage(ground, stack)
+    // A stopping service waits for its POSTs, and these hang.
+    stack.defer(() => stage.service.kill())
+    const urlOf = (n: number) => `${ground.sinkOrigin}/${n < HANGING ? 'hang' : 'ok'}/${n}`
+    const accounts = (await makeSubscribers(stage, ENDPOINTS, urlOf)).map((one) => one.account)
+    const healthy = accounts.slice(HANGING)
+    await runLoad(stage, { accounts: healthy, pace: { rate: RATE, seconds: WARM_UP_SECONDS } })
+    // Twice as long as other rows: a hanging POST ends after 15 s.
+    const pace = { rate: RATE, seconds: 2 * ground.seconds }
+    const load = await runLoad(stage, { accounts, pace, isCounted: (n) => n % ENDPOINTS >= HANGING })
+    return {
+      figures: [
+        { what: 'healthy: accepted to arrival p50, ms', value: p50Of(load), goal: { value: { atMost: 1.5 } } },
+        { what: 'healthy: accepted to arrival p99, ms', value: p99Of(load), goal: { value: { atMost: 8 } } },
+        { what: 'healthy: lost', value: load.lost, goal: { value: { atMost: 0 } } },
+        { what: 'healthy: duplicates', value: load.duplicates, goal: { value: { atMost: 0 } } },
+      ],
+      notes: [`${load.delivered} deliveries to healthy endpoints in ${pace.seconds} s.`, describeCost(load)],
+      reasons: explainCost(load),
+    }
+  },
+}

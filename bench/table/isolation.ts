@@ -1,0 +1,95 @@
+import { EVENT_TYPE } from '../api-case.ts'
+import { explainCost } from './delivery-cost.ts'
+import type { Ground } from './ground.ts'
+import { makeSubscribers, openStage, type Stage } from './stage.ts'
+import { type LoadFigures, runLoad } from './stage-load.ts'
+import { p99Of } from './steady.ts'
+import type { TableRow } from './table-row.ts'
+
+/** Of each ten webhooks the first two hang and the third refuses the connection. */
+const WEBHOOKS = 100
+const isHealthy = (n: number) => n % 10 >= 3
+const HEALTHY_SHARE = 0.7
+
+const RATE = 100
+const BATCH = 1_000
+const COUNT = 10_000
+const WARM_UP_COUNT = 2_000
+/** Events that the sick webhooks have waiting when the batches of the others are measured: 100 each. */
+const SICK_COUNT = 3_000
+
+/** What sick webhooks cost the others, in batches and at a steady rate. */
+export const isolation: TableRow = {
+  name: 'isolation',
+  title: `of ${WEBHOOKS} webhooks 20 hang and 10 refuse; the others beside the same load without the sick ones`,
+  measure: async (ground, stack) => {
+    const measure = (part: Part) => measurePart(ground, stack, part)
+    const alone = await measure({ isAlone: true, isBatch: true })
+    const among = await measure({ isAlone: false, isBatch: true })
+    const steadyAlone = await measure({ isAlone: true, isBatch: false })
+    const steadyAmong = await measure({ isAlone: false, isBatch: false })
+    const what = 'without the sick webhooks'
+    return {
+      figures: [
+        {
+          what: 'healthy: deliveries/s of batches',
+          value: among.perSecond,
+          baseline: { what, value: alone.perSecond },
+          goal: { ratio: { atLeast: 0.9 } },
+        },
+        {
+          what: `healthy: p99 at ${RATE}/s over all, ms`,
+          value: p99Of(steadyAmong),
+          baseline: { what, value: p99Of(steadyAlone) },
+          goal: { ratio: { atMost: 2 } },
+        },
+        { what: 'healthy: lost', value: among.lost + steadyAmong.lost, goal: { value: { atMost: 0 } } },
+      ],
+      notes: [
+        `${COUNT} events in batches of ${BATCH} for the healthy webhooks, while the sick ones have ${SICK_COUNT} waiting; ` +
+          `then ${RATE} events/s over all webhooks, beside ${HEALTHY_SHARE * RATE} over the healthy ones.`,
+      ],
+      reasons: explainCost(among),
+    }
+  },
+}
+
+interface Part {
+  /** Whether the sick webhooks get no events. */
+  isAlone: boolean
+  isBatch: boolean
+}
+
+/** Each part has a service of its own: what hangs long enough is disabled, so a second load would not meet it. */
+async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: Part): Promise<LoadFigures> {
+  await using stack = parent.use(new AsyncDisposableStack())
+  const stage = await openStage(ground, stack)
+  // A stopping service waits for its POSTs, and these hang.
+  stack.defer(() => stage.service.kill())
+  const { sinkOrigin, refusingOrigin } = ground
+  const urlOf = (n: number) => {
+    if (isHealthy(n)) return `${sinkOrigin}/ok/${n}`
+    return n % 10 < 2 ? `${sinkOrigin}/hang/${n}` : `${refusingOrigin}/${n}`
+  }
+  const everyone = (await makeSubscribers(stage, WEBHOOKS, urlOf)).map((one) => one.account)
+  const healthy = everyone.filter((_account, n) => isHealthy(n))
+  await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: WARM_UP_COUNT } })
+  const seconds = 2 * ground.seconds
+  if (part.isBatch) {
+    if (!part.isAlone) {
+      const sick = everyone.filter((_account, n) => !isHealthy(n))
+      await publishUnmeasured(stage, sick)
+    }
+    return await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: COUNT } })
+  }
+  if (part.isAlone) return await runLoad(stage, { accounts: healthy, pace: { rate: HEALTHY_SHARE * RATE, seconds } })
+  return await runLoad(stage, { accounts: everyone, pace: { rate: RATE, seconds }, isCounted: isHealthy })
+}
+
+/** Records what keeps the sick webhooks busy: their POSTs hang for 15 s, or fail at once and wait for a retry. */
+async function publishUnmeasured({ ground, origin, jwt }: Stage, accounts: readonly string[]): Promise<void> {
+  const pace = { batch: BATCH, count: SICK_COUNT }
+  const load = { origin, jwt, eventType: EVENT_TYPE, accounts, run: ground.nextRun(), pace }
+  const { firstError } = await ground.publisher.ask(load)
+  if (firstError !== undefined) throw new Error(firstError)
+}

@@ -1,0 +1,84 @@
+import { CLIENTS, EVENT_TYPE } from '../api-case.ts'
+import type { BareOptions } from '../bare-server.ts'
+import { startProgram } from '../child-process.ts'
+import { POOL_SIZE } from '../service-process.ts'
+import { cpuPerDelivery, describeCost, explainCost } from './delivery-cost.ts'
+import type { Ground } from './ground.ts'
+import { makeSubscribers, openStage, type Stage } from './stage.ts'
+import { type LoadFigures, runLoad } from './stage-load.ts'
+import type { TableRow } from './table-row.ts'
+
+/** Accounts with one webhook each: every event reaches exactly one. */
+export const SUBSCRIBERS = 50
+
+const WARM_UP_SECONDS = 2
+
+/** One event a request from a closed loop of clients, measured until the last delivery arrived. */
+export const saturation: TableRow = {
+  name: 'saturation',
+  title: `one event a request, ${CLIENTS} clients, ${SUBSCRIBERS} webhooks of ${SUBSCRIBERS} accounts, each event to one of them`,
+  measure: async (ground, stack) => {
+    const stage = await openStage(ground, stack)
+    const accounts = await makeAccounts(stage)
+    const bareOrigin = await startBare(ground, stack)
+    const measureBare = (seconds: number) => measureAnswers(stage, { origin: bareOrigin, accounts, seconds })
+    await measureBare(1)
+    // Half of the baseline on each side, so that a change of the machine's speed meets both.
+    const early = await measureBare(ground.seconds / 2)
+    const load = await measureSaturation(stage, accounts, ground.seconds)
+    const late = await measureBare(ground.seconds / 2)
+    const bare = (early + late) / 2
+    return {
+      figures: [
+        {
+          what: 'events/s to arrival',
+          value: load.perSecond,
+          baseline: { what: 'a bare Fastify route: begin, insert, commit', value: bare },
+          goal: { ratio: { atLeast: 0.5 } },
+        },
+        { what: 'CPU ms a delivery', value: cpuPerDelivery(load), goal: { value: { atMost: 0.8 } } },
+        { what: 'lost', value: load.lost, goal: { value: { atMost: 0 } } },
+        { what: 'duplicates', value: load.duplicates, goal: { value: { atMost: 0 } } },
+      ],
+      notes: [`${load.delivered} deliveries; CPU is of the service and PostgreSQL.`, describeCost(load)],
+      reasons: explainCost(load),
+    }
+  },
+}
+
+/** Makes the accounts of a load, each with one webhook that answers at once. Returns their ids. */
+export async function makeAccounts(stage: Stage, count = SUBSCRIBERS): Promise<string[]> {
+  const subscribers = await makeSubscribers(stage, count, (n) => `${stage.ground.sinkOrigin}/ok/${n}`)
+  return subscribers.map((one) => one.account)
+}
+
+/** Warms a stage up and measures it at saturation. */
+export async function measureSaturation(
+  stage: Stage,
+  accounts: readonly string[],
+  seconds: number,
+): Promise<LoadFigures> {
+  await runLoad(stage, { accounts, pace: { clients: CLIENTS, seconds: WARM_UP_SECONDS } })
+  return runLoad(stage, { accounts, pace: { clients: CLIENTS, seconds } })
+}
+
+async function startBare(ground: Ground, stack: AsyncDisposableStack): Promise<string> {
+  const connectionString = await ground.server.createDatabase('bare', ground.template)
+  stack.defer(() => ground.server.dropDatabase(connectionString))
+  const program = startProgram<BareOptions, string>('bare-server.ts')
+  stack.defer(() => program.stop())
+  // Its publish route names no user and no session.
+  return program.ask({ connectionString, poolSize: POOL_SIZE, userId: '', sessionId: '', keepsIdempotencyKey: false })
+}
+
+/** Events a second that a server accepts from the same clients. Throws when one was refused. */
+async function measureAnswers(
+  { ground, jwt }: Stage,
+  { origin, accounts, seconds }: { origin: string; accounts: readonly string[]; seconds: number },
+): Promise<number> {
+  const pace = { clients: CLIENTS, seconds }
+  const run = ground.nextRun()
+  const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
+  if (load.firstError !== undefined) throw new Error(load.firstError)
+  return load.accepted / ((load.endedAtMs - load.startedAtMs) / 1000)
+}
