@@ -183,7 +183,7 @@ async function waitForRows(
     async () => {
       const { rows: open } = await ground.database.pool.query<{ open: number; unrouted: number; total: number }>(
         `
-        select count(*) filter (where not (status = any($1) and lease_until is null))::int as open, count(*)::int as total,
+        select count(*) filter (where not (status = any($1) and lease_owner is null))::int as open, count(*)::int as total,
           (select count(*)::int from event_queue) as unrouted
         from webhook_dispatch`,
         [wanted.statuses],

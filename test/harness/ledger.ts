@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { AttemptTrigger, DispatchStatus } from '../../src/webhook/delivery/outcome.ts'
 import { recordEvents } from '../../src/event/event.ts'
 import type { AccountScope } from '../../src/http/route.ts'
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../src/id.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
+import type { AttemptTrigger, DispatchStatus } from '../../src/webhook/delivery/outcome.ts'
 import type { ManualClock } from './manual-clock.ts'
 
 /** What a test may say of a webhook that it writes straight into the table. */
