@@ -119,7 +119,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && isScarce) notify()
+        if (mayWait && (isScarce || (isFull && hasRoom()))) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -128,6 +128,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
   let mayWait = false
+  /** Whether slots, not caps, were what the last claim wanted for. */
+  let isFull = false
 
   async function round(): Promise<number> {
     const claimed = await claim()
@@ -216,7 +218,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        const claimed = hasRoom() ? await round() : 0
+        isFull = !hasRoom()
+        const claimed = isFull ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
         logger.error({ err: error }, 'dispatcher round failed: see docs/operations.md, database')

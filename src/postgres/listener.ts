@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Clock } from '../clock.ts'
 
 /** How long to wait before listening again after the connection broke. */
-const RECONNECT_MS = 1_000
+const RECONNECT_MS = 250
 
 /** How long a connection may take to come about. */
 const CONNECT_LIMIT_MS = 5_000
