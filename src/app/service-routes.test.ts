@@ -63,7 +63,7 @@ describe('METRICS_PORT', () => {
     for (const path of ['/', '/readyz', '/metrics/', '/api/v3/health', '/docs'])
       expect((await fetch(`${base}${path}`)).status, path).toBe(404)
     const posted = await fetch(`${base}/metrics`, { method: 'POST', body: 'x' })
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET'])
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await scrapeWith(app)).status).toBe(404)
   })
 

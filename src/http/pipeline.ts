@@ -78,7 +78,7 @@ function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: Fast
 
 /** A form is read only where a route asks for it: else a page of any site could post one (415). */
 function checkMediaType(route: Route<never>, request: FastifyRequest): void {
-  if (request.method === 'GET') return
+  if (route.method === 'GET') return
   const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm)
     throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')

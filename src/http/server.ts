@@ -153,7 +153,8 @@ function buildFastifyOptions(
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
     schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
-    exposeHeadRoutes: false,
+    // Every GET route answers HEAD too, with its headers and no body (RFC 9110 section 9.3.2).
+    exposeHeadRoutes: true,
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // What fails before any hook ran: a path that cannot be decoded.
       reply.header('x-request-id', request.id)

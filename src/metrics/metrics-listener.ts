@@ -15,7 +15,7 @@ export interface MetricsListener {
 }
 
 /**
- * Serves `GET /metrics` and nothing else on a port of its own, without a token: who reaches the port may read. Rejects when
+ * Serves `GET /metrics` (and its HEAD) and nothing else on a port of its own, without a token: who reaches the port may read. Rejects when
  * the port cannot be taken.
  */
 export async function listenForScrapes(options: {
@@ -57,7 +57,7 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   if (url.split('?', 1)[0] !== '/metrics') return end(response, 404)
-  if (method !== 'GET') return end(response.setHeader('allow', 'GET'), 405)
+  if (method !== 'GET' && method !== 'HEAD') return end(response.setHeader('allow', 'GET, HEAD'), 405)
   end(response.setHeader('content-type', metrics.contentType), 200, await metrics.render())
 }
 

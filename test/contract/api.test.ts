@@ -93,6 +93,22 @@ it('api#errors: 404 not_found for a path and for an id, 405 with Allow for a met
   expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
 })
 
+it('api#methods: HEAD answers like GET without a body on every path that takes GET', async () => {
+  const ask = (method: 'GET' | 'HEAD', url: string) =>
+    app.app.server.inject({ method, url, headers: { authorization: `Bearer ${app.adminToken}` } })
+  const read = ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path)
+  for (const path of [...read, '/livez', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs/errors/not_found']) {
+    const url = path.replace('{id}', NO_ONE)
+    const [get, head] = [await ask('GET', url), await ask('HEAD', url)]
+    expect([head.statusCode, head.body], path).toEqual([get.statusCode, ''])
+    // RFC 9110 section 9.3.2: HEAD may omit what only generating the content determines.
+    const names = Object.keys(get.headers).filter((name) => name !== 'transfer-encoding')
+    expect(Object.keys(head.headers).sort(), path).toEqual(names.sort())
+  }
+  const document = (await app.anonymous('GET', '/openapi.json')).body
+  expect(Object.values<Json>(document.paths).filter((item) => 'head' in item)).toEqual([])
+})
+
 it('api#client-address: the address that counts is the rightmost one that is no trusted proxy, and what is no address is ignored', async () => {
   for (const [TRUST_PROXY, forwarded, address] of [
     ['false', '203.0.113.9', '127.0.0.1'],
