@@ -122,12 +122,13 @@ type Node = {
 }
 
 /**
- * A request's schema with every object closed: an unknown member is a 422, never silently dropped (docs/contract/api.md#errors). An object that
- * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside. A schema that lists its
- * values loses its type, which says nothing more: a wrong value is then one error, whatever its type.
+ * Closes every object of a request's schema, also in lists: an unknown member is a 422 (docs/contract/api.md#unknown-members).
+ * An object that sets `additionalProperties` keeps it. A schema with an `enum` loses its `type`, so that a wrong value is
+ * one error. Throws on alternatives: a broken rule would be one error for each of them.
  */
 export function closeObjects(schema: TSchema): TSchema {
   const { properties, items, anyOf, enum: values } = schema as Node
+  if (anyOf) throw new Error('a request takes no alternatives (anyOf): use nullable or enumSchema')
   const { type: _, ...untyped } = schema as Node
   return {
     ...(properties && { additionalProperties: false }),
@@ -136,7 +137,6 @@ export function closeObjects(schema: TSchema): TSchema {
       properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, closeObjects(member)])),
     }),
     ...(items && !Array.isArray(items) && { items: closeObjects(items) }),
-    ...(anyOf && { anyOf: anyOf.map(closeObjects) }),
   }
 }
 

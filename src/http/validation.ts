@@ -135,53 +135,9 @@ export function checkNoBody({ body }: FastifyRequest): void {
   throw new Problem('validation_failed', 'This request takes no body; remove it.', { errors })
 }
 
-/**
- * One entry for each broken rule, at most 50. Of alternatives (`anyOf`): the rules of the one whose type fits, or, where
- * none fits, one entry that names them all. Takes time linear in the number of errors.
- */
+/** One entry for each broken rule, at most 50. Takes time linear in the number of errors. */
 export function buildFieldErrors(found: readonly ErrorObject[]): FieldError[] {
-  const unions = new Map(found.filter(isUnion).map((union) => [union.instancePath, union]))
-  const branches = new Map([...unions.keys()].map((path) => [path, [] as ErrorObject[]]))
-  const plain: ErrorObject[] = []
-  for (const error of found) {
-    if (!isUnion(error)) (branches.get(error.instancePath) ?? plain).push(error)
-  }
-  const errors = plain.slice(0, ERRORS_LIMIT).map(describe)
-  for (const [path, union] of unions) {
-    if (errors.length >= ERRORS_LIMIT) break
-    errors.push(...describeUnion(union, branches.get(path) ?? []))
-  }
-  return errors.slice(0, ERRORS_LIMIT)
-}
-
-function isUnion({ keyword }: ErrorObject): boolean {
-  return keyword === 'anyOf'
-}
-
-function describeUnion(union: ErrorObject, branches: ErrorObject[]): FieldError[] {
-  const fitting = branches.filter(({ keyword }) => keyword !== 'type' && keyword !== 'const')
-  if (fitting.length === 0) return [describeAlternatives(union, branches)]
-  return fitting.slice(0, ERRORS_LIMIT).map(describe)
-}
-
-function describeAlternatives(union: ErrorObject, branches: ErrorObject[]): FieldError {
-  // A literal breaks both its type and its value; the value says more.
-  const consts = branches.filter(({ keyword }) => keyword === 'const')
-  const allowed = consts.map(({ params }) => JSON.stringify(params.allowedValue))
-  const types = branches
-    .filter((error) => error.keyword === 'type' && !consts.some((one) => isSameBranch(one, error)))
-    .map(({ params }) => String(params.type))
-  const words = [...new Set([...allowed, ...types])].join(' or ')
-  return {
-    path: toDotted(union.instancePath),
-    code: 'type',
-    message: words ? `must be ${words}` : 'has the wrong type',
-  }
-}
-
-function isSameBranch(one: ErrorObject, other: ErrorObject): boolean {
-  const branch = ({ schemaPath }: ErrorObject) => schemaPath.slice(0, schemaPath.lastIndexOf('/'))
-  return branch(one) === branch(other)
+  return found.slice(0, ERRORS_LIMIT).map(describe)
 }
 
 function toDotted(pointer: string): string {

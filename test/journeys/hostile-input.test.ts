@@ -56,7 +56,6 @@ type Node = TSchema & {
   type?: string
   properties?: Record<string, Node>
   items?: Node
-  anyOf?: Node[]
   required?: string[]
 }
 
@@ -69,15 +68,12 @@ interface Position {
 
 function listPositions(schema: Node, path = '', place: Position['place'] = (value) => value): Position[] {
   const own = { path, schema, place }
-  const { properties = {}, items, anyOf = [] } = schema
+  const { properties = {}, items } = schema
   const members = Object.entries(properties).flatMap(([name, member]) =>
     listPositions(member, `${path}.${name}`, (value) => place({ ...buildSample(schema), [name]: value })),
   )
   const entries = items ? listPositions(items, `${path}[]`, (value) => place([value])) : []
-  const branches = anyOf
-    .filter(({ type }) => type !== 'null')
-    .flatMap((one) => listPositions(one, path, place).slice(1))
-  return [own, ...members, ...entries, ...branches]
+  return [own, ...members, ...entries]
 }
 
 const SAMPLES = [
