@@ -5,7 +5,7 @@ import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome, RouteDeclarati
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** What is sent. Everything that can fail has happened when it exists. */
+/** A response, ready to send: it is serialized, so sending it cannot fail. */
 export interface Answer {
   status: number
   contentType: string | undefined
@@ -14,7 +14,7 @@ export interface Answer {
   cookies: readonly AnswerCookie[]
 }
 
-/** Turns an outcome into what is sent. Throws when the data cannot be serialized. */
+/** Builds the response of an outcome. Throws when the data cannot be serialized. */
 export function buildAnswer(
   route: RouteDeclaration,
   outcome: Exclude<Outcome<unknown>, RefusalOutcome>,
@@ -62,7 +62,7 @@ function serialize(reply: FastifyReply, status: number, body: unknown): string {
 }
 
 /**
- * What a repeat of the request is answered with: the same, but without the member that is shown once
+ * The body that answers a repeat of the request: the first body with null for the member that is shown once
  * (docs/contract/api.md#secrets-in-repeated-answers).
  */
 export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unknown>, reply: FastifyReply): string {

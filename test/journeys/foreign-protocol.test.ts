@@ -123,7 +123,7 @@ describe('an upgrade', () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
         socket.on('data', (chunk: Buffer) => socket.write(`you said ${chunk.toString()}`))
       })
-    expect(() => upgrades.mount('/app', () => {})).toThrow('mounted already')
+    expect(() => upgrades.mount('/app', () => {})).toThrow('already mounted')
     const url = await start({ upgrades })
     for (const path of ['/app/key?protocol=7', '/app/inner/x']) {
       const { socket, status } = await ask(url, path)
