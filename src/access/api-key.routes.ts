@@ -16,7 +16,10 @@ const API_KEY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Keys for programs (docs/contract/identity.md#api-keys). Everybody deals with their own; the permission of a route opens it for everybody's. */
+/**
+ * API keys (docs/contract/identity.md#api-keys). A user's session needs no permission for the user's own keys; the
+ * permission of a route opens the keys of all users.
+ */
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   defineRoute(
     {
@@ -30,7 +33,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       status: 201,
       summary: 'Create an API key for oneself',
       description:
-        'The key holds a subset of what its owner holds, at each use. It is shown in this answer only. A key that is made with a key expires with it at the latest. A user has at most 100 keys that are neither revoked nor expired.',
+        'At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. A user has at most 100 keys that are neither revoked nor expired.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
       problems: ['permission_denied'],
@@ -47,7 +50,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         })
         return {
           data: { ...toApiKeyRow(record), key },
-          message: 'API key created. Keep the key: it is not shown again.',
+          message: 'API key created. Store the key: it is not shown again.',
           changed: [{ id: record.id, account: null }],
           location: `/api/v3/identity/api-key/${record.id}`,
           audit: { permissions: record.patterns },

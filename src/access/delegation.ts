@@ -4,11 +4,11 @@ import type { AccountId, UserId } from '../id.ts'
 import { coversPattern } from './pattern.ts'
 
 /**
- * The rule of delegation: a caller gives or takes only what it holds itself, at the same place, through the token in
- * use. Roles, members, keys and the control over other users all ask this file.
+ * The rule of delegation: a caller gives or takes only permissions that its token holds at the same place. Roles,
+ * memberships, API keys and changes of other users apply it.
  */
 
-/** Where a pattern holds: everywhere, or for what one account owns. */
+/** The place where a pattern holds: everywhere, or the rows of one account. */
 export type Place = 'everywhere' | AccountId
 
 /** A pattern at a place. */
@@ -17,20 +17,20 @@ export interface Grant {
   place: Place
 }
 
-/** What a user's roles and memberships give. */
+/** The permissions of a user by its roles and memberships. */
 export interface Holdings {
   /** Patterns of global roles. They hold everywhere. */
   patterns: readonly string[]
   /** Patterns of account-scoped roles. They hold in `accounts`. */
   accountPatterns: readonly string[]
-  /** The living accounts that the user belongs to. */
+  /** The accounts of the user that are not deleted. */
   accounts: readonly AccountId[]
 }
 
-/** What the token of a caller gives: the holdings of its user, narrowed by `keyPatterns` when it is an API key. */
+/** The permissions of a token: the holdings of its user, narrowed by `keyPatterns` for an API key. */
 export type Holder = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
 
-/** What a role gives. */
+/** The permissions of a role. */
 export interface RoleScope {
   patterns: readonly string[]
   isAccountScoped: boolean
@@ -58,26 +58,26 @@ export function listGrants(holdings: Holdings): Grant[] {
   return [...at('everywhere', patterns), ...accounts.flatMap((account) => at(account, accountPatterns))]
 }
 
-/** What a role means by itself. It may be given to anybody, so its patterns count everywhere, also account-scoped ones. */
+/** The grants of a role by itself. Any user may get it, so its patterns count everywhere, also account-scoped ones. */
 export function listRoleGrants(role: RoleScope): Grant[] {
   return at('everywhere', role.patterns)
 }
 
 /**
- * What a role gives to a user who belongs to `accounts`. An account-scoped role of a user without an account counts
- * everywhere: the account where it takes effect is not known yet.
+ * The grants of a role for a user with `accounts`. An account-scoped role of a user without an account counts
+ * everywhere, because the account where it takes effect is not known yet.
  */
 export function listGivenGrants(role: RoleScope, accounts: readonly AccountId[]): Grant[] {
   if (!role.isAccountScoped || accounts.length === 0) return listRoleGrants(role)
   return accounts.flatMap((account) => at(account, role.patterns))
 }
 
-/** What the membership of an account gives to a user who holds `accountPatterns` in the user's accounts. */
+/** The grants of a membership for a user whose account-scoped roles hold `accountPatterns`. */
 export function listMembershipGrants(holdings: Pick<Holdings, 'accountPatterns'>, account: AccountId): Grant[] {
   return at(account, holdings.accountPatterns)
 }
 
-/** What an API key with `keyPatterns` holds: of each pair of patterns that overlap, the narrower one. */
+/** The holdings of an API key with `keyPatterns`: of each pair of patterns that overlap, the narrower one. */
 export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[]): Holdings {
   const narrow = (patterns: readonly string[]) => [
     ...new Set([
@@ -93,8 +93,8 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
 }
 
 /**
- * The first of `patterns` that a key of `holder` cannot hold. A pattern that `holder` holds in its accounts only may be
- * in a key: the key reaches these accounts and nothing else.
+ * The first of `patterns` that a key of `holder` cannot hold. A key may hold a pattern that `holder` holds in its
+ * accounts only: it then holds in these accounts.
  */
 export function findUnheldKeyPattern(holder: Holder, patterns: readonly string[]): string | undefined {
   const { keyPatterns } = holder
@@ -124,15 +124,15 @@ export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): vo
 }
 
 /**
- * Checks that `caller` may change, take over or shut out a user: it holds all that the user holds, where the user holds
- * it. Throws 403 `permission_denied`.
+ * Checks that `caller` may change a user: it holds everything that the user holds, at the same places. Throws 403
+ * `permission_denied`.
  */
 export function checkMayManageUser(caller: Holder, holdings: Holdings): void {
   checkHoldsGrants(caller, listGrants(holdings), 'change this user')
 }
 
 /**
- * Checks that `caller` may end a key that holds `patterns`, of a user with these holdings. Throws 403
+ * Checks that `caller` may revoke a key that holds `patterns`, of a user with these holdings. Throws 403
  * `permission_denied`.
  */
 export function checkMayEndKey(
@@ -140,7 +140,7 @@ export function checkMayEndKey(
   key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
 ): void {
   if (key.userId === caller.userId && caller.keyPatterns === null) return
-  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'end this key')
+  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'revoke this key')
 }
 
 /**

@@ -21,7 +21,7 @@ export interface AuditRecord {
   createdAt: Date
 }
 
-/** How what was asked for ended. */
+/** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'
 
 /** Maps a row of the `audit_log` table. */
@@ -65,7 +65,7 @@ export function selectAuditEntries(db: Database) {
 const AUDIT_COLUMNS = sql`document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
   detail, created_at`
 
-/** The statement that appends entries. Several go as one array for each column, whatever their number. */
+/** The statement that appends entries: one array for each column, so its text does not depend on their number. */
 export function buildAuditInsert(entries: readonly AuditRecord[]): RawBuilder<unknown> {
   const [one] = entries
   if (one && entries.length === 1)
