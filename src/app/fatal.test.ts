@@ -12,7 +12,7 @@ describe('what ends a command is said in one text', () => {
   it.each([
     new FatalError('Port 80 is taken.'),
     new ConfigError('PORT must be a number.'),
-    new MigrationError('Migration 0002 failed and was undone.'),
+    new MigrationError('Migration 0002 failed and was rolled back.'),
   ])('of an error of our own: its message, and no stack', (error) => {
     expect(describeFatal(error)).toBe(error.message)
     expect(describeFatal(error)).not.toContain('at ')

@@ -43,7 +43,7 @@ describe('migrate', () => {
     await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
     expect(await run(['migrate'], env)).toMatchObject({
       code: 1,
-      stderr: 'The database holds migration 9999_later, which this version does not know. Run the newer Signalbox.\n',
+      stderr: 'The database has migration 9999_later, which this version does not contain. Run the newer Signalbox.\n',
     })
     await database.pool.query(`delete from schema_migration where name = '9999_later'`)
     await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)

@@ -199,7 +199,7 @@ describe('the port and the data directory', () => {
     await using first = startProcess({ args: [MAIN, 'serve'], env, cwd: directory })
     await first.waitForOutput(/Stop with Ctrl-C/, 60_000)
     await expectRefusal(['serve'], env, [
-      new RegExp(`is in use by a signalbox that is running already \\(process ${first.pid}\\)`),
+      new RegExp(`is in use by another running signalbox \\(process ${first.pid}\\)`),
     ])
     first.signal('SIGTERM')
     expect(await first.ended).toEqual({ code: 0, signal: null })
