@@ -52,7 +52,7 @@ describe('the metrics on the port of the service', () => {
 })
 
 describe('METRICS_PORT', () => {
-  it('serves the metrics without a token, and nothing else', async () => {
+  it('serves only the metrics, without a token', async () => {
     await using app = await build({ METRICS_PORT: '0', METRICS_TOKEN: '', SIGNALBOX_ROLES: 'maintenance' })
     await app.app.start()
     const base = `http://127.0.0.1:${app.app.metricsPort()}`
@@ -77,7 +77,7 @@ describe('METRICS_PORT', () => {
 })
 
 describe('readiness', () => {
-  it('is 503 until the start has finished, whatever the database says; liveness is 200', async () => {
+  it('is 503 until the start has finished, also with a database; liveness is 200', async () => {
     let isStarted = false
     await using app = await build({}, { hasStarted: () => isStarted })
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 503, body: { status: 'starting' } })
@@ -86,7 +86,7 @@ describe('readiness', () => {
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 
-  it('asks the database once a second, however many ask', async () => {
+  it('queries the database at most once a second', async () => {
     await using app = await build()
     let asked = 0
     const count = () => {
@@ -106,7 +106,7 @@ describe('readiness', () => {
 })
 
 describe('the OpenAPI document', () => {
-  it('is held once, however many clients do not read it', async () => {
+  it('is in memory once for any number of clients that do not read it', async () => {
     await using app = await build({ SIGNALBOX_ROLES: 'api' })
     await app.app.start()
     const { port } = app.app.server.server.address() as AddressInfo
@@ -122,7 +122,7 @@ describe('the OpenAPI document', () => {
     })
     const held = readHeldBytes() - before
     for (const client of clients) client.destroy()
-    // Of 300 MB of answers the sockets of the system take 5 MB each; the process holds one document.
+    // Of 300 MB of answers the sockets of the system buffer 5 MB each; the process holds one document.
     expect(responses.length * size).toBeGreaterThan(300_000_000)
     expect(held).toBeLessThan(60_000_000)
   })

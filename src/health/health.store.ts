@@ -3,8 +3,8 @@ import type { Database } from '../postgres/database.ts'
 import { COUNT_LIMIT, HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-out.ts'
 
 /**
- * `waiting`: the webhooks that have open rows, found by jumping along the index from one to the next, at most `limit`.
- * `active`: those of them whose rows are not at rest.
+ * `waiting`: the webhooks with open rows, found by an index skip scan, at most `limit`.
+ * `active`: those of them that are active.
  */
 const waitingWebhooks = (limit: number) => sql`
     waiting (webhook, place) as (
@@ -21,7 +21,7 @@ const waitingWebhooks = (limit: number) => sql`
       join webhook w on w.document_id = waiting.webhook and w.is_actived and w.deleted_at is null
     )`
 
-/** The due rows of one webhook of `active` that nobody has claimed, the longest due first. */
+/** The due, unclaimed rows of one webhook of `active`, the longest due first. */
 const dueRows = (now: Date, limit: number) => sql`
       select d.next_attempt_at from webhook_dispatch d
       where d.webhook = active.webhook and d.status in ('pending', 'retrying')
@@ -29,11 +29,11 @@ const dueRows = (now: Date, limit: number) => sql`
       order by d.next_attempt_at, d.document_id limit ${limit}`
 
 /**
- * Reads what the health of outbound webhooks is decided by. Auto-disabled are those that the service disabled itself.
- * Events that no router has seen wait like due dispatches do: without a running dispatcher they are all there is to see.
+ * Reads the facts for the health of outbound webhooks. Auto-disabled webhooks are those that the service disabled. Events
+ * without routing count as waiting, because without a running dispatcher there are no due dispatches.
  *
- * Each count ends at `limit`, and each comes from an index that holds nothing else, so the statement reads some multiple
- * of `limit` rows, however long the backlog is.
+ * Each count ends at `limit`, and each reads a partial index of exactly these rows, so the statement reads a small multiple
+ * of `limit` rows for any backlog.
  */
 export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {
   const since = new Date(now.getTime() - HEALTH_WINDOW_MS)

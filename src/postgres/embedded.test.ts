@@ -301,7 +301,7 @@ test('a cluster of another major version, or a directory that is not a cluster, 
   await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_unreadable'))
   writeFileSync(join(dataDir, 'postgres/data/PG_VERSION'), '15\n')
   await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_version'))
-  await expect(start(dataDir)).rejects.toThrow('made by PostgreSQL 15')
+  await expect(start(dataDir)).rejects.toThrow('created by PostgreSQL 15')
   expect(readFileSync(join(dataDir, 'postgres/data/notes'), 'utf8')).toBe('mine')
   expect(readdirSync(dataDir)).toEqual(['postgres'])
 })

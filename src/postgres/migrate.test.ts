@@ -47,7 +47,7 @@ describe('the plan', () => {
   })
 
   it('is refused when the database is newer than the program', () => {
-    expect(() => planMigrations([FIRST], done)).toThrow(/holds migration 0002_second.*Run the newer/)
+    expect(() => planMigrations([FIRST], done)).toThrow(/has migration 0002_second.*Run the newer/)
   })
 
   it('is refused with the name of a migration that was edited after it ran', () => {
@@ -112,7 +112,7 @@ it('a migration that was edited after it ran is an error, and nothing changes', 
   await migrate(connectionString, { migrations: [FIRST] })
   const edited = write('0001_first', 'create table first (n bigint)')
   await expect(migrate(connectionString, { migrations: [edited, SECOND] })).rejects.toThrow(/was edited/)
-  await expect(migrate(connectionString, { migrations: [SECOND] })).rejects.toThrow(/does not know/)
+  await expect(migrate(connectionString, { migrations: [SECOND] })).rejects.toThrow(/does not contain/)
   expect(await listTables(database)).toEqual(['first', 'schema_migration'])
 })
 

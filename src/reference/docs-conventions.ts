@@ -1,4 +1,4 @@
-/** What holds for every route, told once: part of the OpenAPI document and the first page of the reference. */
+/** Conventions of all routes, for the OpenAPI document and the first page of the reference. */
 export const CONVENTIONS: readonly { title: string; text: string }[] = [
   {
     title: 'Authentication',

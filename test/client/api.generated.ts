@@ -1338,7 +1338,7 @@ export interface operations {
     body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RevokedTokensAnswer']
   }
-  /** How the event table stands against the code */
+  /** Compare the event table with the code */
   webhookCatalogueStatus: {
     method: "GET"
     url: "/api/v3/webhook/catalogue/status"

@@ -32,7 +32,7 @@ describe('migrate', () => {
     expect(await run(['migrate'], env)).toEqual({
       code: 0,
       signal: null,
-      stdout: 'The database was up to date already.\n',
+      stdout: 'The database was already up to date.\n',
       stderr: '',
     })
   })
@@ -56,7 +56,7 @@ describe('migrate', () => {
 })
 
 describe('catalogue', () => {
-  test('status and sync tell how the event table stands', async () => {
+  test('status and sync compare the event table with the code', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), APP_ENV: 'certification' }
     const before = await run(['catalogue', 'status'], env)
@@ -86,7 +86,7 @@ describe('catalogue', () => {
     expect(generated.stdout).toContain('wrote catalogue.json\n')
     expect(await run(['catalogue', 'check'], {}, main)).toMatchObject({
       code: 0,
-      stdout: 'The committed catalogue fits the route tree.\n',
+      stdout: 'The committed catalogue matches the route tree.\n',
     })
     const file = join(copy, 'catalogue.json')
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('contract.update', 'contract.altered'))
@@ -166,12 +166,12 @@ describe('admin', () => {
     await terminal.waitForOutput(/Password: /)
     terminal.type('half\u0003')
     expect(await terminal.ended).toMatchObject({ code: 1 })
-    expect(terminal.stdout()).toContain('No password was typed. Nothing was changed.')
+    expect(terminal.stdout()).toContain('No password was entered. Nothing was changed.')
     expect(terminal.stdout()).not.toContain('    at ')
     expect(await run(['admin', 'create', '--email', email], env)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'There is no terminal to type a password at. Set SIGNALBOX_ADMIN_PASSWORD.\n',
+      stderr: 'There is no terminal for a password prompt. Set SIGNALBOX_ADMIN_PASSWORD.\n',
     })
     const { rows } = await database.pool.query('select 1 from "user"')
     expect(rows).toEqual([])

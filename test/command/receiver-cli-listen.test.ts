@@ -72,7 +72,7 @@ describe('signalbox listen', () => {
     expect(listening.stdout()).not.toContain(await findEventId('contract.create', before))
   })
 
-  test('the forwarded delivery is what the service itself sends, but for its time, its dispatch and the signatures', async () => {
+  test('the forwarded delivery equals the one of the service except for its time, its dispatch and its signatures', async () => {
     await using target = await startReceiver()
     await world.subscribe(['contract.update'])
     await using listening = world.start(['listen', '--forward', `${target.origin}/hook`, '--events', 'contract.update'])
@@ -189,12 +189,12 @@ describe('the connection to the service', () => {
     await listening.waitForOutput(/Listening/)
     await first[Symbol.asyncDispose]()
     // What it meets first is a matter of moments: nobody there any more, or a service that is just going.
-    await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Waiting for it; nothing is lost\./)
+    await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Retrying; no event is lost\./)
     const contract = await createContractOf(database)
     await using _next = await openCliWorld({ database, env: { PORT: new URL(first.url).port } })
     await listening.waitForOutput(new RegExp(contract.event))
-    expect(listening.stdout().match(/Waiting for it/g)).toHaveLength(1)
-    expect(listening.stdout().match(/The service answers again\./g)).toHaveLength(1)
+    expect(listening.stdout().match(/Retrying; no event is lost/g)).toHaveLength(1)
+    expect(listening.stdout().match(/The service is reachable again\./g)).toHaveLength(1)
     expect(listening.stdout().match(new RegExp(contract.event, 'g'))).toHaveLength(1)
   }, 90_000)
 

@@ -68,7 +68,7 @@ describe('signalbox replay of one dispatch', () => {
     const refused = await world.run(['replay', id, '--wait'])
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr.trim()).toBe(
-      'Its event has arrived or is on its way. Add --confirm-duplicate to post it again.',
+      'The event was delivered or is in flight. Add --confirm-duplicate to post it again.',
     )
     expect(await readRow(id)).toMatchObject({ attempts: 1 })
     const ended = await world.run(['replay', id, '--confirm-duplicate', '--wait'])
@@ -109,7 +109,7 @@ describe('signalbox replay of what filters name', () => {
     const dry = await world.run(['replay', '--filter', `document_id|in|${names}`, '--dry-run'])
     expect(dry).toMatchObject({ code: 0, stderr: '' })
     expect(dry.stdout.trim()).toBe(
-      'dry run  3 match, 2 would be replayed, 1 skipped (not_confirmed 1); nothing was done',
+      'dry run  3 match, 2 would be replayed, 1 skipped (not_confirmed 1); nothing was changed',
     )
     expect(await readRow(failed[0]!.document_id)).toMatchObject({ attempts: 1 })
     const ended = await runJob(['--filter', `document_id|in|${names}`, '--filter', 'status|eq|failed'])
@@ -135,7 +135,7 @@ describe('signalbox replay of what filters name', () => {
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
     await world.service.admin('POST', `/api/v3/webhook/replay-job/${job}/cancel`)
     expect(await limit(waiting.ended, 20_000, 'the end of the command')).toEqual({ code: 1, signal: null })
-    expect(waiting.stderr().trim()).toBe('The replay job was cancelled by somebody.')
+    expect(waiting.stderr().trim()).toBe('The replay job was cancelled.')
     expect(waiting.stdout()).toMatch(/^cancelled {2}0 of 1: 0 replayed, 0 skipped\n$/m)
   })
 
@@ -152,9 +152,9 @@ describe('signalbox replay of what filters name', () => {
   })
 
   test.for([
-    { args: [], says: 'Say what to replay' },
-    { args: ['01996d3f-0000-7000-8000-00000000dead', '--filter', 'status|eq|failed'], says: 'Say what to replay' },
-    { args: ['01996d3f-0000-7000-8000-00000000dead', '--dry-run'], says: '--dry-run and --limit go with --filter' },
+    { args: [], says: 'Give the id of one dispatch' },
+    { args: ['01996d3f-0000-7000-8000-00000000dead', '--filter', 'status|eq|failed'], says: 'Give the id of one dispatch' },
+    { args: ['01996d3f-0000-7000-8000-00000000dead', '--dry-run'], says: '--dry-run and --limit need --filter' },
     { args: ['--filter', 'colour|eq|red'], says: 'names no field to filter by; allowed are' },
     { args: ['--filter', 'status|eq|failed', '--limit', '10001'], says: 'It must be a whole number from 1 to 10000.' },
     { args: ['Acme'], says: 'It must be a UUID in lower case.' },

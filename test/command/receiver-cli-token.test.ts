@@ -28,7 +28,7 @@ test('a redirect of the service is not followed: the token stays where it was me
   const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
   const ended = await world.run(['trigger', 'contract.update'], env)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
-  expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Give the place it leads to as --url.')
+  expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Use that URL as --url.')
   expect(world.receiver.requests).toHaveLength(1)
 })
 

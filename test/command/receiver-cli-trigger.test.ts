@@ -95,7 +95,7 @@ describe('signalbox trigger', () => {
   test('a delivery that fails is shown with its reason, and an event nobody gets with that', async () => {
     await world.service.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.voided' })
     const unheard = await world.run(['trigger', 'invoice.voided'])
-    expect(unheard.stdout).toContain('No active webhook that may receive it subscribes to it.')
+    expect(unheard.stdout).toContain('No active webhook in its scope subscribes to it.')
     await world.subscribe(['invoice.voided'])
     world.receiver.behaveNext({ kind: 'status', status: 500 })
     const failed = await world.run(['trigger', 'invoice.voided'])
@@ -117,8 +117,8 @@ describe('signalbox trigger', () => {
       says: /^There is no event type contract\.sign\. Of contract there are .*contract\.create/,
     },
     { args: ['nothing.at-all'], says: /^There is no event type nothing\.at-all\. Register it with/ },
-    { args: ['webhook.test'], says: /^webhook\.test goes to one webhook\. Say which: --webhook/ },
-    { args: ['contract.create', '--id', 'x'], says: /^contract\.create has no use for --id here\./ },
+    { args: ['webhook.test'], says: /^webhook\.test needs a webhook: --webhook/ },
+    { args: ['contract.create', '--id', 'x'], says: /^--id does not apply to contract\.create here\./ },
     {
       args: ['contract.update', '--id', '01996d3f-0000-7000-8000-00000000dead'],
       says: /was refused \(404 not_found\): There is no contract/,

@@ -116,7 +116,7 @@ describe('signalbox verify', () => {
     {
       name: 'a line break at the end',
       change: { body: `${BODY}\n` },
-      says: /^signature_mismatch: the body given ends with a line break/,
+      says: /^signature_mismatch: the body ends with a line break/,
     },
     {
       name: 'one second over the tolerance',

@@ -64,7 +64,7 @@ describe('the configuration', () => {
   test('--demo outside development', async () => {
     const env = buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none')
     await expectRefusal(['serve', '--demo'], env, [
-      /^--demo makes rows and shows a key, so it needs APP_ENV=development \(it is test\)\.$/,
+      /^--demo creates rows and prints a key, so it needs APP_ENV=development \(it is test\)\.$/,
     ])
   })
 
@@ -146,7 +146,7 @@ describe('the database', () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const name = new URL(database.connectionString).pathname.slice(1)
     await database.pool.query(`alter database ${name} set default_transaction_read_only = on`)
-    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/takes no changes/])
+    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/is read-only or a standby/])
   })
 })
 
@@ -189,7 +189,7 @@ describe('the port and the data directory', () => {
     const dataDir = await mkdtemp(join(directory, 'damaged '))
     await writeFile(join(dataDir, 'secrets.json'), '{')
     await expectRefusal(['serve'], { SIGNALBOX_DATA_DIR: dataDir }, [
-      /^SIGNALBOX_DATA_DIR holds a secrets file that cannot be read \(not JSON\)/,
+      /^SIGNALBOX_DATA_DIR has a secrets file that cannot be read \(not JSON\)/,
     ])
     expect(await readdir(dataDir)).toEqual(['secrets.json'])
   })

@@ -173,7 +173,7 @@ test('PostgreSQL ends under the service: it says so, names the log, and exits 1'
     process.kill(postmaster, 'SIGINT')
     expect((await started.ended).code).toBe(1)
     expect(started.stdout()).toContain(
-      'Stopping (the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR).',
+      'Stopping (the embedded PostgreSQL exited unexpectedly; its log is postgres.log under SIGNALBOX_DATA_DIR).',
     )
   })
 })
