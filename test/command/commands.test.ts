@@ -21,7 +21,7 @@ const run = (args: string[], env: Record<string, string>, main = MAIN) =>
   runToEnd({ args: [main, ...args], env, cwd: directory })
 
 describe('migrate', () => {
-  test('runs every migration once, says which, and is at peace with a second and a simultaneous one', async () => {
+  test('runs every migration once and names it, also with a repeated and a concurrent run', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const env = buildServiceEnvironment(database.connectionString)
     const both = await Promise.all([run(['migrate'], env), run(['migrate'], env)])
@@ -72,10 +72,10 @@ describe('catalogue', () => {
     expect(JSON.parse((await run(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
   })
 
-  test('generate, check: fits after generating, and a changed file is shown as a diff with exit 1', {
+  test('generate, check: the files match after generating, and a changed file is a diff with exit 1', {
     timeout: 60_000,
   }, async () => {
-    // In a copy: the repository's own files are not a test's to write.
+    // In a copy, because a test must not write files of the repository.
     const copy = join(directory, 'copy')
     for (const part of ['src', 'migrations', 'package.json', 'docs/events.md', 'packages/webhooks/src'])
       await cp(join(PROJECT_ROOT, part), join(copy, part), { recursive: true })
@@ -113,7 +113,7 @@ describe('admin', () => {
   const signIn = (url: string, password: string) =>
     callService({ url }, { method: 'POST', path: '/api/v3/auth/login/local', body: { email, password } })
 
-  test('create and password: from the variable or typed unseen at a terminal; the new one opens, the old one does not', {
+  test('create and password read the variable or a hidden prompt, and only the new password is valid', {
     timeout: 60_000,
   }, async () => {
     await using database = await createTestDatabase()
@@ -159,7 +159,7 @@ describe('admin', () => {
     expect(old.status).toBe(401)
   })
 
-  test('Ctrl-C at the question changes nothing and is no crash; without a terminal it says where the password comes from', async () => {
+  test('Ctrl-C at the prompt changes nothing and is an orderly error; without a terminal the error names the variable', async () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
     await using terminal = startAtTerminal(['admin', 'create', '--email', email], env)
@@ -177,7 +177,7 @@ describe('admin', () => {
     expect(rows).toEqual([])
   })
 
-  test('refuses what cannot be: a bad address, an unknown user', async () => {
+  test('an invalid address and an unknown user are errors', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: 'long enough' }
     expect(await run(['admin', 'create', '--email', 'nobody'], env)).toMatchObject({
