@@ -15,7 +15,7 @@ let reader: Person
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  reader = await app.holder('reader', ['user:find-all', 'user:find-one'])
+  reader = await app.callerWith('reader', ['user:find-all', 'user:find-one'])
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -144,7 +144,7 @@ describe('a user', () => {
   const refused = { status: 409, body: { code: 'limit_reached', detail: expect.stringContaining('100') } }
 
   test('has at most 100 keys that are neither revoked nor expired, also under concurrent creation', async () => {
-    const many = await app.holder('many', ['user:find-all'])
+    const many = await app.callerWith('many', ['user:find-all'])
     const expires_at = new Date(app.clock.now() + 60_000).toISOString()
     const first = await make(many.token, { expires_at })
     for (let made = 1; made < 97; made += 1) expect((await make(many.token)).status).toBe(201)
@@ -161,7 +161,7 @@ describe('a user', () => {
   })
 
   test('who is signed out while a key is being created gets no key', async () => {
-    const someone = await app.holder('signed out', ['user:find-all'])
+    const someone = await app.callerWith('signed out', ['user:find-all'])
     const locked = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const signingOut = inTransaction(app.db, async (tx) => {
@@ -182,7 +182,7 @@ describe('a user', () => {
 
 describe('a key in use', () => {
   test('holds no more than its patterns, and no more than its owner holds now', async () => {
-    const keeper = await app.holder('keeper', ['user:*'])
+    const keeper = await app.callerWith('keeper', ['user:*'])
     const { key } = await createKey(keeper, ['user:find-all', 'user:find-one'])
     expect(await statusWith(key)).toBe(200)
     expect((await app.call('POST', USERS, { token: key, body: { email: 'k@example.test' } })).status).toBe(403)
@@ -256,7 +256,7 @@ describe('a key in use', () => {
 
 describe('the key of another user', () => {
   test('is revoked only by a caller that holds what the key holds', async () => {
-    const janitor = await app.holder('janitor', ['api-key:*', 'user:find-all'])
+    const janitor = await app.callerWith('janitor', ['api-key:*', 'user:find-all'])
     const asJanitor = (id: string) => app.call('DELETE', `${KEYS}/${id}`, { token: janitor.token })
     const [narrow, wide] = [await createKey(root, ['user:find-all']), await createKey(root, ['user:*'])]
     expect((await asJanitor(narrow.document_id)).status).toBe(200)

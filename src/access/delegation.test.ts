@@ -98,8 +98,8 @@ describe('what a caller holds', () => {
       false,
     ],
     ['nothing without roles', caller(), { pattern: 'user:create', place: A }, false],
-  ])('is %s', (_name, holder, grant, expected) => {
-    expect(holdsGrant(holder, grant)).toBe(expected)
+  ])('is %s', (_name, held, grant, expected) => {
+    expect(holdsGrant(held, grant)).toBe(expected)
   })
 })
 
@@ -202,14 +202,14 @@ describe('the rule', () => {
       { pattern: 'webhook:*', place: B },
       { pattern: '*:*', place: 'everywhere' },
     ]
-    const holder = caller({ patterns: ['user:*'] })
-    expect(() => checkHoldsGrants(holder, grants, 'do this')).toThrow(
+    const held = caller({ patterns: ['user:*'] })
+    expect(() => checkHoldsGrants(held, grants, 'do this')).toThrow(
       expect.objectContaining({
         code: 'permission_denied',
         detail: 'You cannot do this: this needs webhook:* in the account account-b, which your token does not hold.',
       }),
     )
-    expect(() => checkHoldsGrants(holder, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
-    expect(() => checkMayMakeKey(holder, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
+    expect(() => checkHoldsGrants(held, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
+    expect(() => checkMayMakeKey(held, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
   })
 })

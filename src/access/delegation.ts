@@ -28,7 +28,7 @@ export interface Holdings {
 }
 
 /** The permissions of a token: the holdings of its user, narrowed by `keyPatterns` for an API key. */
-export type Holder = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
+export type CallerHoldings = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
 
 /** The permissions of a role. */
 export interface RoleScope {
@@ -39,17 +39,17 @@ export interface RoleScope {
 const isCovered = (held: readonly string[], pattern: string) => held.some((one) => coversPattern(one, pattern))
 const at = (place: Place, patterns: readonly string[]): Grant[] => patterns.map((pattern) => ({ pattern, place }))
 
-/** Whether `holder` holds `grant`. */
-export function holdsGrant(holder: Holder, grant: Grant): boolean {
+/** Whether `caller` holds `grant`. */
+export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   const { pattern, place } = grant
-  if (holder.keyPatterns !== null && !isCovered(holder.keyPatterns, pattern)) return false
-  if (isCovered(holder.patterns, pattern)) return true
-  return place !== 'everywhere' && holder.accounts.includes(place) && isCovered(holder.accountPatterns, pattern)
+  if (caller.keyPatterns !== null && !isCovered(caller.keyPatterns, pattern)) return false
+  if (isCovered(caller.patterns, pattern)) return true
+  return place !== 'everywhere' && caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)
 }
 
-/** The first of `grants` that `holder` does not hold. */
-export function findMissingGrant(holder: Holder, grants: readonly Grant[]): Grant | undefined {
-  return grants.find((grant) => !holdsGrant(holder, grant))
+/** The first of `grants` that `caller` does not hold. */
+export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[]): Grant | undefined {
+  return grants.find((grant) => !holdsGrant(caller, grant))
 }
 
 /** Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts. */
@@ -93,12 +93,12 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
 }
 
 /**
- * The first of `patterns` that a key of `holder` cannot hold. A key may hold a pattern that `holder` holds in its
+ * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds in its
  * accounts only: it then holds in these accounts.
  */
-export function findUnheldKeyPattern(holder: Holder, patterns: readonly string[]): string | undefined {
-  const { keyPatterns } = holder
-  const held = [...holder.patterns, ...holder.accountPatterns]
+export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
+  const { keyPatterns } = caller
+  const held = [...caller.patterns, ...caller.accountPatterns]
   return patterns.find(
     (pattern) => !isCovered(held, pattern) || (keyPatterns !== null && !isCovered(keyPatterns, pattern)),
   )
@@ -109,7 +109,7 @@ function describePlace(place: Place): string {
 }
 
 /** Checks that `caller` holds all of `grants`. `action` completes "You cannot ...". Throws 403 `permission_denied`. */
-export function checkHoldsGrants(caller: Holder, grants: readonly Grant[], action: string): void {
+export function checkHoldsGrants(caller: CallerHoldings, grants: readonly Grant[], action: string): void {
   const missing = findMissingGrant(caller, grants)
   if (missing === undefined) return
   const text = `You cannot ${action}: this needs ${missing.pattern} ${describePlace(missing.place)}, which your token does not hold.`
@@ -117,7 +117,7 @@ export function checkHoldsGrants(caller: Holder, grants: readonly Grant[], actio
 }
 
 /** Checks that a key of `caller` may hold `patterns`. Throws 403 `permission_denied`. */
-export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): void {
+export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly string[]): void {
   const missing = findUnheldKeyPattern(caller, patterns)
   if (missing === undefined) return
   throw new Problem('permission_denied', `A key cannot hold ${missing}, which your token does not hold.`)
@@ -127,7 +127,7 @@ export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): vo
  * Checks that `caller` may change a user: it holds everything that the user holds, at the same places. Throws 403
  * `permission_denied`.
  */
-export function checkMayManageUser(caller: Holder, holdings: Holdings): void {
+export function checkMayManageUser(caller: CallerHoldings, holdings: Holdings): void {
   checkHoldsGrants(caller, listGrants(holdings), 'change this user')
 }
 
@@ -136,7 +136,7 @@ export function checkMayManageUser(caller: Holder, holdings: Holdings): void {
  * `permission_denied`.
  */
 export function checkMayEndKey(
-  caller: Holder & Pick<Caller, 'userId'>,
+  caller: CallerHoldings & Pick<Caller, 'userId'>,
   key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
 ): void {
   if (key.userId === caller.userId && caller.keyPatterns === null) return
@@ -148,7 +148,7 @@ export function checkMayEndKey(
  * `permission_denied`.
  */
 export function checkMayChangeMember(
-  caller: Holder,
+  caller: CallerHoldings,
   holdings: Holdings,
   member: { account: AccountId; action: 'add this member' | 'remove this member' },
 ): void {

@@ -18,7 +18,7 @@ let clerk: Person
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  clerk = await app.holder('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
+  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
 })
 afterAll(() => app[Symbol.asyncDispose]())
 

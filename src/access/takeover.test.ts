@@ -21,7 +21,7 @@ let ownerRole: string
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  clerk = await app.holder('clerk', ['user:*', 'role:*', 'account-member:*'])
+  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'account-member:*'])
   ownerRole = await createRole('owner', OWNER_PATTERNS)
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -85,7 +85,7 @@ describe('user:*', () => {
   })
 
   test('allows changes of users of an account where the caller holds the same, and not of another account', async () => {
-    const editor = await app.holder('editor', ['user:*'])
+    const editor = await app.callerWith('editor', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
     const [colleague, traveller] = [await owner(), await owner()]
     await createAccount(editor, colleague, traveller)
@@ -98,7 +98,7 @@ describe('user:*', () => {
   })
 
   test('does not allow to assign an account role that gives more than the caller holds there', async () => {
-    const editor = await app.holder('giver', ['user:*'])
+    const editor = await app.callerWith('giver', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
     const [inside, outside] = [await app.person('inside'), await app.person('outside')]
     await createAccount(editor, inside)

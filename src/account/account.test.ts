@@ -47,7 +47,7 @@ describe('every route on accounts and members', () => {
     '%s %s is 401 without a token, 403 without the permission, and 404 for an unknown id',
     async (method, template) => {
       const path = template.replace('{id}', NO_ID)
-      const powerless = await app.holder(`powerless ${method} ${template}`.replace(/[^a-zA-Z]/g, ''), [])
+      const powerless = await app.callerWith(`powerless ${method} ${template}`.replace(/[^a-zA-Z]/g, ''), [])
       await app.db.deleteFrom('user_role').where('user', '=', powerless.user.id).execute()
       expect((await app.call(method, path)).status).toBe(401)
       expect((await app.call(method, path, { token: powerless.token })).status).toBe(403)
