@@ -62,6 +62,8 @@ describe('METRICS_PORT', () => {
     expect(await answer.text()).toContain('webhook_out_deliveries_total')
     for (const path of ['/', '/readyz', '/metrics/', '/api/v3/health', '/docs'])
       expect((await fetch(`${base}${path}`)).status, path).toBe(404)
+    const head = await fetch(`${base}/metrics`, { method: 'HEAD' })
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, answer.headers.get('content-type')])
     const posted = await fetch(`${base}/metrics`, { method: 'POST', body: 'x' })
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await scrapeWith(app)).status).toBe(404)

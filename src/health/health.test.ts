@@ -68,13 +68,6 @@ it('all callers share one answer for 5 s', async () => {
   })
 })
 
-it('nine exhausted deliveries are operational, ten are degraded', async () => {
-  await addExhausted(9)
-  expect(await read()).toMatchObject({ status: 'operational', details: { exhausted_24h: 9 } })
-  await addExhausted(1)
-  expect(await read()).toMatchObject({ status: 'degraded', details: { exhausted_24h: 10 } })
-})
-
 it('an exhausted delivery counts for exactly 24 h from its end, not from its creation', async () => {
   await addExhausted(9)
   await addLedgerRow(app, { webhook, status: 'exhausted', endedAgeMs: DAY_MS, createdAgeMs: 3 * DAY_MS })

@@ -168,15 +168,6 @@ describe('problems', () => {
     },
   )
 
-  test('a body of 64 KiB is accepted, one byte more is a 413 that names the limit', async () => {
-    const fill = (length: number) => `{"name":"a","note":{"text":"${'x'.repeat(length - 31)}"}}`
-    expect(fill(65_536)).toHaveLength(65_536)
-    expect((await sendText(fill(65_536))).statusCode).toBe(201)
-    const refused = (await sendText(fill(65_537))).json()
-    expect(refused).toMatchObject({ status: 413, code: 'body_too_large' })
-    expect(refused.detail).toContain('at most 64 KiB')
-  })
-
   test('an unknown path is a 404 and a wrong method a 405, for any body', async () => {
     for (const [payload, type] of [
       ['{', 'application/json'],
@@ -286,10 +277,8 @@ describe('bodies', () => {
     expect((await sendText(text)).json().code).toBe('validation_failed')
   })
 
-  test('a 422 lists all broken rules, at most 50', async () => {
+  test('a 422 lists all broken rules', async () => {
     expect((await send('POST', THING, { payload: { nmae: 1, note: {} } })).json().errors).toHaveLength(3)
-    const payload = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]))
-    expect((await send('POST', THING, { payload })).json().errors).toHaveLength(50)
   })
 
   test('members of a body are a 422 on a route that takes none', async () => {
