@@ -22,8 +22,8 @@ interface ListenOptions extends ClientOptions {
 }
 
 const EXAMPLES = `
-It asks the service for new events, so nothing has to reach this machine from outside and no webhook has to be made. Events of
-reads (GET) exist only while some active webhook subscribes to them.
+It polls the service for new events, so it needs no webhook and no access to this machine from outside. Events of reads (GET)
+are recorded only while an active webhook subscribes to them.
 
 Examples:
   $ signalbox listen --forward http://localhost:4000/hook

@@ -53,7 +53,7 @@ export interface TestApp extends AsyncDisposable {
 
 /** Options of a test app. */
 export interface TestAppOptions {
-  /** Variables that override the test environment. */
+  /** Variables that override those of the test environment. */
   env?: Record<string, string>
   lookup?: Lookup
   logger?: Logger
