@@ -1,6 +1,6 @@
 import type { TestApp } from './app.ts'
 
-/** What a ledger row of a test says. Times are ages in milliseconds before the clock of the app. */
+/** The values of a ledger row. Times are ages in milliseconds before the clock of the app. */
 export interface LedgerRowSpec {
   webhook: string
   status: string
@@ -11,7 +11,7 @@ export interface LedgerRowSpec {
   leasedForMs?: number
 }
 
-/** Writes one ledger row, whatever its past; answers its id. */
+/** Writes one ledger row in any state; returns its id. */
 export async function addLedgerRow(app: TestApp, spec: LedgerRowSpec): Promise<string> {
   const at = (ageMs: number | undefined) => (ageMs === undefined ? null : new Date(app.clock.now() - ageMs))
   const { rows } = await app.database.pool.query(
@@ -32,13 +32,13 @@ export async function addLedgerRow(app: TestApp, spec: LedgerRowSpec): Promise<s
   return rows[0].id
 }
 
-/** Makes a global webhook; answers its id. */
+/** Creates a global webhook; returns its id. */
 export async function addWebhook(app: TestApp): Promise<string> {
   const body = { url: 'https://hooks.example.com/', is_global: true }
   return (await app.admin('POST', '/api/v3/webhook/webhook', body)).body.data.document_id
 }
 
-/** Empties the ledger and all that leads to it, so that a test starts from nothing. */
+/** Empties the ledger, the events and the webhooks, for an empty start of a test. */
 export async function clearLedger(app: TestApp): Promise<void> {
   await app.database.pool.query('truncate webhook, event_occurrence, webhook_delivery_total cascade')
 }
