@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import type { DispatchId, EventId, WebhookId } from '../id.ts'
-import { buildKeyring } from '../keyring.ts'
-import type { PostRequest } from '../outbound/http-sender.ts'
-import type { PostResult } from '../outbound/post-result.ts'
-import { createSecret, verifyTimestamped } from '../outbound/signature.ts'
-import { systemRandom } from '../random.ts'
-import { buildContextTracer } from '../tracing/tracer.ts'
-import { secretContextOf } from '../webhook/webhook.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { DispatchId, EventId, WebhookId } from '../../id.ts'
+import { buildKeyring } from '../../keyring.ts'
+import type { PostRequest } from '../../outbound/http-sender.ts'
+import type { PostResult } from '../../outbound/post-result.ts'
+import { createSecret, verifyTimestamped } from '../../outbound/signature.ts'
+import { systemRandom } from '../../random.ts'
+import { buildContextTracer } from '../../tracing/tracer.ts'
+import { secretContextOf } from '../webhook.ts'
 import { makeAttempt } from './attempt.ts'
-import type { ClaimedDispatch } from './claim.store.ts'
+import type { ClaimedDispatch } from './claimed-work.ts'
 
 const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
 const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
@@ -20,6 +20,7 @@ function claimed(secretEncrypted: string | null): ClaimedDispatch {
   return {
     id: '0198a000-0000-7000-8000-000000000003' as DispatchId,
     fence: 4,
+    group: WEBHOOK,
     attempt: 3,
     trigger: 'schedule',
     isTest: false,
