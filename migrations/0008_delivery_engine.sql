@@ -174,9 +174,11 @@ as $$
 begin
   perform pg_advisory_xact_lock(7320115);
   return query
-    select o.webhook, count(*)::integer from webhook_dispatch_open o
-    where o.lease_owner is not null and (o.lease_owner < worker or o.lease_owner > worker)
-    group by o.webhook;
+    select o.webhook, count(*)::integer from (
+      select d.webhook from webhook_dispatch_open d where d.lease_owner < worker
+      union all
+      select d.webhook from webhook_dispatch_open d where d.lease_owner > worker
+    ) o group by o.webhook;
 end $$;
 
 -- Refuses the statement it is part of, and everything that statement wrote: a rule of its operation is broken.

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
 import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
-import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
+import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
@@ -91,6 +91,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       slowGroups,
       inFlight: byGroup,
       perGroup,
+      hasPeers: lease.hasPeers(),
     }
   }
 
@@ -189,8 +190,23 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     sleep.abort()
   }
 
+  /** Registers this worker. Where there are others, they see it before it claims: all count each other's claims. */
+  async function join(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await recoverLost()
+        if (lease.hasPeers()) await clock.sleep(JOIN_WAIT_MS, stopping.signal)
+        return
+      } catch (error) {
+        logger.error({ err: error }, 'worker not registered yet: see docs/operations.md, database')
+        await clock.sleep(POLL_MS, stopping.signal)
+      }
+    }
+  }
+
   async function run(): Promise<void> {
     let recoveredAtMs = Number.NEGATIVE_INFINITY
+    await join()
     isRunning = true
     while (!stopping.signal.aborted) {
       try {

@@ -46,8 +46,18 @@ const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
  * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
  */
-export const INDEX_ONLY_PLANS =
-  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c plan_cache_mode=force_generic_plan'
+export const INDEX_ONLY_PLANS = [
+  'enable_seqscan=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+  // Tables are joined in the order that is written.
+  'join_collapse_limit=1',
+  'from_collapse_limit=1',
+  'plan_cache_mode=force_generic_plan',
+  'jit=off',
+]
+  .map((setting) => `-c ${setting}`)
+  .join(' ')
 
 /**
  * Opens a pool on `connectionString`. Connections are made when needed, at most `size`.

@@ -4,7 +4,14 @@ import { type Database, inTransaction } from '../../postgres/database.ts'
 import { markLast } from '../../postgres/dialect.ts'
 import { compileFragment } from '../../postgres/fragment.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
-import { BUSY_WEBHOOKS, type ClaimedDispatch, listBusy, readClaimedDispatch, WORK_JSON } from './claimed-work.ts'
+import {
+  BUSY_WEBHOOKS,
+  type ClaimedDispatch,
+  inFlightOf,
+  listBusy,
+  readClaimedDispatch,
+  WORK_JSON,
+} from './claimed-work.ts'
 import type { AttemptTrigger } from './outcome.ts'
 
 /** Webhooks that one claim visits at most. */
@@ -26,13 +33,12 @@ const lockHeads = statement<{ webhook: WebhookId }>(`
  * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
  */
 const CLAIM = `
-  with ${BUSY_WEBHOOKS('busy', '$1', '$6', '$7')},
+  with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10' })},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
-      coalesce(b.in_flight, 0) as in_flight, h.webhook = any($8::uuid[]) as is_slow
+      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow
     from unnest($9::uuid[]) as h (webhook)
     left join webhook w on w.document_id = h.webhook
-    left join busy b on b.webhook = h.webhook
   ),
   due as (
     select d.document_id, d.next_attempt_at, v.is_slow,
@@ -103,11 +109,22 @@ const CLAIM = `
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
-    await lockClaims(tx, [workerId])
+    if (request.hasPeers) await lockClaims(tx, [workerId])
     const heads = await lockHeads(tx, [now, VISITED_AT_ONCE])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)
-    const values = [workerId, now, fastSlots, slowSlots, perGroup, webhooks, counts, slowGroups, visited]
+    const values = [
+      workerId,
+      now,
+      fastSlots,
+      slowSlots,
+      perGroup,
+      webhooks,
+      counts,
+      slowGroups,
+      visited,
+      request.hasPeers,
+    ]
     const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
     const { rows } = await tx.executeQuery(markLast(query))
     return rows.map(({ work }) => readClaimedDispatch(work))
@@ -120,7 +137,7 @@ const release = statement<never>(`
     set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, updated_at = $3,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
     from unnest($1::uuid[], $2::int[]) as x (id, fence)
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
     returning d.webhook
   )
   insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook

@@ -43,7 +43,7 @@ const SETTLE = `
   ),
   ended as (
     delete from webhook_dispatch_open d using change x
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
       and x.is_settled and x.status <> 'retrying'
     returning d.document_id, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
       d.attempt_trigger, d.replay_job, d.created_at, x.*
@@ -63,7 +63,7 @@ const SETTLE = `
       last_error = x.error_class, last_duration_ms = x.duration_ms, lease_owner = null, updated_at = x.ended_at,
       attempt_trigger = case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end
     from change x
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
       and x.is_settled and x.status = 'retrying'
     returning x.*
   ),
