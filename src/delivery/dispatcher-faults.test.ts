@@ -69,7 +69,7 @@ describe('stopping', () => {
     let running: Promise<void> | undefined
     let stopped: Promise<void> | undefined
     await inTransaction(db, async (other) => {
-      await sql`select from claims_of_others('other')`.execute(other)
+      await sql`lock table webhook_queue in access exclusive mode`.execute(other)
       running = d.t.app.dispatcher.run()
       await untilWaiting(db, 1)
       stopped = d.t.app.dispatcher.stop()
@@ -134,6 +134,38 @@ describe('a database that refuses while results wait', () => {
     })
     await using d = await openDelivery({ clock, logger })
     await d.makeWebhook()
+    const running = d.t.app.dispatcher.run()
+    await d.emit()
+    await d.t.app.router.drain()
+    d.t.app.dispatcher.notify()
+    await d.receiver.waitFor(1, 10_000)
+    await d.emit()
+    await d.t.app.router.drain()
+    const failed = Promise.withResolvers<void>()
+    onFailed = failed.resolve
+    const reopen = await closeDatabase(d)
+    d.t.app.dispatcher.notify()
+    await failed.promise
+    await reopen()
+    onFailed = () => setImmediate(() => clock.advance(POLL_MS))
+    clock.advance(POLL_MS)
+    await d.receiver.waitFor(2, 10_000)
+    await d.t.app.dispatcher.stop()
+    await running
+    expect(await d.listRows()).toMatchObject([
+      { status: 'success', attempts: 1 },
+      { status: 'success', attempts: 1 },
+    ])
+  })
+
+  it('claims nothing before the database has registered it as a worker', async () => {
+    const clock = buildManualClock()
+    let onFailed = () => {}
+    const logger = buildListeningLogger((message) => {
+      if (message.startsWith('worker not registered yet')) onFailed()
+    })
+    await using d = await openDelivery({ clock, logger })
+    await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
     const failed = Promise.withResolvers<void>()
@@ -141,10 +173,12 @@ describe('a database that refuses while results wait', () => {
     const reopen = await closeDatabase(d)
     const running = d.t.app.dispatcher.run()
     await failed.promise
+    expect(d.t.app.dispatcher.measureRoom()).toMatchObject({ fastSlots: 0, slowSlots: 0 })
     await reopen()
     onFailed = () => setImmediate(() => clock.advance(POLL_MS))
     clock.advance(POLL_MS)
     await d.receiver.waitFor(1, 10_000)
+    expect(d.t.app.dispatcher.measureRoom().fastSlots).toBeGreaterThan(0)
     await d.t.app.dispatcher.stop()
     await running
     expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])

@@ -29,6 +29,7 @@ async function openLedger() {
       slowGroups: [],
       inFlight: own,
       perGroup: 100,
+      hasPeers: true,
       ...change,
     })
     for (const { group } of claimed) own.set(group, (own.get(group) ?? 0) + 1)

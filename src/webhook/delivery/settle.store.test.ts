@@ -30,6 +30,7 @@ async function openLedger() {
       slowGroups: [],
       inFlight: new Map(),
       perGroup: 1_000,
+      hasPeers: true,
     })
   const record = (attempts: readonly EndedAttempt[]) => settleAttempts(ledger.deps, database.db, attempts)
   const apply = async (changes: readonly DispatchChange[], withFailures = true) =>
