@@ -187,7 +187,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     mayWait = untilDueMs <= 0
     const sleep = new AbortController()
     await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
-    sleep.abort()
+    sleep.abort('over')
   }
 
   /** Registers this worker. Where there are others, they see it before it claims: all count each other's claims. */

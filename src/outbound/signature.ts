@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../random.ts'
 
 /** How far a signature's time may lie from now, either way (docs/contract/delivery.md#fixed-constants). Seconds; the edge itself is taken. */
@@ -15,16 +15,33 @@ export function createSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64')
 }
 
+/** A secret as the keys of both signatures, prepared once for many messages. */
+export interface SigningKeys {
+  /** The UTF-8 bytes of the whole secret. */
+  timestamped: KeyObject
+  /** The bytes that the base64 after `whsec_` stands for. */
+  standard: KeyObject
+}
+
+/** Prepares the keys of a secret. */
+export function prepareSigningKeys(secret: string): SigningKeys {
+  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
+  return {
+    timestamped: createSecretKey(Buffer.from(secret)),
+    standard: createSecretKey(Buffer.from(text, 'base64')),
+  }
+}
+
 /**
  * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (docs/contract/webhooks.md#signature).
  * What the Stripe libraries verify.
  */
-export function signTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): string {
-  return `t=${timestampSeconds},v1=${hashTimestamped(secret, timestampSeconds, body).toString('hex')}`
+export function signTimestamped(key: KeyObject | string, timestampSeconds: number, body: string | Buffer): string {
+  return `t=${timestampSeconds},v1=${hashTimestamped(key, timestampSeconds, body).toString('hex')}`
 }
 
-function hashTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): Buffer {
-  return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest()
+function hashTimestamped(key: KeyObject | string, timestampSeconds: number, body: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(`${timestampSeconds}.`).update(body).digest()
 }
 
 /**
@@ -32,27 +49,28 @@ function hashTimestamped(secret: string, timestampSeconds: number, body: string 
  * (Standard Webhooks, section "Signature scheme").
  */
 export function signStandard(
-  secret: string,
+  secret: KeyObject | string,
   message: { id: string; timestampSeconds: number; body: string | Buffer },
 ): string {
-  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
-  const hmac = createHmac('sha256', Buffer.from(text, 'base64'))
+  const key = typeof secret === 'string' ? prepareSigningKeys(secret).standard : secret
+  const hmac = createHmac('sha256', key)
   return `v1,${hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body).digest('base64')}`
 }
 
 /** The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
 export function buildSignatureHeaders(input: {
-  secret: string
+  secret: SigningKeys | string
   eventId: string
   timestampSeconds: number
   body: string | Buffer
 }): Record<string, string> {
   const { secret, eventId, timestampSeconds, body } = input
+  const keys = typeof secret === 'string' ? prepareSigningKeys(secret) : secret
   return {
-    [SIGNATURE_HEADER]: signTimestamped(secret, timestampSeconds, body),
+    [SIGNATURE_HEADER]: signTimestamped(keys.timestamped, timestampSeconds, body),
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampSeconds),
-    'webhook-signature': signStandard(secret, { id: eventId, timestampSeconds, body }),
+    'webhook-signature': signStandard(keys.standard, { id: eventId, timestampSeconds, body }),
   }
 }
 

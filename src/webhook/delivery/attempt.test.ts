@@ -10,6 +10,7 @@ import { buildContextTracer } from '../../tracing/tracer.ts'
 import { secretContextOf } from '../webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
+import { buildSecretCache } from './secret-cache.ts'
 
 const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
 const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
@@ -54,7 +55,8 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     close: async () => {},
   }
   const tracer = buildContextTracer(systemRandom)
-  const deps = { clock, keyring, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const secrets = buildSecretCache(keyring)
+  const deps = { clock, secrets, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
   return { clock, requests, seal, attempt }

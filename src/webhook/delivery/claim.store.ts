@@ -134,10 +134,10 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
 const release = statement<never>(`
   with released as (
     update webhook_dispatch_open d
-    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, updated_at = $3,
+    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
     from unnest($1::uuid[], $2::int[]) as x (id, fence)
-    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
+    where d.document_id = x.id and d.fence = x.fence
     returning d.webhook
   )
   insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook

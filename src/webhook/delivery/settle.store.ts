@@ -29,7 +29,9 @@ export interface DispatchChange {
 /**
  * `settled`: the changes that concern no failure count: a success of a webhook without failures, and a retry of one that is
  * not deleted; with `$17` all of them. The others, those of purged webhooks included, are returned as `deferred`, for a
- * transaction that locks their webhooks. A row that ends leaves the open rows for the ended ones.
+ * transaction that locks their webhooks. A row that ends leaves the open rows for the ended ones; one that waits again gets
+ * another fence, so that the fence alone says whether a claim holds. A condition on another column of the open rows would
+ * let the planner begin with all of them.
  */
 const SETTLE = `
   with change as materialized (
@@ -43,8 +45,7 @@ const SETTLE = `
   ),
   ended as (
     delete from webhook_dispatch_open d using change x
-    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
-      and x.is_settled and x.status <> 'retrying'
+    where d.document_id = x.id and d.fence = x.fence and x.is_settled and x.status <> 'retrying'
     returning d.document_id, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
       d.attempt_trigger, d.replay_job, d.created_at, x.*
   ),
@@ -60,11 +61,10 @@ const SETTLE = `
   waiting as (
     update webhook_dispatch_open d
     set status = 'retrying', next_attempt_at = x.next_attempt_at, last_status_code = x.status_code,
-      last_error = x.error_class, last_duration_ms = x.duration_ms, lease_owner = null, updated_at = x.ended_at,
+      last_error = x.error_class, last_duration_ms = x.duration_ms, lease_owner = null, fence = d.fence + 1, updated_at = x.ended_at,
       attempt_trigger = case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end
     from change x
-    where d.document_id = x.id and d.fence = x.fence and d.next_attempt_at is null
-      and x.is_settled and x.status = 'retrying'
+    where d.document_id = x.id and d.fence = x.fence and x.is_settled and x.status = 'retrying'
     returning x.*
   ),
   queued as (
