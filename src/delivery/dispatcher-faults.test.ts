@@ -78,7 +78,7 @@ describe('stopping', () => {
     const rows = await d.listRows()
     expect(rows).toHaveLength(3)
     for (const row of rows)
-      expect(row).toMatchObject({ status: 'pending', attempts: 0, fence: 1, lease_owner: null, last_attempt_at: null })
+      expect(row).toMatchObject({ status: 'pending', attempts: 0, fence: 2, lease_owner: null, last_attempt_at: null })
     expect(d.receiver.connectionCount()).toBe(0)
   })
 

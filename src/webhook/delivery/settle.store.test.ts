@@ -150,6 +150,21 @@ describe('fences', () => {
     expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'success', attempts: 2 })
   })
 
+  it('voids a result that comes again while the row waits, for its next attempt and for a replay', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [first] = await t.claimAll()
+    await t.record([t.end(first!, { errorClass: 'interrupted' })])
+    expect((await t.record([t.end(first!, DELIVERED)])).recorded).toMatchObject([{ isRecorded: false }])
+    const [second] = await t.claimAll()
+    await t.record([t.end(second!, DELIVERED)])
+    await scheduleReplays(t.db, [id!], { job: null, workerId: 'worker-a', now: t.later(0) })
+    expect((await t.record([t.end(second!, DELIVERED)])).recorded).toMatchObject([{ isRecorded: false }])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'retrying', attempts: 2, lease_owner: null })
+    expect(await t.claimAll()).toMatchObject([{ id, attempt: 3, trigger: 'replay' }])
+  })
+
   it('records one of two results that come in one batch, the late one and that of the next claim', async () => {
     // Found by reading: keyed by dispatch, both counted as recorded, the log broke its key, and the batch came back for ever.
     await using t = await openLedger()
