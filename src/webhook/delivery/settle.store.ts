@@ -28,14 +28,15 @@ export interface DispatchChange {
 
 /**
  * `change`: what concerns no failure count is settled here: a success of a webhook without failures, and a retry of one
- * that is not deleted; with `$17` everything. The others are returned, for a transaction that locks their webhooks.
+ * that is not deleted; with `$17` everything. The others, those of purged webhooks included, are returned for a
+ * transaction that locks their webhooks.
  * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
  * A row that ends leaves the open rows for the ended ones. As in `claimDispatches`, no join reaches the open rows.
  */
 const SETTLE = `
   with change as materialized (
-    select x.*, $17::boolean or (x.status = 'retrying' and w.deleted_at is null)
-      or (x.status = 'success' and w.consecutive_failures = 0) as is_settled
+    select x.*, $17::boolean or (x.status = 'retrying' and w.document_id is not null and w.deleted_at is null)
+      or (x.status = 'success' and w.consecutive_failures is not distinct from 0) as is_settled
     from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[], $8::int[],
       $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
       $16::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms, ended_at,
