@@ -27,7 +27,7 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
 /** Records ended attempts as they come, all that wait at once: under load the batches grow by themselves. */
 export interface Acknowledger<Ended> {
   add(attempt: Ended): void
-  /** Resolves when nothing waits to be recorded; undefined when nothing does. */
+  /** Resolves when nothing waits to be recorded; undefined when nothing does. Until then no more results are collected. */
   settled(): Promise<void> | undefined
 }
 
@@ -39,6 +39,8 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   const { clock, logger, policy } = deps
   const waiting: Ended[] = []
   let recording: Promise<void> | undefined
+  /** Ended while somebody waits for all that is recorded. */
+  let collecting = new AbortController()
 
   async function record(batch: readonly Ended[]): Promise<void> {
     deps.onDispatcherPoint?.('before-record')
@@ -52,7 +54,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
         await record(batch)
         waiting.splice(0, batch.length)
         onDone(batch)
-        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await clock.sleep(BUSY_REST_MS)
+        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await clock.sleep(BUSY_REST_MS, collecting.signal)
       } catch (error) {
         if (isRefusedForGood(error)) {
           waiting.splice(0, batch.length)
@@ -68,6 +70,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
     // Set here, in the same step that saw nothing waiting: set later, a result that comes in between would wait unseen.
     recording = undefined
+    if (collecting.signal.aborted) collecting = new AbortController()
   }
 
   /** The database does not take one of these, ever. The others must not wait behind it. */
@@ -95,7 +98,10 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       waiting.push(attempt)
       recording ??= recordAll()
     },
-    settled: () => recording,
+    settled: () => {
+      if (recording) collecting.abort()
+      return recording
+    },
   }
 }
 

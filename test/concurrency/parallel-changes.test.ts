@@ -67,9 +67,7 @@ const makeSubscription = async () => {
 const makeDispatch = async () => {
   const { id } = await makeWebhook()
   const { dispatch_id } = await make(`${WEBHOOKS}/${id}/test`)
-  await app.database.pool.query(`update webhook_dispatch set status = 'exhausted' where document_id = $1`, [
-    dispatch_id,
-  ])
+  await endRows(app, 'exhausted', dispatch_id)
   return { id: dispatch_id as string }
 }
 const makeJob = async () => {

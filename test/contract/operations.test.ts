@@ -29,7 +29,8 @@ async function addEndedRows(
   from = world,
 ) {
   await from.app.database.pool.query(
-    `insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
+    `insert into webhook_dispatch_ended
+       (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
      select gen_random_uuid(), $1, gen_random_uuid(), 'contract.create', $2, 5, $3, $3, $3 from generate_series(1, $4)`,
     [webhook.id, rows.status, rows.endedAt, rows.count],
   )

@@ -35,7 +35,10 @@ export interface DispatchRows {
   trigger?: AttemptTrigger
   isTest?: boolean
   dueAt?: Date
+  /** Given, a worker has claimed the rows, and its lease runs until then. */
   leaseUntil?: Date | null
+  /** That worker; `worker-lost` unless given. */
+  leaseOwner?: string
   createdAt?: Date
 }
 
@@ -116,22 +119,24 @@ export function buildLedger(db: Database, clock: ManualClock) {
       id: ids.next<'dispatch'>(),
       event: ids.next<'event'>(),
     }))
-    const status = rows.status ?? 'pending'
-    const isWaiting = status === 'pending' || status === 'retrying'
     const createdAt = rows.createdAt ?? now()
-    const leaseUntil = rows.leaseUntil ?? null
     await sql`insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
       select id, 'contract.create', 'contract', 'create', ${createdAt}::timestamptz, ${createdAt}
       from unnest(${list.map((one) => one.event)}::uuid[]) as x (id)`.execute(db)
-    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, attempt_trigger,
-        is_test, next_attempt_at, lease_owner, lease_until, last_attempt_at, ended_at, fence, created_at, updated_at)
-      select id, ${webhook}, event_id, 'contract.create', ${status}, ${rows.attempts ?? 0}, ${rows.trigger ?? 'schedule'},
-        ${rows.isTest ?? false}, ${isWaiting ? (rows.dueAt ?? now()) : null}::timestamptz,
-        ${leaseUntil && 'worker-lost'}, ${leaseUntil}::timestamptz, ${leaseUntil && now()}::timestamptz,
-        ${isWaiting ? null : createdAt}::timestamptz, ${leaseUntil ? 1 : 0}, ${createdAt}, ${createdAt}
-      from unnest(${list.map((one) => one.id)}::uuid[], ${list.map((one) => one.event)}::uuid[]) as x (id, event_id)`.execute(
-      db,
-    )
+    const values = {
+      webhook,
+      ids: list.map((one) => one.id),
+      events: list.map((one) => one.event),
+      status: rows.status ?? 'pending',
+      attempts: rows.attempts ?? 0,
+      trigger: rows.trigger ?? 'schedule',
+      isTest: rows.isTest ?? false,
+      createdAt,
+    }
+    const { leaseUntil = null, leaseOwner = 'worker-lost', dueAt = now() } = rows
+    if (values.status !== 'pending' && values.status !== 'retrying') await insertEnded(db, values)
+    else if (leaseUntil === null) await insertWaiting(db, { ...values, dueAt })
+    else await insertClaimed(db, { ...values, leaseUntil, leaseOwner, claimedAt: now() })
     return list.map((one) => one.id as DispatchId)
   }
 
@@ -141,6 +146,12 @@ export function buildLedger(db: Database, clock: ManualClock) {
 
   async function readWebhook(id: WebhookId) {
     return db.selectFrom('webhook').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
+  }
+
+  /** The heads of the queue: when each webhook is visited next, and whether it rests. */
+  async function readHeads() {
+    const rows = await db.selectFrom('webhook_queue').selectAll().execute()
+    return new Map(rows.map((row) => [row.webhook as WebhookId, { visitAt: row.visit_at, isHeld: row.is_held }]))
   }
 
   /** The ledger as `webhook event_id` pairs, for rows that were routed. */
@@ -161,8 +172,61 @@ export function buildLedger(db: Database, clock: ManualClock) {
     addDispatches,
     readDispatch,
     readWebhook,
+    readHeads,
     listRouted,
   }
 }
 
 export type Ledger = ReturnType<typeof buildLedger>
+
+interface InsertedRows {
+  webhook: WebhookId
+  ids: readonly string[]
+  events: readonly string[]
+  status: DispatchStatus
+  attempts: number
+  trigger: AttemptTrigger
+  isTest: boolean
+  createdAt: Date
+}
+
+const pairs = (rows: InsertedRows) => sql`unnest(${rows.ids}::uuid[], ${rows.events}::uuid[]) as x (id, event_id)`
+
+async function insertEnded(db: Database, rows: InsertedRows): Promise<void> {
+  await sql`insert into webhook_dispatch_ended (document_id, webhook, event_id, event, status, attempts, attempt_trigger,
+      is_test, ended_at, created_at, updated_at)
+    select id, ${rows.webhook}, event_id, 'contract.create', ${rows.status}, ${rows.attempts}, ${rows.trigger},
+      ${rows.isTest}, ${rows.createdAt}, ${rows.createdAt}, ${rows.createdAt}
+    from ${pairs(rows)}`.execute(db)
+}
+
+/** With the head of their webhook; it rests when the webhook does. */
+async function insertWaiting(db: Database, rows: InsertedRows & { dueAt: Date }): Promise<void> {
+  await sql`with opened as (
+      insert into webhook_dispatch_open (document_id, webhook, event_id, event, status, attempts, attempt_trigger,
+        is_test, next_attempt_at, created_at, updated_at)
+      select id, ${rows.webhook}, event_id, 'contract.create', ${rows.status}, ${rows.attempts}, ${rows.trigger},
+        ${rows.isTest}, ${rows.dueAt}::timestamptz, ${rows.createdAt}, ${rows.createdAt}
+      from ${pairs(rows)} returning webhook, next_attempt_at
+    )
+    insert into webhook_queue (webhook, visit_at, is_held)
+    select o.webhook, min(o.next_attempt_at), not w.is_actived or w.deleted_at is not null
+    from opened o join webhook w on w.document_id = o.webhook group by o.webhook, w.document_id
+    on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)`.execute(db)
+}
+
+/** With the worker that claimed them. */
+async function insertClaimed(
+  db: Database,
+  rows: InsertedRows & { leaseUntil: Date; leaseOwner: string; claimedAt: Date },
+): Promise<void> {
+  await sql`with worker as (
+      insert into delivery_worker (worker_id, lease_until) values (${rows.leaseOwner}, ${rows.leaseUntil})
+      on conflict (worker_id) do update set lease_until = excluded.lease_until
+    )
+    insert into webhook_dispatch_open (document_id, webhook, event_id, event, status, attempts, attempt_trigger, is_test,
+      lease_owner, last_attempt_at, fence, created_at, updated_at)
+    select id, ${rows.webhook}, event_id, 'contract.create', ${rows.status}, ${rows.attempts}, ${rows.trigger},
+      ${rows.isTest}, ${rows.leaseOwner}, ${rows.claimedAt}, 1, ${rows.createdAt}, ${rows.createdAt}
+    from ${pairs(rows)}`.execute(db)
+}
