@@ -48,8 +48,8 @@ async function startHouse(given: TestApp = app) {
       )
       return rows[0].id as string
     },
-    addDispatch: async (eventId: string, status: string, ageMs: number, given: Partial<LedgerRowSpec> = {}) =>
-      addLedgerRow(given, { webhook, eventId, status, createdAgeMs: ageMs, ...given }),
+    addDispatch: async (eventId: string, status: string, ageMs: number, rest: Partial<LedgerRowSpec> = {}) =>
+      addLedgerRow(given, { webhook, eventId, status, createdAgeMs: ageMs, ...rest }),
     addDispatches: async (count: number, status: string, ageMs: number) =>
       addLedgerRows(given, { webhook, status, createdAgeMs: ageMs, count }),
     countRows: async (table: string, condition = 'true') =>

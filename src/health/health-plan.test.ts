@@ -42,7 +42,7 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
     const explained = await explainStatements(database, (db) => readWebhookOutFacts(db, now, LIMIT))
     const rowsRead = explained.flatMap(({ nodes }) => nodes).reduce((sum, node) => sum + countRowsRead(node), 0)
     expect(rowsRead).toBeGreaterThan(3 * LIMIT)
-    expect(rowsRead).toBeLessThan(6 * LIMIT)
+    expect(rowsRead).toBeLessThan(7 * LIMIT)
   })
 })
 

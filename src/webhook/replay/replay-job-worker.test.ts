@@ -214,7 +214,7 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   const id = await makeJob()
   await world.app.database.pool.query(
     `create function refuse_in_test() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
-     create trigger refuse before update on webhook_dispatch for each row execute function refuse_in_test()`,
+     create trigger refuse before delete on webhook_dispatch_ended for each row execute function refuse_in_test()`,
   )
   const worker = buildWorker()
   for (let round = 0; round < 4; round += 1) await worker.drain()
@@ -222,7 +222,7 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   await worker.drain()
   const failed = await job(id)
   expect(failed).toMatchObject({ status: 'failed', processed: 0, last_error: expect.stringContaining('5 rounds') })
-  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch')
+  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch_ended')
   await move(id, 'resume')
   await world.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: 4, last_error: null, ended_at: expect.any(String) })
