@@ -141,6 +141,46 @@ it('what still waits for a deleted webhook is cancelled and counted, and nothing
   expect(await house.countRows('webhook_delivery_total', `status = 'cancelled' and deliveries = 2`)).toBe(1)
 })
 
+it('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {
+  const house = await startHouse()
+  const { pool } = house.app.database
+  const other = await house.addWebhook()
+  const event = await house.addEvent(0)
+  await house.addDispatch(event, 'pending', 0)
+  await house.addDispatch(event, 'retrying', 0)
+  await house.addDispatch(event, 'pending', 0, { webhook: other })
+  await pool.query(
+    `insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
+     select document_id, 1, 'schedule', 'w', created_at, 3 from webhook_dispatch_open`,
+  )
+  await pool.query('delete from webhook where document_id = $1', [house.webhook])
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ orphans: 2 })
+  expect(await house.countRows('webhook_dispatch', `webhook = '${other}'`)).toBe(1)
+  expect(await house.countRows('webhook_dispatch')).toBe(1)
+  expect(await house.countRows('webhook_attempt')).toBe(1)
+  // A statement that began before the purge may still queue another row behind the same place.
+  house.app.clock.advance(3_600_000)
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ orphans: 0 })
+  expect(await house.countRows('webhook_queue', `webhook = '${house.webhook}'`)).toBe(1)
+  house.app.clock.advance(1)
+  await house.app.app.maintenance.sweep()
+  expect(await house.countRows('webhook_queue', `webhook = '${house.webhook}'`)).toBe(0)
+  expect(await house.countRows('webhook_queue', `webhook = '${other}'`)).toBe(1)
+})
+
+it('a worker is kept for an hour after its lease ended, and as long as it has claims that nobody took back', async () => {
+  const house = await startHouse()
+  const { pool } = house.app.database
+  const add = (id: string, ageMs: number) =>
+    pool.query('insert into delivery_worker (worker_id, lease_until) values ($1, $2)', [id, house.at(ageMs)])
+  await add('long gone', 3_600_001)
+  await add('just gone', 3_600_000)
+  await house.addDispatch(await house.addEvent(0), 'pending', 0, { leasedForMs: -7_200_000 })
+  expect(await house.app.app.maintenance.sweep()).toMatchObject({ workers: 1 })
+  const { rows } = await pool.query('select worker_id from delivery_worker order by 1')
+  expect(rows.map((row) => row.worker_id)).toEqual(['just gone', 'somebody'])
+})
+
 /** Each of these: a table, its column of time, other columns, how old it may be, and whether that instant itself is kept. */
 it.each([
   ['idempotencyKeys', 'idempotency_key', DAY_MS, false],

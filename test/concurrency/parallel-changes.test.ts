@@ -4,6 +4,7 @@ import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
+import { endRows } from '../harness/ledger-rows.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
 
 const IDENTITY = '/api/v3/identity'

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { addLedgerRow } from '../harness/ledger-rows.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import { type ContractWebhook, type ContractWorld, type Json, startContractWorld, TIMESTAMP } from './contract-world.ts'
 
@@ -241,7 +242,7 @@ it('delivery#retention: ledger rows are kept 30 days by default, and what waits 
   const kept = await world.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
-  await addEndedRows(kept, { status: 'retrying', count: 1, endedAt: ago(90 * DAY_MS) })
+  await addLedgerRow(world.app, { webhook: kept.id, status: 'retrying', createdAgeMs: 90 * DAY_MS })
   await world.app.app.maintenance.sweep()
   const statuses = (await world.readLedger(kept)).map((row) => row.status).sort()
   expect(statuses).toEqual(['retrying', 'success', 'success'])

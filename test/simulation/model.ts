@@ -1,11 +1,11 @@
-import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/delivery/failure-count.ts'
+import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import {
   type AttemptResult,
   type AttemptTrigger,
   type DispatchStatus,
   decideOutcome,
   type ErrorClass,
-} from '../../src/delivery/outcome.ts'
+} from '../../src/webhook/delivery/outcome.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
 
 /** A webhook as the simulation knows it. */

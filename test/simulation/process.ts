@@ -1,7 +1,7 @@
 import pino from 'pino'
 import type { Clock } from '../../src/clock.ts'
 import { buildDispatcher, type Dispatcher } from '../../src/delivery/dispatcher.ts'
-import type { AttemptResult } from '../../src/delivery/outcome.ts'
+import type { AttemptResult } from '../../src/webhook/delivery/outcome.ts'
 import type { IdMaker } from '../../src/id.ts'
 import type { Keyring } from '../../src/keyring.ts'
 import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'

@@ -1,6 +1,6 @@
-import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/delivery/outcome.ts'
+import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
 import { routeEvents } from '../../src/delivery/router.ts'
-import { readTotals } from '../../src/delivery/total.store.ts'
+import { readTotals } from '../../src/webhook/delivery/total.store.ts'
 import {
   type AccountId,
   buildIdMaker,

@@ -28,13 +28,13 @@ export interface DispatchChange {
 
 /**
  * `settled`: the changes that concern no failure count: a success of a webhook without failures, and a retry of one that is
- * not deleted; with `$17` all of them. The others are returned as `deferred`, for a transaction that locks their webhooks.
+ * not deleted; with `$17` all of them. The others, those of purged webhooks too, are returned as `deferred`, for a transaction that locks their webhooks.
  * A row that ends leaves the open rows for the ended ones.
  */
 const SETTLE = `
   with change as materialized (
-    select x.*, $17::boolean or (x.status = 'retrying' and w.deleted_at is null)
-      or (x.status = 'success' and w.consecutive_failures = 0) as is_settled
+    select x.*, $17::boolean or (w.document_id is not null and ((x.status = 'retrying' and w.deleted_at is null)
+      or (x.status = 'success' and w.consecutive_failures = 0))) as is_settled
     from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[], $8::int[],
       $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
       $16::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms, ended_at,
@@ -142,10 +142,14 @@ export async function settleChanges(
 }
 
 const removeOrphans = statement<never>(`
-  delete from webhook_dispatch_open d
-  where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)`)
+  with gone as (
+    delete from webhook_dispatch_open d
+    where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)
+    returning d.document_id
+  )
+  delete from webhook_attempt where dispatch = any(array(select document_id from gone))`)
 
-/** Deletes rows of webhooks that were purged while the rows were on their way. */
+/** Deletes rows of webhooks that were purged while the rows were on their way, with their attempts. */
 export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
   if (ids.length > 0) await removeOrphans(db, [ids])
 }
