@@ -30,9 +30,9 @@ export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT
     due as (select due.next_attempt_at from active cross join lateral (${dueRows(now, limit)}) due limit ${limit}),
     longest as (select min(due.next_attempt_at) as since from active cross join lateral (${dueRows(now, 1)}) due),
     unrouted as (
-      select count(*) as backlog, min(e.created_at) as since
+      select count(*) as backlog,
+        min((select e.created_at from event_occurrence e where e.document_id = q.event_id)) as since
       from (select event_id from event_queue order by event_id limit ${limit}) q
-      join event_occurrence e on e.document_id = q.event_id
     )
     select
       (select count(*) from (

@@ -129,8 +129,10 @@ describe('work that waits', () => {
   it('for its routing counts, as without a running dispatcher', async () => {
     const event = (ageMs: number) =>
       app.database.pool.query(
-        `insert into event_occurrence (document_id, event, resource, action, created_at)
-         values (gen_random_uuid(), 'contract.create', 'contract', 'create', $1)`,
+        `with recorded as (
+           insert into event_occurrence (document_id, event, resource, action, created_at)
+           values (gen_random_uuid(), 'contract.create', 'contract', 'create', $1) returning document_id
+         ) insert into event_queue select document_id from recorded`,
         [new Date(app.clock.now() - ageMs)],
       )
     await event(299_999)

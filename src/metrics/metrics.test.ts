@@ -77,7 +77,7 @@ it('pruning the ledger, purging a webhook and a restart do not lower it', async 
   await app.admin('DELETE', `/api/v3/webhook/webhook/${rows[0].document_id}/purge`)
   expect(totalsOf(await scrape())).toEqual(before)
   await deliverTest()
-  await app.database.pool.query(`update webhook_dispatch set created_at = $1`, [
+  await app.database.pool.query(`update webhook_dispatch_ended set created_at = $1`, [
     new Date(app.clock.now() - 40 * DAY_MS),
   ])
   expect(await app.app.maintenance.sweep()).toMatchObject({ dispatches: 1 })

@@ -74,7 +74,8 @@ it('delivery#replay: 10,000 rows are accepted, one more is refused', async () =>
   const webhook = await world.createWebhook({ account })
   const addRows = (count: number) =>
     world.app.database.pool.query(
-      `insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
+      `insert into webhook_dispatch_ended
+         (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
        select gen_random_uuid(), $1, gen_random_uuid(), 'contract.create', 'failed', 1, $2, $2, $2 from generate_series(1, $3)`,
       [webhook.id, new Date(world.app.clock.now()), count],
     )
@@ -83,7 +84,7 @@ it('delivery#replay: 10,000 rows are accepted, one more is refused', async () =>
   const refused = expectProblem(await replayAll({ filters }), 422, 'validation_failed')
   expect(JSON.stringify(refused)).toContain('10')
   await world.app.database.pool.query(
-    'delete from webhook_dispatch where document_id = (select document_id from webhook_dispatch where webhook = $1 limit 1)',
+    'delete from webhook_dispatch_ended where document_id = (select document_id from webhook_dispatch_ended where webhook = $1 limit 1)',
     [webhook.id],
   )
   expect((await replayAll({ filters })).body.data).toMatchObject({ total: 10_000 })

@@ -295,9 +295,11 @@ it('Events 5: delivery is at least once: an attempt of a lost process is repeate
   const [row] = await world.readLedger(webhook)
   const leaseUntil = new Date(world.app.clock.now() + 30_000)
   await world.app.database.pool.query(
-    `update webhook_dispatch set lease_owner = 'lost', lease_until = $2, fence = fence + 1, attempts = attempts + 1
+    `with worker as (insert into delivery_worker (worker_id, lease_until) values ('lost', $2))
+     update webhook_dispatch_open set lease_owner = 'lost', next_attempt_at = null, last_attempt_at = $3,
+       fence = fence + 1, attempts = attempts + 1
      where document_id = $1`,
-    [row.document_id, leaseUntil],
+    [row.document_id, leaseUntil, new Date(world.app.clock.now())],
   )
   await world.app.settle()
   expect(world.received(webhook)).toEqual([])

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { addLedgerRow } from '../harness/ledger-rows.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import { type ContractWebhook, type ContractWorld, type Json, startContractWorld, TIMESTAMP } from './contract-world.ts'
 
@@ -29,7 +30,8 @@ async function addEndedRows(
   from = world,
 ) {
   await from.app.database.pool.query(
-    `insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
+    `insert into webhook_dispatch_ended
+       (document_id, webhook, event_id, event, status, attempts, created_at, updated_at, ended_at)
      select gen_random_uuid(), $1, gen_random_uuid(), 'contract.create', $2, 5, $3, $3, $3 from generate_series(1, $4)`,
     [webhook.id, rows.status, rows.endedAt, rows.count],
   )
@@ -240,7 +242,7 @@ it('delivery#retention: ledger rows are kept 30 days by default, and waiting row
   const kept = await world.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
-  await addEndedRows(kept, { status: 'retrying', count: 1, endedAt: ago(90 * DAY_MS) })
+  await addLedgerRow(world.app, { webhook: kept.id, status: 'retrying', createdAgeMs: 90 * DAY_MS })
   await world.app.app.maintenance.sweep()
   const statuses = (await world.readLedger(kept)).map((row) => row.status).sort()
   expect(statuses).toEqual(['retrying', 'success', 'success'])

@@ -148,10 +148,14 @@ export async function settleChanges(
 }
 
 const removeOrphans = statement<never>(`
-  delete from webhook_dispatch_open d
-  where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)`)
+  with gone as (
+    delete from webhook_dispatch_open d
+    where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)
+    returning d.document_id
+  )
+  delete from webhook_attempt where dispatch = any(array(select document_id from gone))`)
 
-/** Deletes rows of webhooks that were purged while the rows were on their way. */
+/** Deletes rows of webhooks that were purged while the rows were on their way, with their attempts. */
 export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
   if (ids.length > 0) await removeOrphans(db, [ids])
 }
