@@ -119,7 +119,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && (isScarce || (isFull && hasRoom()))) notify()
+        if (mayWait && (isScarce || (isFull && !isFastFull()))) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -175,15 +175,22 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /** Whether enough slots are free for a claim to be worth its transaction. */
-  function hasRoom(): boolean {
-    const { fastSlots, slowSlots, inFlight } = lanes.measure(clock.now())
-    return inFlight === 0 || fastSlots >= Math.max(1, policy.concurrency / 8) || (fastSlots === 0 && slowSlots > 0)
+  /** Whether fewer fast slots are free than make a claim worth its transaction. */
+  function isFastFull(): boolean {
+    const { fastSlots, inFlight } = lanes.measure(clock.now())
+    return inFlight > 0 && fastSlots < Math.max(1, policy.concurrency / 8)
+  }
+
+  /** Whether slow groups may be served although no fast slot is free. */
+  function hasSlowRoom(): boolean {
+    const { slowSlots, slowGroups } = lanes.measure(clock.now())
+    return slowSlots > 0 && slowGroups.length > 0
   }
 
   /** Waits until a row is due, a notification, or the poll. */
   async function waitForWork(): Promise<void> {
-    const nextDueAt = await queue.nextDueAt()
+    // Without a free slot nothing could be claimed, whatever is due.
+    const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(measure())
     const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
     // Due, and not claimed: caps or slots hold it back, and the end of an attempt notifies.
     mayWait = untilDueMs <= 0
@@ -218,8 +225,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        isFull = !hasRoom()
-        const claimed = isFull ? 0 : await round()
+        isFull = isFastFull()
+        const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
         logger.error({ err: error }, 'dispatcher round failed: see docs/operations.md, database')

@@ -75,9 +75,9 @@ export function buildRouter(deps: RouterDeps): Router {
       const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
       fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
       const now = new Date(clock.now())
-      batch.byPolicy.forEach(({ work, opened, nextDueAt }, index) => {
+      batch.byPolicy.forEach(({ work, nextDueAt }, index) => {
         dispatchers[index]?.accept(work)
-        if (opened > work.length || (nextDueAt && nextDueAt <= now)) dispatchers[index]?.notify()
+        if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
       })
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {

@@ -7,7 +7,7 @@ export interface RoutedRows {
   work: unknown[]
   /** How many rows were queued, those included. */
   opened: number
-  /** When the next row that nobody holds is due, besides those of this batch; null when none waits. */
+  /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
   nextDueAt: Date | null
 }
 

@@ -1,4 +1,4 @@
-import type { Claim, ClaimRequest, ReclaimRequest } from '../../delivery/policy.ts'
+import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
 import type { DispatchId, WebhookId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { markLast } from '../../postgres/dialect.ts'
@@ -24,7 +24,8 @@ const TESTS_AT_ONCE = 16
 const lockClaims = aheadStatement('select from claims_of_others($1)')
 
 const lockHeads = statement<{ webhook: WebhookId }>(`
-  select webhook from webhook_queue where not is_held and visit_at <= $1 order by visit_at limit $2
+  select webhook from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
+  order by visit_at limit $2
   for update skip locked`)
 
 /**
@@ -113,7 +114,7 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
     if (request.hasPeers) await lockClaims(tx, [workerId])
-    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE])
+    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE, listBlocked(request)])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)
     const values = [
@@ -202,15 +203,15 @@ export async function findLostClaims(
 
 const selectNextDue = statement<{ due_at: Date | null }>(`
   select least(
-    (select visit_at from webhook_queue where not is_held order by visit_at limit 1),
+    (select visit_at from webhook_queue where not is_held and webhook <> all($1::uuid[]) order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d join webhook w on w.document_id = d.webhook where w.deleted_at is null and not w.is_actived)
   ) as due_at`)
 
-/** When the next dispatch that nobody holds is due; null when none waits. */
-export async function findNextDueAt(db: Database): Promise<Date | null> {
-  const [row] = await selectNextDue(db, [])
+/** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
+export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
+  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
   return row?.due_at ?? null
 }
