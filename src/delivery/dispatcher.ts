@@ -46,8 +46,11 @@ export interface Dispatcher {
   inFlight(): number
   /** What routed rows may be claimed with; without room while the dispatcher does not run. */
   measureRoom(): ClaimRequest
-  /** Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them. */
-  accept(rows: readonly unknown[]): void
+  /**
+   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
+   * when the dispatcher was stopped meanwhile.
+   */
+  accept(rows: readonly unknown[]): Promise<void>
   /** Looks for claims that a failed statement of this process may have made. */
   expectLeak(): void
   /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
@@ -145,8 +148,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
    */
   async function recoverLost(): Promise<void> {
     const gone = await lease.renew()
-    const isLeaky = clock.now() < leakUntilMs
-    for (const workerId of isLeaky ? [...gone, deps.workerId] : gone) {
+    for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) {
       const nowMs = clock.now()
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
@@ -160,6 +162,10 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   function expectLeak(): void {
     leakUntilMs = clock.now() + LEAK_WINDOW_MS
+  }
+
+  function mayLeak(): boolean {
+    return clock.now() < leakUntilMs
   }
 
   async function drain(): Promise<number> {
@@ -246,7 +252,11 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },
-    accept: (rows) => start(rows.map((row) => policy.readWork(row))),
+    accept: async (rows) => {
+      const works = rows.map((row) => policy.readWork(row))
+      if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))
+      else start(works)
+    },
     expectLeak,
     drain,
     run,
