@@ -53,6 +53,8 @@ export interface Dispatcher {
   accept(rows: readonly unknown[]): Promise<void>
   /** Looks for claims that a failed statement of this process may have made. */
   expectLeak(): void
+  /** Whether there may be claims of this process that it does not know of. */
+  mayLeak(): boolean
   /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
   drain(): Promise<number>
   /** Claims nothing more, lets attempts end, interrupts those that do not, and records them. */
@@ -258,6 +260,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       else start(works)
     },
     expectLeak,
+    mayLeak,
     drain,
     run,
     stop,
