@@ -5,9 +5,10 @@ import { type DeliveryApp, openDelivery } from '../../test/harness/delivery-app.
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { POLL_MS } from './dispatcher.ts'
-import { LEASE_MS } from './worker-lease.ts'
+import { FORGET_AFTER_MS, LEASE_MS } from './worker-lease.ts'
 
 /** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
 async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
@@ -80,6 +81,42 @@ describe('stopping', () => {
     for (const row of rows)
       expect(row).toMatchObject({ status: 'pending', attempts: 0, fence: 2, lease_owner: null, last_attempt_at: null })
     expect(d.receiver.connectionCount()).toBe(0)
+  })
+
+  it('gives back rows that were claimed as they were routed, when their statement ends behind the stop', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    const { router, dispatcher } = d.t.app
+    const running = [dispatcher.run()]
+    await waitFor('a dispatcher that claims', () => dispatcher.measureRoom().fastSlots > 0)
+    await d.emit(3)
+    await inTransaction(d.t.database.db, async (other) => {
+      await sql`lock table event_queue in access exclusive mode`.execute(other)
+      running.push(router.run())
+      await untilWaiting(d.t.database.db, 1)
+      router.stop()
+      await dispatcher.stop()
+    })
+    await Promise.all(running)
+    const rows = await d.listRows()
+    expect(rows).toHaveLength(3)
+    for (const row of rows) expect(row).toMatchObject({ status: 'pending', attempts: 0, lease_owner: null })
+    expect(d.receiver.connectionCount()).toBe(0)
+  })
+
+  it('ends its lease, except where claims may be left that it does not know of', async () => {
+    const listWorkers = async ({ t }: DeliveryApp) =>
+      t.database.db.selectFrom('delivery_worker').select('worker_id').execute()
+    await using d = await openDelivery()
+    await d.t.app.dispatcher.drain()
+    expect(await listWorkers(d)).toHaveLength(1)
+    d.t.app.dispatcher.expectLeak()
+    await d.t.app.stop()
+    expect(await listWorkers(d)).toHaveLength(1)
+    await using clean = await openDelivery()
+    await clean.t.app.dispatcher.drain()
+    await clean.t.app.stop()
+    expect(await listWorkers(clean)).toEqual([])
   })
 
   it('claims nothing after it was asked to stop', async () => {
@@ -210,6 +247,33 @@ describe('a process that is lost', () => {
     const [row] = await d.listRows()
     expect(row).toMatchObject({ status: 'success', attempts: 2 })
     expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
+  })
+
+  it('is forgotten when nothing of it is left: it costs no look any more', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    await loseClaims(d, 1, new Date(d.t.clock.now()))
+    const countLost = async () => {
+      const { db } = d.t.database
+      return (await db.selectFrom('delivery_worker').where('worker_id', '=', 'lost').selectAll().execute()).length
+    }
+    await d.pass(FORGET_AFTER_MS - 1)
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 2 }])
+    expect(await countLost()).toBe(1)
+    await d.pass(1)
+    expect(await countLost()).toBe(0)
+  })
+
+  it('is not forgotten while a claim of it is left, however long its lease is over', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    await loseClaims(d, 1, new Date(d.t.clock.now() - 10 * FORGET_AFTER_MS))
+    await d.t.settle()
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 2 }])
   })
 
   it('does not stop the service when nobody looked for longer than a length in milliseconds can be stored', async () => {

@@ -155,6 +155,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
       const claims = await queue.reclaim(request)
+      if (claims.length === 0) await lease.forget(workerId)
       const lost = claims.filter((one) => !held.has(nameClaim(one)))
       if (lost.length === 0) continue
       policy.onSettled(await queue.settle(lost))

@@ -64,10 +64,13 @@ function buildProbe(name: string) {
     },
     inFlight: () => 0,
     measureRoom,
-    accept: (rows) => probe.accepted.push(...rows),
+    accept: async (rows) => {
+      probe.accepted.push(...rows)
+    },
     expectLeak: () => {
       probe.leaks += 1
     },
+    mayLeak: () => probe.leaks > 0,
     drain: async () => 0,
     stop: async () => {},
     run: async () => {},

@@ -38,6 +38,13 @@ export async function renewLease(
 
 const remove = statement<never>('delete from delivery_worker where worker_id = $1')
 
+const forget = statement<never>('delete from delivery_worker where worker_id = $1 and lease_until <= $2')
+
+/** Removes a worker whose lease ended at or before `endedBefore`. */
+export async function removeExpiredWorker(db: Database, workerId: string, endedBefore: Date): Promise<void> {
+  await forget(db, [workerId, endedBefore])
+}
+
 /** Removes a worker that has given back all it had claimed. */
 export async function removeWorker(db: Database, workerId: string): Promise<void> {
   await remove(db, [workerId])
