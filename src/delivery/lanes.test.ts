@@ -12,7 +12,13 @@ function enterMany(lanes: ReturnType<typeof buildLanes>, count: number, group: s
 
 describe('lanes', () => {
   it('starts with all fast slots and a quarter of them for slow groups', () => {
-    expect(buildLanes(100).measure(0)).toEqual({ fastSlots: 100, slowSlots: 25, slowGroups: [], inFlight: 0, byGroup: new Map() })
+    expect(buildLanes(100).measure(0)).toEqual({
+      fastSlots: 100,
+      slowSlots: 25,
+      slowGroups: [],
+      inFlight: 0,
+      byGroup: new Map(),
+    })
   })
 
   it('keeps one slow slot when a quarter is less than one', () => {

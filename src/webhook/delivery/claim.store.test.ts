@@ -305,11 +305,7 @@ describe('giving back and taking back', () => {
 describe('the heads of the queue', () => {
   it('leave it with the last row that waits, and stay with the due time of the next one', async () => {
     await using t = await openLedger()
-    const [done, later, more] = [
-      await t.ledger.addWebhook(),
-      await t.ledger.addWebhook(),
-      await t.ledger.addWebhook(),
-    ]
+    const [done, later, more] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(done)
     await t.ledger.addDispatches(later)
     await t.ledger.addDispatches(later, { dueAt: t.later(MINUTE_MS) })

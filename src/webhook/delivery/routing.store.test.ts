@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
@@ -10,8 +10,8 @@ import { recordEvents } from '../../event/event.ts'
 import type { AccountId, EventId, WebhookId } from '../../id.ts'
 import { cancelOrphanedDispatches } from '../ledger/dispatch.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
-import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 import { buildWebhookRouting } from './routing.store.ts'
+import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 import { readTotals } from './total.store.ts'
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -288,7 +288,9 @@ describe('the ids of rows', () => {
     await t.ledger.addWebhook({ events: ['contract.create'] })
     const [event] = await t.ledger.recordMany('contract.create')
     await t.route()
-    const ids = (await t.db.selectFrom('webhook_dispatch').select('document_id').execute()).map((one) => one.document_id)
+    const ids = (await t.db.selectFrom('webhook_dispatch').select('document_id').execute()).map(
+      (one) => one.document_id,
+    )
     expect(new Set(ids).size).toBe(2)
     for (const id of ids) {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)

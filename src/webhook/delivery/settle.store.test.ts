@@ -200,18 +200,21 @@ describe('fences', () => {
     ['delivers', DELIVERED],
     ['fails', FAILED],
     ['was interrupted', { errorClass: 'interrupted' } as const],
-  ])('voids a result that %s of a webhook that was purged meanwhile, and keeps nothing of it', async (_name, result) => {
-    await using t = await openLedger()
-    const webhook = await t.ledger.addWebhook()
-    await t.ledger.addDispatches(webhook)
-    const [claimed] = await t.claimAll()
-    await t.db.deleteFrom('webhook').execute()
-    const { recorded } = await t.record([t.end(claimed!, result)])
-    expect(recorded.filter((one) => one.isRecorded)).toEqual([])
-    expect(await t.ledger.listRouted()).toEqual([])
-    expect(await t.ledger.readHeads()).toEqual(new Map())
-    expect(await readTotals(t.db)).toEqual(new Map())
-  })
+  ])(
+    'voids a result that %s of a webhook that was purged meanwhile, and keeps nothing of it',
+    async (_name, result) => {
+      await using t = await openLedger()
+      const webhook = await t.ledger.addWebhook()
+      await t.ledger.addDispatches(webhook)
+      const [claimed] = await t.claimAll()
+      await t.db.deleteFrom('webhook').execute()
+      const { recorded } = await t.record([t.end(claimed!, result)])
+      expect(recorded.filter((one) => one.isRecorded)).toEqual([])
+      expect(await t.ledger.listRouted()).toEqual([])
+      expect(await t.ledger.readHeads()).toEqual(new Map())
+      expect(await readTotals(t.db)).toEqual(new Map())
+    },
+  )
 
   it('voids the result of a row that was deleted meanwhile', async () => {
     await using t = await openLedger()
@@ -228,7 +231,10 @@ describe('fences', () => {
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook)
     const [claimed] = await t.claimAll()
-    await t.db.updateTable('webhook').set({ deleted_at: t.later(0) }).execute()
+    await t.db
+      .updateTable('webhook')
+      .set({ deleted_at: t.later(0) })
+      .execute()
     await t.record([t.end(claimed!, FAILED)])
     expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'cancelled', ended_at: t.later(0), attempts: 1 })
     expect(await t.ledger.readHeads()).toEqual(new Map())
@@ -275,9 +281,7 @@ describe('the statement of results', () => {
     expect(replayed).toMatchObject({ id, attempt: 2, trigger: 'replay' })
     const { fence } = replayed!
     const failed = { status: 'exhausted', statusCode: 500, errorClass: 'http_5xx' } as const
-    await t.apply([
-      change({ id: id!, webhook }, t.later(4), { ...failed, fence, attempt: 2, trigger: 'replay' }),
-    ])
+    await t.apply([change({ id: id!, webhook }, t.later(4), { ...failed, fence, attempt: 2, trigger: 'replay' })])
     expect(await t.ledger.readDispatch(id!)).toMatchObject({
       status: 'exhausted',
       delivered_at: t.later(-1),
