@@ -220,10 +220,10 @@ export async function cancelWaitingDispatches(
 
 const cancelOrphaned = cancel(`
   select d.document_id from webhook_queue q
-  join webhook w on w.document_id = q.webhook and w.deleted_at is not null
   cross join lateral (
     select d.document_id from webhook_dispatch_open d
     where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
+  where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
   limit $3`)
 
 const deleteStray = statement<never>(`
