@@ -10,10 +10,15 @@ import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
-import { cancelOrphanedDispatches, deleteOldDispatches } from '../webhook/ledger/dispatch.store.ts'
+import {
+  cancelOrphanedDispatches,
+  deleteOldDispatches,
+  deleteOrphanedDispatches,
+} from '../webhook/ledger/dispatch.store.ts'
 import { reencryptSecrets } from '../webhook/reencrypt.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
 import type { Config } from './config.ts'
+import { deleteIdleWorkers } from './maintenance.store.ts'
 
 /** How often the house is swept. */
 const PERIOD_MS = 60_000
@@ -25,6 +30,9 @@ const DAY_MS = 24 * 3_600_000
 
 /** Windows of the rate limits are of no use after this. */
 const RATE_WINDOW_KEPT_MS = 600_000
+
+/** Workers that are gone are kept this long, and so is the place of a purged webhook in the queue. */
+const WORKER_KEPT_MS = 3_600_000
 
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
@@ -43,6 +51,8 @@ export type SweepReport = Record<
   | 'dispatches'
   | 'events'
   | 'cancelled'
+  | 'orphans'
+  | 'workers'
   | 'replayJobs'
   | 'publishKeys'
   | 'idempotencyKeys'
@@ -87,6 +97,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       replayJobs: () => inBatches(() => deleteOldReplayJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
       cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
+      orphans: () => inBatches(() => deleteOrphanedDispatches(db, before(WORKER_KEPT_MS), BATCH_SIZE)),
+      workers: () => deleteIdleWorkers(db, before(WORKER_KEPT_MS)),
       idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),

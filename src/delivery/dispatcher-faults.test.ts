@@ -8,7 +8,7 @@ import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { waitFor } from '../../test/harness/wait.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { POLL_MS } from './dispatcher.ts'
-import { FORGET_AFTER_MS, LEASE_MS } from './worker-lease.ts'
+import { LEASE_MS } from './worker-lease.ts'
 
 /** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
 async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
@@ -247,33 +247,6 @@ describe('a process that is lost', () => {
     const [row] = await d.listRows()
     expect(row).toMatchObject({ status: 'success', attempts: 2 })
     expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
-  })
-
-  it('is forgotten when nothing of it is left: it costs no look any more', async () => {
-    await using d = await openDelivery()
-    await d.makeWebhook()
-    await d.emit()
-    await d.t.app.router.drain()
-    await loseClaims(d, 1, new Date(d.t.clock.now()))
-    const countLost = async () => {
-      const { db } = d.t.database
-      return (await db.selectFrom('delivery_worker').where('worker_id', '=', 'lost').selectAll().execute()).length
-    }
-    await d.pass(FORGET_AFTER_MS - 1)
-    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 2 }])
-    expect(await countLost()).toBe(1)
-    await d.pass(1)
-    expect(await countLost()).toBe(0)
-  })
-
-  it('is not forgotten while a claim of it is left, however long its lease is over', async () => {
-    await using d = await openDelivery()
-    await d.makeWebhook()
-    await d.emit()
-    await d.t.app.router.drain()
-    await loseClaims(d, 1, new Date(d.t.clock.now() - 10 * FORGET_AFTER_MS))
-    await d.t.settle()
-    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 2 }])
   })
 
   it('does not stop the service when nobody looked for longer than a length in milliseconds can be stored', async () => {

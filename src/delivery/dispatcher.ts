@@ -124,7 +124,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && isScarce) notify()
+        if (mayWait && (isScarce || (isFull && !isFastFull()))) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -133,6 +133,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
   let mayWait = false
+  /** Whether slots, not caps, were what the last claim wanted for. */
+  let isFull = false
 
   async function round(): Promise<number> {
     const claimed = await claim()
@@ -155,7 +157,6 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
       const claims = await queue.reclaim(request)
-      if (claims.length === 0) await lease.forget(workerId)
       const lost = claims.filter((one) => !held.has(nameClaim(one)))
       if (lost.length === 0) continue
       policy.onSettled(await queue.settle(lost))
@@ -182,15 +183,22 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /** Whether enough slots are free for a claim to be worth its transaction. */
-  function hasRoom(): boolean {
-    const { fastSlots, slowSlots, inFlight } = lanes.measure(clock.now())
-    return inFlight === 0 || fastSlots >= Math.max(1, policy.concurrency / 8) || (fastSlots === 0 && slowSlots > 0)
+  /** Whether fewer fast slots are free than make a claim worth its transaction. */
+  function isFastFull(): boolean {
+    const { fastSlots, inFlight } = lanes.measure(clock.now())
+    return inFlight > 0 && fastSlots < Math.max(1, policy.concurrency / 8)
+  }
+
+  /** Whether slow groups may be served although no fast slot is free. */
+  function hasSlowRoom(): boolean {
+    const { slowSlots, slowGroups } = lanes.measure(clock.now())
+    return slowSlots > 0 && slowGroups.length > 0
   }
 
   /** Waits until a row is due, a notification, or the poll. */
   async function waitForWork(): Promise<void> {
-    const nextDueAt = await queue.nextDueAt()
+    // Without a free slot nothing could be claimed, whatever is due.
+    const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(measure())
     const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
     // Due, and not claimed: caps or slots hold it back, and the end of an attempt notifies.
     mayWait = untilDueMs <= 0
@@ -225,7 +233,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        const claimed = hasRoom() ? await round() : 0
+        isFull = isFastFull()
+        const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
         logger.error({ err: error }, 'dispatcher round failed: see docs/operations.md, database')

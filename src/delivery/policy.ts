@@ -29,6 +29,12 @@ export interface Room {
   hasPeers: boolean
 }
 
+/** The groups for which there is no room, however many slots are free: nothing of them is claimed. Pure. */
+export function listBlocked({ slowSlots, slowGroups, inFlight, perGroup }: Room): string[] {
+  const capped = [...inFlight].filter(([, count]) => count >= perGroup).map(([group]) => group)
+  return slowSlots > 0 ? capped : [...new Set([...capped, ...slowGroups])]
+}
+
 /** What claims are made with. */
 export interface ClaimRequest extends Room {
   workerId: string
@@ -60,15 +66,15 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
   release(claims: readonly Claim[], now: Date): Promise<void>
   /** Up to `limit` claims of a worker that is gone, as attempts that were interrupted, for `settle`. Locks nothing. */
   reclaim(request: ReclaimRequest): Promise<Ended[]>
-  /** When the next row that nobody holds is due; null when none waits. */
-  nextDueAt(): Promise<Date | null>
+  /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
+  nextDueAt(room?: Room): Promise<Date | null>
 }
 
 /**
  * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md). `text` holds
  * the parts of a `with` clause; they read `routed`, the events with the columns of `event_occurrence`. Three of them have
  * fixed names: `<policy>_opened (id)` are the rows that were queued, `<policy>_work (work json)` those of them that this
- * worker has claimed, `<policy>_next (due_at)` is when the next row is due that was queued before.
+ * worker has claimed, `<policy>_next (due_at)` is when the next row is due whose group is not blocked (`listBlocked`).
  */
 export type RoutingPart = Fragment
 

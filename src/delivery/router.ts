@@ -75,9 +75,9 @@ export function buildRouter(deps: RouterDeps): Router {
       const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
       fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
       const now = new Date(clock.now())
-      for (const [index, { work, opened, nextDueAt }] of batch.byPolicy.entries()) {
+      for (const [index, { work, nextDueAt }] of batch.byPolicy.entries()) {
         await dispatchers[index]?.accept(work)
-        if (opened > work.length || (nextDueAt && nextDueAt <= now)) dispatchers[index]?.notify()
+        if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
       }
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {

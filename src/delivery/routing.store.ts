@@ -7,7 +7,7 @@ export interface RoutedRows {
   work: unknown[]
   /** How many rows were queued, those included. */
   opened: number
-  /** When the next row that nobody holds is due, besides those of this batch; null when none waits. */
+  /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
   nextDueAt: Date | null
 }
 
@@ -30,11 +30,11 @@ export interface RoutingRequest {
 
 const TAKE_EVENTS = `
   taken as (
-    delete from event_queue q using (
-      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked
-    ) t where q.event_id = t.event_id returning q.event_id
+    delete from event_queue where event_id = any(array(
+      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked))
+    returning event_id
   ), routed as (
-    update event_occurrence e set routed_at = $3 from taken t where e.document_id = t.event_id returning e.*
+    update event_occurrence set routed_at = $3 where document_id = any(array(select event_id from taken)) returning *
   )`
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
-import { type OtherWorker, removeExpiredWorker, removeWorker, renewLease } from './worker.store.ts'
+import { type OtherWorker, removeWorker, renewLease } from './worker.store.ts'
 
 /**
  * How long a worker that says nothing keeps its claims: longer than an attempt may take (15 s) and its result may wait for
@@ -14,17 +14,12 @@ export const LOCK_LOST_MS = 2_000
 /** How long a worker that joins others waits before its first claim: they renew their leases, and see it, each second. */
 export const JOIN_WAIT_MS = 1_500
 
-/** How long the row of a worker is kept when its lease ended: its last statement may run on for 30 s, and claim rows. */
-export const FORGET_AFTER_MS = 120_000
-
 /** The lease of this worker, and what it sees of the others. */
 export interface WorkerLease {
   /** Renews the lease. Returns the workers that are gone: their claims are to be made again. */
   renew(): Promise<string[]>
   /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
-  /** Forgets another worker that holds no claim, once its lease has been over for `FORGET_AFTER_MS`. */
-  forget(workerId: string): Promise<void>
   /** Ends the lease of this worker, which holds no claim. */
   end(): Promise<void>
 }
@@ -66,7 +61,6 @@ export function buildWorkerLease({ db, clock, workerId, hasLock }: WorkerLeaseDe
       return gone
     },
     hasPeers: () => peers > 0,
-    forget: (other) => removeExpiredWorker(db, other, new Date(clock.now() - FORGET_AFTER_MS)),
     end: () => removeWorker(db, workerId),
   }
 }

@@ -13,18 +13,21 @@ export interface OtherWorker {
 /** The lock that a worker holds for as long as its listening connection lives. */
 export const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
 
-const renew = statement<{ worker_id: string; is_expired: boolean; is_lock_lost: boolean }>(`
-  with own as (
-    insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3)
-    on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
-  )
-  select w.worker_id, w.lease_until <= $4 as is_expired,
-    w.has_lock and not exists (
+/** Whether somebody holds the lock of this worker. */
+const IS_LOCKED = (workerId: string) => `exists (
       select from pg_locks l
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select oid from pg_database where datname = current_database())
-        and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK('w.worker_id')}
-    ) as is_lock_lost
+        and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
+
+/** `$3`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
+const renew = statement<{ worker_id: string; is_expired: boolean; is_lock_lost: boolean }>(`
+  with own as (
+    insert into delivery_worker (worker_id, lease_until, has_lock) values ($1, $2, $3 and ${IS_LOCKED('$1')})
+    on conflict (worker_id) do update set lease_until = excluded.lease_until, has_lock = excluded.has_lock
+  )
+  select w.worker_id, w.lease_until <= $4 as is_expired,
+    w.has_lock and not ${IS_LOCKED('w.worker_id')} as is_lock_lost
   from delivery_worker w where w.worker_id <> $1`)
 
 /** Renews the lease of a worker, and reads the other workers. */
@@ -37,13 +40,6 @@ export async function renewLease(
 }
 
 const remove = statement<never>('delete from delivery_worker where worker_id = $1')
-
-const forget = statement<never>('delete from delivery_worker where worker_id = $1 and lease_until <= $2')
-
-/** Removes a worker whose lease ended at or before `endedBefore`. */
-export async function removeExpiredWorker(db: Database, workerId: string, endedBefore: Date): Promise<void> {
-  await forget(db, [workerId, endedBefore])
-}
 
 /** Removes a worker that has given back all it had claimed. */
 export async function removeWorker(db: Database, workerId: string): Promise<void> {

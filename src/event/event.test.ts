@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { routeBatch } from '../delivery/routing.store.ts'
 import type { AccountId, WebhookId } from '../id.ts'
-import { inTransaction } from '../postgres/database.ts'
-import { claimUnroutedEvents, findEvent, findOldestUnroutedAt, listSubscribedTypes, markRouted } from './event.store.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { findEvent, findOldestUnroutedAt, listSubscribedTypes } from './event.store.ts'
 import { type EventDraft, recordEvents, recordRoutedEvent } from './event.ts'
 
 async function open() {
@@ -31,6 +32,24 @@ async function open() {
     count,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
+}
+
+/** A policy that passes on the ids of what is routed, and writes nothing. */
+const IDS = {
+  name: 'id',
+  part: {
+    name: 'ids',
+    text: `id_opened as (select document_id as id from routed), id_work as (select to_json(id) as work from id_opened),
+      id_next as (select null::timestamptz as due_at)`,
+    values: [],
+  },
+}
+
+/** Takes up to `limit` events out of the queue, oldest first; their ids. */
+async function takeEvents(db: Database, limit: number, now = new Date(0)): Promise<unknown[]> {
+  const request = { after: '00000000-0000-0000-0000-000000000000', limit, now }
+  const { byPolicy } = await routeBatch(db, request, [IDS])
+  return [...(byPolicy[0]?.work ?? [])].sort()
 }
 
 const ACCOUNT = '0198a000-0000-7000-8000-000000000001' as AccountId
@@ -105,7 +124,7 @@ describe('recording events', () => {
     await using t = await open()
     const event = await recordRoutedEvent(t.ledger.deps, t.db, t.draft({ type: 'webhook.test' }), t.ledger.now())
     expect(await findEvent(t.db, event.id)).toMatchObject({ routedAt: t.ledger.now() })
-    expect(await claimUnroutedEvents(t.db, 10)).toEqual([])
+    expect(await takeEvents(t.db, 10)).toEqual([])
   })
 })
 
@@ -139,13 +158,25 @@ describe('the queue of the router', () => {
     )
     const ids = events.map((one) => one.id)
     await inTransaction(t.db, async (one) => {
-      expect((await claimUnroutedEvents(one, 4)).map((event) => event.id)).toEqual(ids.slice(0, 4))
-      await inTransaction(t.db, async (other) => {
-        expect((await claimUnroutedEvents(other, 4)).map((event) => event.id)).toEqual(ids.slice(4))
-      })
+      expect(await takeEvents(one, 4)).toEqual(ids.slice(0, 4))
+      await inTransaction(t.db, async (other) => expect(await takeEvents(other, 4)).toEqual(ids.slice(4)))
     })
-    await markRouted(t.db, ids.slice(0, 5), t.ledger.now())
-    expect((await claimUnroutedEvents(t.db, 4)).map((event) => event.id)).toEqual(ids.slice(5))
+    expect(await takeEvents(t.db, 4)).toEqual([])
+  })
+
+  it('holds what a taker gave back, and says when the rest was routed', async () => {
+    await using t = await open()
+    const drafts = [t.draft(), t.draft(), t.draft()]
+    const ids = (await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())).map((one) => one.id)
+    const failing = inTransaction(t.db, async (tx) => {
+      expect(await takeEvents(tx, 2)).toEqual(ids.slice(0, 2))
+      throw new Error('the taker failed')
+    })
+    await expect(failing).rejects.toThrow('the taker failed')
+    t.clock.advance(5)
+    expect(await takeEvents(t.db, 2, t.ledger.now())).toEqual(ids.slice(0, 2))
+    expect(await findEvent(t.db, ids[1]!)).toMatchObject({ routedAt: t.ledger.now() })
+    expect(await findEvent(t.db, ids[2]!)).toMatchObject({ routedAt: null })
   })
 
   it('tells how long the oldest event has waited, and nothing when none waits', async () => {
@@ -155,7 +186,7 @@ describe('the queue of the router', () => {
     t.clock.advance(1_000)
     await recordEvents(t.ledger.deps, t.db, [t.draft()], t.ledger.now())
     expect(await findOldestUnroutedAt(t.db)).toEqual(first!.createdAt)
-    await markRouted(t.db, [first!.id], t.ledger.now())
+    expect(await takeEvents(t.db, 1)).toEqual([first!.id])
     expect(await findOldestUnroutedAt(t.db)).toEqual(t.ledger.now())
   })
 })

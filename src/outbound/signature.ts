@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../random.ts'
 
-/** How far a signature's time may lie from now, either way (docs/contract/delivery.md#fixed-constants). Seconds; the edge itself is taken. */
+/** Tolerance of a signature's time, in seconds, past and future, inclusive (docs/contract/delivery.md#fixed-constants). */
 export const SIGNATURE_TOLERANCE_SECONDS = 300
 
 const SECRET_PREFIX = 'whsec_'
@@ -10,7 +10,7 @@ const SECRET_BYTES = 32
 /** The signature header of the contract. */
 const SIGNATURE_HEADER = 'x-service-signature'
 
-/** Makes a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */
+/** Creates a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */
 export function createSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64')
 }
@@ -34,7 +34,7 @@ export function prepareSigningKeys(secret: string): SigningKeys {
 
 /**
  * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (docs/contract/webhooks.md#signature).
- * What the Stripe libraries verify.
+ * The Stripe libraries verify this form.
  */
 export function signTimestamped(key: KeyObject | string, timestampSeconds: number, body: string | Buffer): string {
   return `t=${timestampSeconds},v1=${hashTimestamped(key, timestampSeconds, body).toString('hex')}`
@@ -74,12 +74,13 @@ export function buildSignatureHeaders(input: {
   }
 }
 
-/** Why a signature is not taken. For the log; a caller is told only that it is not valid. */
+/** The reason of a refused signature. For the log; the caller learns only that it is not valid. */
 export type SignatureFault = 'malformed' | 'stale' | 'mismatch'
 
 /**
- * Verifies an `x-service-signature` header against the raw body (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#sink), in constant time. Several `v1` parts may stand in one header;
- * one that fits is enough. Unknown parts are passed over, as receivers of this family do.
+ * Verifies an `x-service-signature` header against the raw body (docs/contract/webhooks.md#signature,
+ * docs/contract/webhooks.md#sink), in constant time. One matching `v1` part of several is enough. Ignores unknown parts,
+ * as other receivers of this format do.
  */
 export function verifyTimestamped(input: {
   secret: string
@@ -95,13 +96,13 @@ export function verifyTimestamped(input: {
     if (timingSafeEqual(Buffer.from(signature, 'hex'), expected)) fits = true
   }
   if (!fits) return { ok: false, fault: 'mismatch' }
-  // `nowSeconds` may carry a fraction; the whole second is what a signer writes.
+  // `nowSeconds` may have a fraction; a signer writes whole seconds.
   const ageSeconds = Math.abs(Math.floor(input.nowSeconds) - parsed.timestampSeconds)
   if (ageSeconds > SIGNATURE_TOLERANCE_SECONDS) return { ok: false, fault: 'stale' }
   return { ok: true, timestampSeconds: parsed.timestampSeconds }
 }
 
-/** Reads `t=` (once, plain digits) and the `v1=` parts (64 hex digits each). */
+/** Parses `t=` (once, plain digits) and the `v1=` parts (64 hex digits each). */
 function readSignatureHeader(header: string): { timestampSeconds: number; signatures: string[] } | undefined {
   let timestamp: string | undefined
   const signatures: string[] = []

@@ -142,9 +142,9 @@ it('a failure of the database is told, and not taken for a secret that does not 
     .values({ ...row, created_at: now, updated_at: now })
     .execute()
   await database.pool.query(
-    `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`,
+    `create function refuse_in_test() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`,
   )
-  await database.pool.query(`create trigger refuse before update on webhook execute function refuse()`)
+  await database.pool.query(`create trigger refuse before update on webhook execute function refuse_in_test()`)
   const box = buildKeyring([NEW, OLD], systemRandom)
   await expect(reencryptSecrets({ keyring: box }, database.db)).rejects.toThrow('refused')
 })

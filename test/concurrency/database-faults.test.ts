@@ -172,7 +172,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
  * 53100 (disk_full). It stands for a full disk of the data; one of the write-ahead log ends the server, which is the restart above.
  */
 async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>): Promise<() => Promise<void>> {
-  const tables = ['contract', 'event_occurrence', 'webhook_dispatch', 'webhook_attempt', 'webhook_delivery_total']
+  const tables = ['contract', 'event_occurrence', 'webhook_dispatch_open', 'webhook_dispatch_ended', 'webhook_attempt']
   await database.pool.query(`
     create function refuse_to_grow() returns trigger language plpgsql as $$
     begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)

@@ -4,6 +4,7 @@ import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
+import { endRows } from '../harness/ledger-rows.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
 
 const IDENTITY = '/api/v3/identity'
@@ -67,9 +68,7 @@ const makeSubscription = async () => {
 const makeDispatch = async () => {
   const { id } = await makeWebhook()
   const { dispatch_id } = await make(`${WEBHOOKS}/${id}/test`)
-  await app.database.pool.query(`update webhook_dispatch set status = 'exhausted' where document_id = $1`, [
-    dispatch_id,
-  ])
+  await endRows(app, 'exhausted', dispatch_id)
   return { id: dispatch_id as string }
 }
 const makeJob = async () => {

@@ -40,7 +40,7 @@ export interface DeliveryGround extends AsyncDisposable {
   change(service: ServiceProcess, headers?: Record<string, string>): Promise<string>
   /** Records `count` events at once, as changes do, without the API. */
   recordEvents(count: number): Promise<void>
-  /** Stands for the passing of the 30 s after which a lost process is noticed. */
+  /** Stands for the passing of the time after which a silent process is lost, and after which a process misses claims. */
   letLeasesRunOut(): Promise<void>
   /** Stands for the passing of the minutes until the next attempt. */
   letRetriesComeDue(): Promise<void>
@@ -105,8 +105,11 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
     },
     letLeasesRunOut: async () => {
       await database.pool.query(
-        `update delivery_worker w set lease_until = now() - interval '1 s'
-         where exists (select from webhook_dispatch_open d where d.lease_owner = w.worker_id)`,
+        `with claimed as (
+           update webhook_dispatch_open set last_attempt_at = last_attempt_at - interval '1 min'
+           where lease_owner is not null returning lease_owner
+         ) update delivery_worker set lease_until = now() - interval '1 s'
+           where worker_id in (select lease_owner from claimed)`,
       )
     },
     letRetriesComeDue: async () => {

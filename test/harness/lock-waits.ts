@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
 import type { Database } from '../../src/postgres/database.ts'
 
-/** Waits until `count` connections of this test's database wait for a lock: then two transactions have really met. */
+/** Waits until `count` connections of this test's database wait for a lock. */
 export async function untilWaiting(db: Database, count: number): Promise<void> {
   await vi.waitFor(async () => expect(await countWaiting(db)).toBe(count), { timeout: 10_000 })
 }

@@ -5,7 +5,7 @@ import {
   type DispatchStatus,
   decideOutcome,
   RETRY_DELAYS_MS,
-} from '../../src/delivery/outcome.ts'
+} from '../../src/webhook/delivery/outcome.ts'
 import { buildDice, chooseSeed, type Dice } from './seed.ts'
 
 const HISTORIES = 20_000

@@ -1,12 +1,12 @@
-import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/delivery/failure-count.ts'
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
+import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import {
   type AttemptResult,
   type AttemptTrigger,
   type DispatchStatus,
   decideOutcome,
   type ErrorClass,
-} from '../../src/delivery/outcome.ts'
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
+} from '../../src/webhook/delivery/outcome.ts'
 
 /** A webhook as the simulation knows it. */
 export interface ModelWebhook {

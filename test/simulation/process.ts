@@ -1,7 +1,6 @@
 import pino from 'pino'
 import type { Clock } from '../../src/clock.ts'
 import { buildDispatcher, type Dispatcher } from '../../src/delivery/dispatcher.ts'
-import type { AttemptResult } from '../../src/delivery/outcome.ts'
 import type { IdMaker } from '../../src/id.ts'
 import type { Keyring } from '../../src/keyring.ts'
 import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
@@ -9,6 +8,7 @@ import type { PostErrorClass, PostResult } from '../../src/outbound/post-result.
 import type { Database } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
+import type { AttemptResult } from '../../src/webhook/delivery/outcome.ts'
 
 /** Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. */
 export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'before-record' | 'during-record' | 'hang'

@@ -1,4 +1,4 @@
-import type { Claim, ClaimRequest, ReclaimRequest } from '../../delivery/policy.ts'
+import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
 import type { DispatchId, WebhookId } from '../../id.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { markLast } from '../../postgres/dialect.ts'
@@ -24,7 +24,8 @@ const TESTS_AT_ONCE = 16
 const lockClaims = aheadStatement('select from claims_of_others($1)')
 
 const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
-  select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 order by visit_at limit $2
+  select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
+  order by visit_at limit $2
   for update skip locked`)
 
 /**
@@ -33,6 +34,9 @@ const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
  * keep their place; all others, also those without room of their own, stand behind them.
  * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
  * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
+ *
+ * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
+ * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
  */
 const CLAIM = `
   with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10' })},
@@ -40,7 +44,7 @@ const CLAIM = `
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
       ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow, h.visit_at
     from unnest($9::uuid[], $11::timestamptz[]) as h (webhook, visit_at)
-    left join webhook w on w.document_id = h.webhook
+    left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
   due as (
     select d.document_id, v.webhook, d.next_attempt_at, v.is_slow, v.visit_at,
@@ -49,7 +53,7 @@ const CLAIM = `
     cross join lateral (
       select d.document_id, d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at <= $2
-      order by d.next_attempt_at, d.document_id
+      order by d.next_attempt_at
       limit greatest($5::int - v.in_flight, 0)
     ) d
     where v.is_live
@@ -77,12 +81,11 @@ const CLAIM = `
     for update skip locked
   ),
   claimed as (
-    update webhook_dispatch_open d
-    set lease_owner = $1, next_attempt_at = null, fence = d.fence + 1, attempts = d.attempts + 1, last_attempt_at = $2,
+    update webhook_dispatch_open
+    set lease_owner = $1, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1, last_attempt_at = $2,
       updated_at = $2
-    from held h
-    where d.document_id = h.document_id and d.lease_owner is null
-    returning d.*
+    where document_id = any(array(select document_id from held))
+    returning *
   ),
   next as materialized (
     select v.webhook, v.is_live,
@@ -94,16 +97,17 @@ const CLAIM = `
     from visited v
   ),
   revisited as (
-    update webhook_queue q set visit_at = greatest(n.due_at, n.served_at), is_held = not n.is_live
-    from next n where q.webhook = n.webhook and n.due_at is not null
+    insert into webhook_queue (webhook, visit_at, is_held)
+    select webhook, greatest(due_at, served_at), not is_live from next where due_at is not null
+    on conflict (webhook) do update set visit_at = excluded.visit_at, is_held = excluded.is_held
   ),
   removed as (
-    delete from webhook_queue q using next n where q.webhook = n.webhook and n.due_at is null
+    delete from webhook_queue where webhook = any(array(select webhook from next where due_at is null))
   )
   select ${WORK_JSON} as work
   from claimed d
-  join webhook w on w.document_id = d.webhook
-  join event_occurrence e on e.document_id = d.event_id`
+  cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
+  cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e`
 
 /**
  * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
@@ -116,7 +120,7 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
     if (request.hasPeers) await lockClaims(tx, [workerId])
-    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE])
+    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE, listBlocked(request)])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)
     const values = [
@@ -143,8 +147,8 @@ const release = statement<never>(`
     update webhook_dispatch_open d
     set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
-    from unnest($1::uuid[], $2::int[]) as x (id, fence)
-    where d.document_id = x.id and d.fence = x.fence
+    where d.document_id = any($1::uuid[])
+      and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
     returning d.webhook
   )
   insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook
@@ -206,15 +210,15 @@ export async function findLostClaims(
 
 const selectNextDue = statement<{ due_at: Date | null }>(`
   select least(
-    (select visit_at from webhook_queue where not is_held order by visit_at limit 1),
+    (select visit_at from webhook_queue where not is_held and webhook <> all($1::uuid[]) order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d join webhook w on w.document_id = d.webhook where w.deleted_at is null and not w.is_actived)
   ) as due_at`)
 
-/** When the next dispatch that nobody holds is due; null when none waits. */
-export async function findNextDueAt(db: Database): Promise<Date | null> {
-  const [row] = await selectNextDue(db, [])
+/** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
+export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
+  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
   return row?.due_at ?? null
 }

@@ -1,4 +1,4 @@
-import type { ClaimRequest, RoutingPart } from '../../delivery/policy.ts'
+import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
 import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
 import { countInto, findShard } from './total.store.ts'
 
@@ -78,7 +78,12 @@ const WRITTEN = `
       resource_id, event_url, trace_context) as work
     from webhook_placed where is_claimed
   ),
-  webhook_next as (select visit_at as due_at from webhook_queue where not is_held order by visit_at limit 1)`
+  webhook_next as (
+    select least(
+      (select visit_at from webhook_queue where not is_held and webhook <> all($10::uuid[]) order by visit_at limit 1),
+      (select $2::timestamptz from webhook_placed where not is_claimed and webhook <> all($10::uuid[]) limit 1)
+    ) as due_at
+  )`
 
 /** The part of the routing statement that writes the ledger rows of webhooks. */
 export function buildWebhookRouting(request: ClaimRequest): RoutingPart {
@@ -87,6 +92,17 @@ export function buildWebhookRouting(request: ClaimRequest): RoutingPart {
   return {
     name: 'webhook',
     text: [MATCHED, PLACED, WRITTEN].join(', '),
-    values: [workerId, now, fastSlots, perGroup, webhooks, counts, slowGroups, findShard(workerId), hasPeers],
+    values: [
+      workerId,
+      now,
+      fastSlots,
+      perGroup,
+      webhooks,
+      counts,
+      slowGroups,
+      findShard(workerId),
+      hasPeers,
+      listBlocked(request),
+    ],
   }
 }

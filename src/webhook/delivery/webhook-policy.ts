@@ -44,7 +44,7 @@ export function buildWebhookPolicy(
         const claims = await findLostClaims(db, request)
         return claims.map((one) => toInterrupted(one, request.now))
       },
-      nextDueAt: () => findNextDueAt(db),
+      nextDueAt: (room) => findNextDueAt(db, room),
     },
     buildRouting: buildWebhookRouting,
     readWork: readClaimedDispatch,

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import type { DispatchStatus } from '../../delivery/outcome.ts'
-import { addToTotals, readTotals } from '../../delivery/total.store.ts'
 import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
-import { inTransaction } from '../../postgres/database.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import type { DispatchStatus } from '../delivery/outcome.ts'
+import { countInto, findShard, readTotals } from '../delivery/total.store.ts'
 import {
   cancelOrphanedDispatches,
   cancelWaitingDispatches,
   deleteOldDispatches,
-  insertDispatches,
+  insertDispatch,
 } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 
@@ -39,13 +39,18 @@ async function openLedger() {
   }
 }
 
+/** Counts rows of `status` as the statements that write them do. */
+async function addToTotals(db: Database, workerId: string, status: DispatchStatus, count: number): Promise<void> {
+  await sql`with source as (select from generate_series(1, ${count}::int))
+    ${sql.raw(countInto('source', `'${status}'`, String(findShard(workerId))))}`.execute(db)
+}
+
 describe('a purged webhook', () => {
   it('loses its whole ledger, however long, and no other does', async () => {
     await using t = await openLedger()
     const [purged, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
-    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, created_at, updated_at)
-      select gen_random_uuid(), ${purged}, gen_random_uuid(), 'contract.create', 'success', ${t.later(0)}, ${t.later(0)}
-      from generate_series(1, 20001)`.execute(t.db)
+    await t.ledger.addDispatches(purged, { count: 20_001, status: 'success' })
+    await t.ledger.addDispatches(purged, { count: 3 })
     await t.ledger.addDispatches(other, { count: 2 })
     await inTransaction(t.db, (tx) => deleteLedger(tx, purged))
     expect(await t.countByStatus()).toEqual({ pending: 2 })
@@ -75,9 +80,7 @@ describe('cancelling', () => {
   it('leaves the rest of a very long backlog to the sweeps, which end it batch by batch', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ isDeleted: true })
-    await sql`insert into webhook_dispatch (document_id, webhook, event_id, event, status, next_attempt_at, created_at, updated_at)
-      select gen_random_uuid(), ${webhook}, gen_random_uuid(), 'contract.create', 'pending', ${t.later(0)}, ${t.later(0)}, ${t.later(0)}
-      from generate_series(1, 10500)`.execute(t.db)
+    await t.ledger.addDispatches(webhook, { count: 10_500 })
     expect(await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })).toBe(10_000)
     const sweep = () => cancelOrphanedDispatches(t.db, { workerId: 'worker-a', now: t.later(0), limit: 400 })
     expect([await sweep(), await sweep(), await sweep()]).toEqual([400, 100, 0])
@@ -105,13 +108,12 @@ describe('totals', () => {
     const statuses: DispatchStatus[] = ['success', 'retrying', 'exhausted']
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
-        inTransaction(t.db, (tx) =>
-          addToTotals(tx, `worker-${index % 9}`, {
-            [statuses[index % 3]!]: 2,
-            pending: 1,
-            [statuses[(index + 1) % 3]!]: 1,
-          }),
-        ),
+        inTransaction(t.db, async (tx) => {
+          // In the order of the names, as each statement that counts several does.
+          const counts = { [statuses[index % 3]!]: 2, pending: 1, [statuses[(index + 1) % 3]!]: 1 }
+          for (const status of Object.keys(counts).sort() as DispatchStatus[])
+            await addToTotals(tx, `worker-${index % 9}`, status, counts[status]!)
+        }),
       ),
     )
     expect(await readTotals(t.db)).toEqual(
@@ -127,7 +129,7 @@ describe('totals', () => {
   it('counts nothing of a transaction that was rolled back', async () => {
     await using t = await openLedger()
     const failing = inTransaction(t.db, async (tx) => {
-      await addToTotals(tx, 'worker-a', { success: 5 })
+      await addToTotals(tx, 'worker-a', 'success', 5)
       throw new Error('rolled back')
     })
     await expect(failing).rejects.toThrow('rolled back')
@@ -138,14 +140,14 @@ describe('totals', () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 5, status: 'success', createdAt: t.later(-40 * DAY_MS) })
-    await addToTotals(t.db, 'worker-a', { success: 5 })
+    await addToTotals(t.db, 'worker-a', 'success', 5)
     await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)
     await t.db.deleteFrom('webhook').execute()
     expect(await t.countByStatus()).toEqual({})
     expect(await readTotals(t.db)).toEqual(new Map([['success', 5]]))
   })
 
-  it('counts rows as pending when they are written, and nothing for none', async () => {
+  it('counts a row as pending when it is written, with the head that lets it be visited', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const dispatch = () => ({
@@ -157,11 +159,13 @@ describe('totals', () => {
       isTest: false,
       trigger: 'schedule' as const,
     })
-    await insertDispatches(t.db, { dispatches: [], workerId: 'worker-a', now: t.later(0) })
-    expect(await readTotals(t.db)).toEqual(new Map())
-    await insertDispatches(t.db, { dispatches: [dispatch(), dispatch()], workerId: 'worker-a', now: t.later(0) })
+    await inTransaction(t.db, async (tx) => {
+      await insertDispatch(tx, dispatch(), { workerId: 'worker-a', now: t.later(0) })
+      await insertDispatch(tx, dispatch(), { workerId: 'worker-b', now: t.later(5) })
+    })
     expect(await readTotals(t.db)).toEqual(new Map([['pending', 2]]))
     expect(await t.countByStatus()).toEqual({ pending: 2 })
+    expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
   })
 })
 
@@ -201,7 +205,7 @@ describe('retention', () => {
       createdAt: t.later(-40 * DAY_MS),
     })
     await inTransaction(t.db, async (other) => {
-      await sql`select from webhook_dispatch where document_id = ${held} for update`.execute(other)
+      await sql`select from webhook_dispatch_ended where document_id = ${held} for update`.execute(other)
       expect(await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)).toBe(2)
     })
   })

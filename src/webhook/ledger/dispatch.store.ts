@@ -226,28 +226,47 @@ const cancelOrphaned = cancel(`
   where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
   limit $3`)
 
-const deleteStray = statement<never>(`
-  with stray as materialized (
-    select q.webhook from webhook_queue q
-    where not exists (select from webhook w where w.document_id = q.webhook) limit $1 for update skip locked
-  ), gone as (
-    delete from webhook_dispatch_open
-    where webhook = any(array(select webhook from stray)) and next_attempt_at is not null
-  )
-  delete from webhook_queue where webhook = any(array(select webhook from stray))`)
-
 /**
  * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
- * with a long backlog. Returns how many there were. Deletes the rows that were routed to a webhook while it was purged.
+ * with a long backlog. Returns how many there were.
  */
 export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
-  await deleteStray(db, [limit])
   const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
   return row?.cancelled ?? 0
+}
+
+const deleteOrphaned = statement<{ deleted: number }>(`
+  with orphan as materialized (
+    select q.webhook, q.visit_at from webhook_queue q
+    where not exists (select from webhook w where w.document_id = q.webhook) limit $1
+  ), gone as (
+    delete from webhook_dispatch_open where document_id = any(array(
+      select d.document_id from orphan o
+      cross join lateral (
+        select d.document_id from webhook_dispatch_open d
+        where d.webhook = o.webhook and d.next_attempt_at is not null limit $1 for update skip locked) d
+      limit $1))
+    returning document_id
+  ), attempts as (
+    delete from webhook_attempt where dispatch = any(array(select document_id from gone))
+  ), unqueued as (
+    delete from webhook_queue q using orphan o
+    where q.webhook = o.webhook and o.visit_at < $2
+      and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
+  )
+  select count(*)::int as deleted from gone`)
+
+/**
+ * Deletes up to `limit` rows that wait for a webhook which was purged while an event was routed to it. Its place in the
+ * queue is kept until `before`, when no statement is left that saw the webhook. Returns how many rows there were.
+ */
+export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
+  const [row] = await deleteOrphaned(db, [limit, before])
+  return row?.deleted ?? 0
 }
 
 /** The parts that delete the rows which `ids` selects from a table of the ledger, with their attempts. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-app.ts'
+import { endRows } from '../../../test/harness/ledger-rows.ts'
 import type { Behaviour } from '../../../test/harness/receiver.ts'
 import { passRetrySchedule } from '../../../test/harness/retry-schedule.ts'
 
@@ -25,8 +26,7 @@ async function bringInto(d: DeliveryApp, status: string) {
     await d.t.settle()
     await passRetrySchedule(d.t)
   }
-  if (status === 'cancelled')
-    await d.t.database.db.updateTable('webhook_dispatch').set({ status, next_attempt_at: null }).execute()
+  if (status === 'cancelled') await endRows(d.t, status)
   const [row] = await d.listRows()
   expect(row!.status).toBe(status)
   return { webhook: id, id: row!.document_id, attempts: row!.attempts, posts: d.receiver.requests.length }

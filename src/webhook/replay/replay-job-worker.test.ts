@@ -24,8 +24,9 @@ afterEach(() => world[Symbol.asyncDispose]())
 async function addExhausted(count: number): Promise<void> {
   await world.app.database.pool.query(
     `with written as (
-       insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at)
-       select gen_random_uuid(), $1, gen_random_uuid(), 'past.done', 'exhausted', 5, $2, $2
+       insert into webhook_dispatch_ended
+         (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'past.done', 'exhausted', 5, $2, $2, $2
        from generate_series(1, $3::int) n returning event_id)
      insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
      select event_id, 'past.done', 'past', 'done', $2, $2 from written`,
@@ -197,7 +198,7 @@ test('a row that another transaction holds is skipped, not waited for', async ()
 async function holdOneRow() {
   const client = await world.app.database.pool.connect()
   await client.query('begin')
-  await client.query('select 1 from webhook_dispatch limit 1 for update')
+  await client.query('select 1 from webhook_dispatch_ended limit 1 for update')
   let isHeld = true
   const release = async () => {
     if (!isHeld) return
@@ -212,8 +213,8 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   await addExhausted(4)
   const id = await makeJob()
   await world.app.database.pool.query(
-    `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
-     create trigger refuse before update on webhook_dispatch for each row execute function refuse()`,
+    `create function refuse_in_test() returns trigger language plpgsql as $$ begin raise exception 'broken'; end $$;
+     create trigger refuse before delete on webhook_dispatch_ended for each row execute function refuse_in_test()`,
   )
   const worker = buildWorker()
   for (let round = 0; round < 4; round += 1) await worker.drain()
@@ -221,7 +222,7 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   await worker.drain()
   const failed = await job(id)
   expect(failed).toMatchObject({ status: 'failed', processed: 0, last_error: expect.stringContaining('5 rounds') })
-  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch')
+  await world.app.database.pool.query('drop trigger refuse on webhook_dispatch_ended')
   await move(id, 'resume')
   await world.app.settle()
   expect(await job(id)).toMatchObject({ status: 'done', replayed: 4, last_error: null, ended_at: expect.any(String) })

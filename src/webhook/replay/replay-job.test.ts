@@ -31,8 +31,9 @@ async function addRows(status: string, count: number, options: { on?: ContractWe
   const on = options.on ?? webhook
   await world.app.database.pool.query(
     `with written as (
-       insert into webhook_dispatch (document_id, webhook, event_id, event, status, attempts, created_at, updated_at)
-       select gen_random_uuid(), $1, gen_random_uuid(), $2, $3, 5, $4::timestamptz + n * interval '1 ms', $4
+       insert into webhook_dispatch_ended
+         (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), $2, $3, 5, $4, $4::timestamptz + n * interval '1 ms', $4
        from generate_series(1, $5::int) n returning event_id, created_at)
      insert into event_occurrence (document_id, event, resource, action, routed_at, created_at)
      select event_id, $2, 'past', 'done', created_at, created_at from written where not $6::boolean`,
@@ -146,7 +147,10 @@ describe('making a replay job', () => {
       ['cancelled', webhook, true],
     ] as const) {
       const other = await addRows(status, 1, { on, noEvent })
-      await world.app.database.pool.query('update webhook_dispatch set event = $1 where event = $2', [type, other])
+      await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
+        type,
+        other,
+      ])
     }
     await world.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
     const preview = await bulk({ filters: only(type), dry_run: true })
@@ -194,7 +198,7 @@ describe('making a replay job', () => {
     const type = await addRows('exhausted', 3)
     const { data } = (await bulk({ filters: only(type), limit: 2 })).body
     const later = await addRows('exhausted', 1)
-    await world.app.database.pool.query('update webhook_dispatch set event = $1 where event = $2', [type, later])
+    await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [type, later])
     await world.app.settle()
     expect(await job(data.document_id)).toMatchObject({ total: 2, replayed: 2 })
     expect(await statuses(type)).toEqual([
@@ -216,7 +220,7 @@ describe('making a replay job', () => {
     expect((await move(data.document_id, 'cancel')).status).toBe(200)
     // One row fewer, and all of them are taken without a limit.
     await world.app.database.pool.query(
-      'delete from webhook_dispatch where document_id = (select document_id from webhook_dispatch where event = $1 limit 1)',
+      'delete from webhook_dispatch_ended where document_id = (select document_id from webhook_dispatch_ended where event = $1 limit 1)',
       [type],
     )
     const preview = await bulk({ filters: only(type), dry_run: true })
