@@ -118,16 +118,29 @@ describe('the lock of a worker', () => {
   it('counts the 2 s anew when the worker has connected again meanwhile', async () => {
     await using t = await openLeases()
     const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
+    const dropFirst = await t.holdLock('b')
     await b.renew()
+    await dropFirst()
     expect(await a.renew()).toEqual([])
     t.clock.advance(LOCK_LOST_MS - 1)
-    const dropLock = await t.holdLock('b')
+    const dropSecond = await t.holdLock('b')
     expect(await a.renew()).toEqual([])
-    await dropLock()
+    await dropSecond()
     t.clock.advance(1)
     expect(await a.renew()).toEqual([])
     t.clock.advance(LOCK_LOST_MS)
     expect(await a.renew()).toEqual(['b'])
+  })
+
+  it('is none where the worker believes in a connection that the server has ended', async () => {
+    await using t = await openLeases()
+    const b = t.join('b', { isHeld: true })
+    await b.renew()
+    expect(await t.listWorkers()).toEqual([['b', LEASE_MS, false]])
+    const dropLock = await t.holdLock('b')
+    await b.renew()
+    expect(await t.listWorkers()).toEqual([['b', LEASE_MS, true]])
+    await dropLock()
   })
 
   it('means nothing of a worker that says it has none: its connection broke, and its lease runs', async () => {
@@ -148,13 +161,15 @@ describe('the lock of a worker', () => {
   it('is of this database: the lock of a worker of the same name in another one is another', async () => {
     await using t = await openLeases()
     await using other = await openLeases()
-    const dropLock = await other.holdLock('b')
     const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
+    const dropHere = await t.holdLock('b')
+    const dropThere = await other.holdLock('b')
     await b.renew()
+    await dropHere()
     await a.renew()
     t.clock.advance(LOCK_LOST_MS)
     expect(await a.renew()).toEqual(['b'])
-    await dropLock()
+    await dropThere()
   })
 })
 
