@@ -124,14 +124,15 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && (isScarce || (isFull && !isFastFull()))) notify()
+        // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
+        if (isScarce || (mayWait && isFull && !isFastFull())) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
     }
   }
 
-  /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
+  /** Whether the last claim may have left due rows for want of slots, so that the end of an attempt is worth another. */
   let mayWait = false
   /** Whether slots, not caps, were what the last claim wanted for. */
   let isFull = false
@@ -200,7 +201,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     // Without a free slot nothing could be claimed, whatever is due.
     const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(measure())
     const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
-    // Due, and not claimed: caps or slots hold it back, and the end of an attempt notifies.
+    // Due, and not claimed: slots hold it back, and the end of an attempt notifies.
     mayWait = untilDueMs <= 0
     const sleep = new AbortController()
     await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
@@ -234,6 +235,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           await recoverLost()
         }
         isFull = isFastFull()
+        mayWait = true
         const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
