@@ -222,6 +222,52 @@ describe('a database that refuses while results wait', () => {
   })
 })
 
+describe('a statement whose answer was lost', () => {
+  /** Makes every row a claim of the process itself, which does not know of it. */
+  async function leakClaims(d: DeliveryApp): Promise<void> {
+    const claim = { attempts: 1, fence: 1, lease_owner: d.t.app.workerId, next_attempt_at: null }
+    const leaked = { ...claim, last_attempt_at: new Date(d.t.clock.now()) }
+    await d.t.database.db.updateTable('webhook_dispatch_open').set(leaked).execute()
+  }
+
+  it('leaves claims that are made again 40 s later, when no answer can be on its way any more', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    await leakClaims(d)
+    d.t.app.dispatcher.expectLeak()
+    await d.pass(LEASE_MS + 9_999)
+    expect(d.receiver.requests).toHaveLength(0)
+    await d.pass(1)
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({ status: 'success', attempts: 2 })
+    expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
+  })
+
+  it('never makes the process take back what it posts itself, however long the POST takes', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    const answer = Promise.withResolvers<void>()
+    d.receiver.behave({ kind: 'wait', until: answer.promise })
+    await d.emit()
+    await d.t.app.router.drain()
+    const running = d.t.app.dispatcher.run()
+    await d.receiver.waitFor(1, 5_000)
+    d.t.app.dispatcher.expectLeak()
+    for (let second = 0; second < 60; second += 1) d.t.clock.advance(1_000)
+    const drained = d.t.app.dispatcher.drain()
+    answer.resolve()
+    await drained
+    await d.t.app.dispatcher.stop()
+    await running
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({ status: 'success', attempts: 1 })
+    expect(await d.listOutcomes(row!.document_id)).toEqual([200])
+    expect(d.receiver.requests).toHaveLength(1)
+  })
+})
+
 /** Makes every row a claim of a worker that is lost, whose lease runs until `leaseUntil`. */
 async function loseClaims(d: DeliveryApp, attempts: number, leaseUntil: Date): Promise<void> {
   const { db } = d.t.database
