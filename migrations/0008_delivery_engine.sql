@@ -188,9 +188,3 @@ begin
       select d.webhook from webhook_dispatch_open d where d.lease_owner > worker
     ) o group by o.webhook;
 end $$;
-
--- Refuses the statement it is part of, and everything that statement wrote: a rule of its operation is broken.
-create function refuse() returns text language plpgsql volatile as $$
-begin
-  raise exception 'refused' using errcode = 'SB001';
-end $$;

@@ -29,6 +29,7 @@ import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
@@ -127,6 +128,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
       lookup: options.lookup,
       workerId,
       enableApiEventQueue: config.enableApiEventQueue,
+      publications: buildPublicationBatch(db),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),

@@ -5,6 +5,7 @@ import { accountRoutes } from '../account/account.routes.ts'
 import { checkAccountExists } from '../account/account.ts'
 import { accountMemberRoutes } from '../account/account-member.routes.ts'
 import { auditRoutes } from '../audit/audit.routes.ts'
+import type { AuditRecord } from '../audit/audit.store.ts'
 import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { contractRoutes } from '../contract/contract.routes.ts'
@@ -33,6 +34,7 @@ import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.
 import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
+import type { PublicationBatch } from './publication-batch.ts'
 
 /** The parts that features are built from, created once by the app. */
 export interface FeatureParts {
@@ -44,6 +46,8 @@ export interface FeatureParts {
   lookup: Lookup
   workerId: string
   enableApiEventQueue: boolean
+  /** Records publications, those of concurrent requests in one statement. */
+  publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
   /** The permissions of all routes. */
@@ -94,7 +98,11 @@ export const FEATURES: readonly Feature[] = [
   feature(webhookRoutes, webhookDeps),
   feature(subscriptionRoutes, webhookDeps),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
-  feature(eventRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
+  feature(eventRoutes, ({ ids, enableApiEventQueue, publications }) => ({
+    ids,
+    enableApiEventQueue,
+    recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
+  })),
   feature(routingExplanationRoutes, nothing),
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),

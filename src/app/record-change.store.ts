@@ -10,22 +10,19 @@ export interface ClosingParts {
   queue: string
   audit: Fragment | undefined
   answer: Fragment | undefined
-  /** Selects `ok`: when it is false, nothing is written. */
-  condition: Fragment | undefined
 }
 
 /**
  * Runs the parts as one statement, the last of the transaction: `commit` is sent with it, and a change without another
  * statement needs no transaction around it. Returns what the triggers of this transaction noted (`note_change` in the
- * migrations), comma-separated. Fails with `isRefusedWrite` when the condition does not hold.
+ * migrations), comma-separated.
  */
 export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
-  const { event, queue, audit, answer, condition } = parts
+  const { event, queue, audit, answer } = parts
   const named = [
     event && { name: 'recorded_event', part: event },
     audit && { name: 'recorded_entry', part: audit },
     answer && { name: 'kept_answer', part: answer },
-    condition && { name: 'allowed', part: condition },
   ].filter((one) => one !== undefined)
   const query = joinFragments<{ notes: string }>(
     named.map(({ part }) => part),
@@ -33,8 +30,7 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
       const written = named.map(({ name }, index) => `${name} as (${texts[index]})`)
       if (event) written.push(`queued_event as (${queue})`)
       const notes = `coalesce(current_setting('signalbox.notes', true), '')`
-      const answered = condition ? `case when (select ok from allowed) then ${notes} else refuse() end` : notes
-      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select ${answered} as notes`
+      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select ${notes} as notes`
     },
   )
   const { rows } = await tx.executeQuery(markLast(query))

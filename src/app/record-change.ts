@@ -85,18 +85,17 @@ export function buildRecorders(
   deps: RecordDeps,
   db: Database,
   routes: readonly RouteDeclaration[],
-): Pick<Pipeline, 'recordChange' | 'recordRead' | 'recordRefusal'> {
+): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
   function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
     const { now, trace } = request
-    const { changed, closing } = outcome.kind === 'refusal' ? {} : outcome
+    const changed = outcome.kind === 'refusal' ? [] : outcome.changed
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
     const entries = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
     return commitWith(tx, {
-      event: closing?.events ?? (events.length > 0 ? buildEventInsert(events) : undefined),
+      event: events.length > 0 ? buildEventInsert(events) : undefined,
       queue: buildQueueInsert('recorded_event'),
-      condition: closing?.condition,
       audit: entries.length > 0 ? buildAuditInsert(entries) : undefined,
       answer: kept && buildKeyInsert(kept.key, kept.answer, now),
     })
@@ -104,6 +103,8 @@ export function buildRecorders(
 
   return {
     recordChange,
+    buildAudit: ({ route, outcome, request }) =>
+      buildAuditRecords(deps.ids, draftAudit(route, outcome, request), request.now),
     recordRead: async ({ route, outcome, request }) => {
       if (!deps.enableApiEventQueue || route.event === 'none') return
       const subscribed = deps.isReadSubscribed(eventNameOf(route))

@@ -63,9 +63,30 @@ export function selectAuditEntries(db: Database) {
     ])
 }
 
-const INTO_AUDIT = `
-  insert into audit_log (document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
-    detail, created_at)`
+/** The columns of `listAuditColumns`, as SQL. */
+export const AUDIT_COLUMNS = `document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
+  detail, created_at`
+
+/** The values of entries, as one array for each of `AUDIT_COLUMNS`. */
+export function listAuditColumns(entries: readonly AuditRecord[]): unknown[][] {
+  const column = <Value>(pick: (entry: AuditRecord) => Value) => entries.map(pick)
+  return [
+    column((each) => each.id),
+    column((each) => each.action),
+    column((each) => each.outcome),
+    column((each) => each.userId),
+    column((each) => each.sessionId),
+    column((each) => each.apiKeyId),
+    column((each) => each.account),
+    column((each) => each.target),
+    column((each) => each.address),
+    column((each) => each.requestId),
+    column((each) => JSON.stringify(each.detail)),
+    column((each) => each.createdAt),
+  ]
+}
+
+const INTO_AUDIT = `insert into audit_log (${AUDIT_COLUMNS})`
 
 /** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
 export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
@@ -89,26 +110,12 @@ export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
         one.createdAt,
       ],
     }
-  const column = <Value>(pick: (entry: AuditRecord) => Value) => entries.map(pick)
   return {
     name: 'audit entries',
     text: `${INTO_AUDIT}
       select * from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::uuid[], $8::uuid[],
         $9::text[], $10::text[], $11::jsonb[], $12::timestamptz[])`,
-    values: [
-      column((each) => each.id),
-      column((each) => each.action),
-      column((each) => each.outcome),
-      column((each) => each.userId),
-      column((each) => each.sessionId),
-      column((each) => each.apiKeyId),
-      column((each) => each.account),
-      column((each) => each.target),
-      column((each) => each.address),
-      column((each) => each.requestId),
-      column((each) => JSON.stringify(each.detail)),
-      column((each) => each.createdAt),
-    ],
+    values: listAuditColumns(entries),
   }
 }
 

@@ -2,11 +2,12 @@ import type { Static } from 'typebox'
 import { type FieldError, Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import type { EventId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
 import { selectEvents, toStoredEvent } from './event.store.ts'
-import { type EventDeps, loadEvent } from './event.ts'
-import { type PathOf, type Publication, publishEvents } from './publish.ts'
+import { loadEvent } from './event.ts'
+import { type PathOf, type Publication, type PublishDeps, planPublications, publishEvents } from './publish.ts'
 
 /** What events can be filtered by and sorted on. */
 const EVENT_FIELDS = {
@@ -57,7 +58,15 @@ function toPublication(one: {
   return { event: one.event, account: one.account ?? null, id: one.id, idempotencyKey: one.idempotency_key ?? null }
 }
 
-export const eventRoutes: Routes<EventDeps> = [
+function buildAccepted(ids: readonly EventId[]) {
+  return {
+    data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
+    message: ids.length === 1 ? 'Event accepted.' : `${ids.length} events accepted.`,
+    audit: { events: ids.length },
+  }
+}
+
+export const eventRoutes: Routes<PublishDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -78,15 +87,17 @@ export const eventRoutes: Routes<EventDeps> = [
       data: PublishAnswer,
     },
     {
-      handle: async (deps: EventDeps, { db, body, caller, now, trace }) => {
-        const { ids, closing } = await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })
+      insert: (deps: PublishDeps, { db, body, now, trace }) => {
+        const planned = planPublications(deps, { ...readPublications(body), now, trace })
+        if (!planned) return undefined
         return {
-          ...(closing && { closing }),
-          data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },
-          message: ids.length === 1 ? 'Event accepted.' : `${ids.length} events accepted.`,
-          audit: { events: ids.length },
+          outcome: buildAccepted(planned.ids),
+          record: planned.record,
+          explain: () => planned.explain(db),
         }
       },
+      handle: async (deps: PublishDeps, { db, body, caller, now, trace }) =>
+        buildAccepted(await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })),
     },
   ),
   defineRoute(
@@ -102,7 +113,7 @@ export const eventRoutes: Routes<EventDeps> = [
       list: EVENT_FIELDS,
     },
     {
-      handle: async (_deps: EventDeps, { db, listing }) => ({
+      handle: async (_deps: PublishDeps, { db, listing }) => ({
         ...(await readPage(selectEvents(db), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
         message: 'Events.',
       }),
@@ -120,7 +131,7 @@ export const eventRoutes: Routes<EventDeps> = [
       data: EventRow,
     },
     {
-      load: (_deps: EventDeps, { db, params }) => loadEvent(db, params.id),
+      load: (_deps: PublishDeps, { db, params }) => loadEvent(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toEventRow(target),
         message: 'Event.',

@@ -20,7 +20,28 @@ const COLUMNS = [
   'created_at',
 ] as const
 
-const INTO_EVENTS = `insert into event_occurrence (${COLUMNS.join(', ')})`
+/** The columns above, as SQL. */
+export const EVENT_COLUMNS = COLUMNS.join(', ')
+
+/** The values of events, as one array for each of `EVENT_COLUMNS`. */
+export function listEventColumns(events: readonly EventRecord[]): unknown[][] {
+  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+  return [
+    column((each) => each.id),
+    column((each) => each.type),
+    column((each) => each.account),
+    column((each) => each.resource),
+    column((each) => each.action),
+    column((each) => each.resourceId),
+    column((each) => each.url),
+    column((each) => each.isPurge),
+    column((each) => each.excludedWebhook),
+    column((each) => each.trace),
+    column((each) => each.createdAt),
+  ]
+}
+
+const INTO_EVENTS = `insert into event_occurrence (${EVENT_COLUMNS})`
 
 /**
  * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
@@ -46,26 +67,13 @@ export function buildEventInsert(events: readonly EventRecord[]): Fragment {
         one.createdAt,
       ],
     }
-  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
   return {
     name: 'events',
     text: `${INTO_EVENTS}
       select * from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
         $8::boolean[], $9::uuid[], $10::text[], $11::timestamptz[])
       returning document_id`,
-    values: [
-      column((each) => each.id),
-      column((each) => each.type),
-      column((each) => each.account),
-      column((each) => each.resource),
-      column((each) => each.action),
-      column((each) => each.resourceId),
-      column((each) => each.url),
-      column((each) => each.isPurge),
-      column((each) => each.excludedWebhook),
-      column((each) => each.trace),
-      column((each) => each.createdAt),
-    ],
+    values: listEventColumns(events),
   }
 }
 

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Fragment } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
 import type { EventRecord } from './event.ts'
 
@@ -53,25 +52,6 @@ export async function readPublishContext(db: Database, { names, accounts }: Aske
 
 function toContext({ types, accounts }: ContextColumns): PublishContext {
   return { eventTypes: new Map(types.map((one) => [one.internal, one])), accounts: new Set(accounts) }
-}
-
-/**
- * The rules of `findPublicationErrors` as a condition of the statement that records the events: each event type is
- * external and active, and takes the account, which exists. Distinct pairs only.
- */
-export function buildPublishCondition(publications: readonly { event: string; account: string | null }[]): Fragment {
-  const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
-  return {
-    name: 'publish condition',
-    text: `
-      select not exists (
-        select from unnest($1::text[], $2::uuid[]) as x (event, account)
-        left join event t on t.internal = x.event and t.source = 'external' and t.is_actived
-        left join account a on a.document_id = x.account and a.deleted_at is null
-        where t.document_id is null or (x.account is not null
-          and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))) as ok`,
-    values: [pairs.map((one) => one.event), pairs.map((one) => one.account)],
-  }
 }
 
 const record = statement<RecordedColumns>(`

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../http/caller.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
-import type { ClosingWrite } from '../http/route.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { buildEventInsert } from './event.store.ts'
-import { buildEvents, type EventDeps, type EventDraft } from './event.ts'
+import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from './event.ts'
 import {
-  buildPublishCondition,
   listPublishKeys,
   type PublishContext,
   type PublishKey,
@@ -42,33 +39,60 @@ export interface PublishInput {
   trace: string | null
 }
 
+/** What publishing needs. */
+export interface PublishDeps extends EventDeps {
+  /**
+   * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
+   * broken, and nothing is kept. Shares its statement with other requests.
+   */
+  recordPublications: (publications: {
+    events: readonly EventRecord[]
+    pairs: readonly { event: string; account: string | null }[]
+    auditEntries: readonly unknown[]
+  }) => Promise<boolean>
+}
+
+/** Publications without keys, ready to be recorded. */
+export interface UnkeyedPublications {
+  ids: EventId[]
+  record: (auditEntries: readonly unknown[]) => Promise<boolean>
+  /** The 422 that names every broken rule, or a 409 when the request has become valid meanwhile. */
+  explain: (db: Database) => Promise<Problem>
+}
+
+/**
+ * Makes the events of publications without keys; undefined where one has a key, or while the event queue is off: those
+ * need `publishEvents`.
+ */
+export function planPublications(
+  deps: PublishDeps,
+  { publications, pathOf, now, trace }: Omit<PublishInput, 'caller'>,
+): UnkeyedPublications | undefined {
+  if (!deps.enableApiEventQueue || publications.some((one) => one.idempotencyKey !== null)) return undefined
+  const ids = publications.map(() => deps.ids.next<'event'>())
+  const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
+  const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
+  return {
+    ids,
+    record: (auditEntries) => deps.recordPublications({ events, pairs, auditEntries }),
+    explain: async (db) => {
+      const context = await readPublishContext(db, listAsked(publications))
+      const meanwhile = 'What the request was refused for changed meanwhile. Send the same request again.'
+      return (
+        buildPublicationProblem(findPublicationErrors(publications, context, pathOf)) ??
+        new Problem('conflict', meanwhile)
+      )
+    },
+  }
+}
+
 /**
  * Records events of other services in the transaction `db`
  * (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every broken one
- * named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before. Where no
- * publication has a key, nothing is written yet: `closing` is left to the closing statement.
+ * named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before.
  * Throws 409 `conflict` while the event queue is off.
  */
-export async function publishEvents(
-  deps: EventDeps,
-  db: Database,
-  input: PublishInput,
-): Promise<{ ids: EventId[]; closing?: ClosingWrite }> {
-  const isKeyed = input.publications.some((one) => one.idempotencyKey !== null)
-  if (isKeyed || !deps.enableApiEventQueue) return { ids: await publishKeyed(deps, db, input) }
-  const { publications, pathOf, now, trace } = input
-  const ids = publications.map(() => deps.ids.next<'event'>())
-  const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
-  const explain = async (pool: Database) => {
-    const errors = findPublicationErrors(publications, await readPublishContext(pool, listAsked(publications)), pathOf)
-    const meanwhile = 'What the request was refused for changed meanwhile. Send the same request again.'
-    return buildPublicationProblem(errors) ?? new Problem('conflict', meanwhile)
-  }
-  return { ids, closing: { events: buildEventInsert(events), condition: buildPublishCondition(publications), explain } }
-}
-
-/** Takes the keys of publications and records their events. */
-async function publishKeyed(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
+export async function publishEvents(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
   const { publications, pathOf, now } = input
   const caller = describePublisher(input.caller)
   const ids = assignIds(deps, publications)

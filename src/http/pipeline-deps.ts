@@ -40,6 +40,8 @@ export interface Pipeline {
    * it. Returns the cache keys that the transaction invalidates, for `afterCommit`.
    */
   recordChange(tx: Database, change: ChangeRecord): Promise<string>
+  /** The audit entries of a success, in the form that the app records them in. */
+  buildAudit(success: ReadRecord): readonly unknown[]
   /** Records the event of a read, when some webhook subscribes to it (docs/contract/events.md#events-of-reads). */
   recordRead(read: ReadRecord): Promise<void>
   /** Writes the audit entry of a refused call (403). Never throws. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
-import { type Database, inTransaction, isLockTimeout, isRefusedWrite } from '../postgres/database.ts'
+import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
 import { type Answer, buildAnswer, buildRepeatPayload, sendAnswer } from './answer.ts'
 import { findPermissionScope } from './caller.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import type { Pipeline } from './pipeline-deps.ts'
 import { Problem } from './problem.ts'
 import { RequestContext } from './request-context.ts'
-import { type ClosingWrite, isChange, type Outcome, permissionOf, type Route, type RouteDeclaration } from './route.ts'
+import { isChange, type Outcome, permissionOf, type Route, type RouteDeclaration, type SharedInsert } from './route.ts'
 import { buildFastifySchema } from './schema.ts'
 import { checkNoBody, checkValidation } from './validation.ts'
 
@@ -157,23 +157,24 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
   const { pipeline, route, deps, context } = served
   context.db = pipeline.db
   if (route.prepare) context.prepared = await route.prepare(deps, context)
-  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key)).catch(
-    async (error: unknown) => {
-      throw error instanceof RefusedWrite ? await error.closing.explain(pipeline.db) : error
-    },
-  )
+  const insert = key ? undefined : route.insert?.(deps, context)
+  if (insert) return commitInsert(served, insert)
+  const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
   pipeline.afterCommit(notes)
   if (result instanceof Problem) throw result
   return result
 }
 
-/** Takes a closing write whose condition did not hold out of its transaction. */
-class RefusedWrite extends Error {
-  readonly closing: ClosingWrite
-  constructor(closing: ClosingWrite) {
-    super('the condition of the closing write does not hold')
-    this.closing = closing
-  }
+/** An operation that only inserts: its transaction is shared with those of other requests. */
+async function commitInsert<Deps>(served: Served<Deps>, insert: SharedInsert<unknown>): Promise<Answer> {
+  const { pipeline, route, context, reply } = served
+  const { outcome } = insert
+  // An answer that cannot be serialized fails here, while nothing is kept yet.
+  const answer = buildAnswer(route, outcome, reply)
+  const isRecorded = await insert.record(pipeline.buildAudit({ route, outcome, request: context }))
+  if (!isRecorded) throw await insert.explain()
+  pipeline.afterCommit('')
+  return answer
 }
 
 /** Everything inside the transaction. Its last statement records the change and carries the commit. */
@@ -189,7 +190,6 @@ async function commitChange<Deps>(
   const result = outcome.kind === 'refusal' ? outcome.problem : buildAnswer(route, outcome, reply)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
   const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
-    if (isRefusedWrite(error) && outcome.kind !== 'refusal' && outcome.closing) throw new RefusedWrite(outcome.closing)
     throw key && isLockTimeout(error) ? buildInProgress() : error
   })
   return { result, notes }

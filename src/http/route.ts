@@ -3,7 +3,6 @@ import type { Static, TSchema } from 'typebox'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Fragment } from '../postgres/fragment.ts'
 import type { Caller, PermissionScope } from './caller.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
@@ -31,22 +30,8 @@ export interface AnswerCookie {
   sameSite: 'strict' | 'lax' | 'none'
 }
 
-/**
- * What the closing statement writes for an operation that only inserts events: the change is then one statement, and its
- * rules are a condition of it.
- */
-export interface ClosingWrite {
-  /** Inserts the events and returns the `document_id` of each. */
-  events: Fragment
-  /** Selects `ok`: whether the rules hold. When it is false, nothing of the request is written. */
-  condition: Fragment
-  /** The problem of a condition that did not hold. Runs after the transaction. */
-  explain: (db: Database) => Promise<Problem>
-}
-
 /** Parts that every outcome may have. */
 interface OutcomeFacts {
-  closing?: ClosingWrite
   /** The resources that changed. Without it the pipeline records no event. */
   changed?: Changed[]
   headers?: Record<string, string>
@@ -97,7 +82,7 @@ export interface StreamOutcome extends OutcomeFacts {
  * A refusal that commits what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
  * audited as a failure and records no event. A thrown `Problem` rolls back.
  */
-export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed' | 'closing'> {
+export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
   /** The `document_id` of the request's subject, for the audit entry. */
@@ -106,6 +91,21 @@ export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed' | 'closing'
 
 /** What an operation returns to the pipeline. */
 export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome
+
+/**
+ * An operation that only inserts, and whose rules the statement of its insert checks. Inserts of requests that come at the
+ * same time share one statement, and so one transaction and one wait for the disk.
+ */
+export interface SharedInsert<Data> {
+  outcome: DataOutcome<Data>
+  /**
+   * Inserts the rows together with the audit entries of the request, which the pipeline passes in the form that the app
+   * records them in. False when a rule is broken: then nothing of this request is written.
+   */
+  record: (auditEntries: readonly unknown[]) => Promise<boolean>
+  /** The problem of a rule that is broken. */
+  explain: () => Promise<Problem>
+}
 
 /** The parts of a request that are known before any database access. */
 export interface RequestFacts<Params, Query, Body> {
@@ -242,6 +242,11 @@ export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Pre
    * connection is held. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
+  /**
+   * For an operation that may be a `SharedInsert`: the insert of this request, or undefined when it needs the transaction
+   * of `handle`. Not called for a request with an `Idempotency-Key`.
+   */
+  insert?: (deps: Deps, request: Unprepared) => SharedInsert<Data> | undefined
   /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>
   /**

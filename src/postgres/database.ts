@@ -160,11 +160,6 @@ export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '55P03'
 }
 
-/** Whether a statement refused itself (`refuse` in the migrations): a condition that it tests does not hold. */
-export function isRefusedWrite(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'SB001'
-}
-
 /** Whether `error` reports a violation of the unique constraint or index `name`. */
 export function isUniqueViolation(error: unknown, name: string): boolean {
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }

@@ -254,8 +254,9 @@ export async function buildPipelineServer(options: {
       const changed = outcome.kind === 'refusal' ? [] : (outcome.changed ?? [])
       for (const { id } of changed) recorded.push(`${route.resource}.${route.action} ${id}`)
       const answer = kept && buildKeyInsert(kept.key, kept.answer, request.now)
-      return commitWith(tx, { event: undefined, queue: '', audit: undefined, answer, condition: undefined })
+      return commitWith(tx, { event: undefined, queue: '', audit: undefined, answer })
     },
+    buildAudit: () => [],
     recordRead: async () => {},
     recordRefusal: async () => {},
     afterCommit: () => {},
