@@ -108,10 +108,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
       replayWorker.stop()
       maintenance.stop()
       await dispatcher.stop()
-      if (isDispatcher)
-        await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
       await notifier.stop()
       await Promise.all(running)
+      // Claims that are left unknown are found by other workers when the lease runs out.
+      if (isDispatcher && !dispatcher.mayLeak())
+        await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
     },
   }
 }

@@ -173,7 +173,10 @@ describe('the acknowledger', () => {
     for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
     const settled = t.acknowledger.settled()
     t.onDone = () => {
-      if (t.done.length === 3) queueMicrotask(() => attempts.slice(3).forEach((one) => t.acknowledger.add(one)))
+      if (t.done.length === 3)
+        queueMicrotask(() => {
+          for (const one of attempts.slice(3)) t.acknowledger.add(one)
+        })
     }
     await settled
     await t.acknowledger.settled()

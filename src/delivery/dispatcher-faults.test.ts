@@ -5,6 +5,7 @@ import { type DeliveryApp, openDelivery } from '../../test/harness/delivery-app.
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { POLL_MS } from './dispatcher.ts'
 import { LEASE_MS } from './worker-lease.ts'
@@ -80,6 +81,42 @@ describe('stopping', () => {
     for (const row of rows)
       expect(row).toMatchObject({ status: 'pending', attempts: 0, fence: 2, lease_owner: null, last_attempt_at: null })
     expect(d.receiver.connectionCount()).toBe(0)
+  })
+
+  it('gives back rows that were claimed as they were routed, when their statement ends behind the stop', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    const { router, dispatcher } = d.t.app
+    const running = [dispatcher.run()]
+    await waitFor('a dispatcher that claims', () => dispatcher.measureRoom().fastSlots > 0)
+    await d.emit(3)
+    await inTransaction(d.t.database.db, async (other) => {
+      await sql`lock table event_queue in access exclusive mode`.execute(other)
+      running.push(router.run())
+      await untilWaiting(d.t.database.db, 1)
+      router.stop()
+      await dispatcher.stop()
+    })
+    await Promise.all(running)
+    const rows = await d.listRows()
+    expect(rows).toHaveLength(3)
+    for (const row of rows) expect(row).toMatchObject({ status: 'pending', attempts: 0, lease_owner: null })
+    expect(d.receiver.connectionCount()).toBe(0)
+  })
+
+  it('ends its lease, except where claims may be left that it does not know of', async () => {
+    const listWorkers = async ({ t }: DeliveryApp) =>
+      t.database.db.selectFrom('delivery_worker').select('worker_id').execute()
+    await using d = await openDelivery()
+    await d.t.app.dispatcher.drain()
+    expect(await listWorkers(d)).toHaveLength(1)
+    d.t.app.dispatcher.expectLeak()
+    await d.t.app.stop()
+    expect(await listWorkers(d)).toHaveLength(1)
+    await using clean = await openDelivery()
+    await clean.t.app.dispatcher.drain()
+    await clean.t.app.stop()
+    expect(await listWorkers(clean)).toEqual([])
   })
 
   it('claims nothing after it was asked to stop', async () => {
@@ -182,6 +219,52 @@ describe('a database that refuses while results wait', () => {
     await d.t.app.dispatcher.stop()
     await running
     expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])
+  })
+})
+
+describe('a statement whose answer was lost', () => {
+  /** Makes every row a claim of the process itself, which does not know of it. */
+  async function leakClaims(d: DeliveryApp): Promise<void> {
+    const claim = { attempts: 1, fence: 1, lease_owner: d.t.app.workerId, next_attempt_at: null }
+    const leaked = { ...claim, last_attempt_at: new Date(d.t.clock.now()) }
+    await d.t.database.db.updateTable('webhook_dispatch_open').set(leaked).execute()
+  }
+
+  it('leaves claims that are made again 40 s later, when no answer can be on its way any more', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    await d.emit()
+    await d.t.app.router.drain()
+    await leakClaims(d)
+    d.t.app.dispatcher.expectLeak()
+    await d.pass(LEASE_MS + 9_999)
+    expect(d.receiver.requests).toHaveLength(0)
+    await d.pass(1)
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({ status: 'success', attempts: 2 })
+    expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])
+  })
+
+  it('never makes the process take back what it posts itself, however long the POST takes', async () => {
+    await using d = await openDelivery()
+    await d.makeWebhook()
+    const answer = Promise.withResolvers<void>()
+    d.receiver.behave({ kind: 'wait', until: answer.promise })
+    await d.emit()
+    await d.t.app.router.drain()
+    const running = d.t.app.dispatcher.run()
+    await d.receiver.waitFor(1, 5_000)
+    d.t.app.dispatcher.expectLeak()
+    for (let second = 0; second < 60; second += 1) d.t.clock.advance(1_000)
+    const drained = d.t.app.dispatcher.drain()
+    answer.resolve()
+    await drained
+    await d.t.app.dispatcher.stop()
+    await running
+    const [row] = await d.listRows()
+    expect(row).toMatchObject({ status: 'success', attempts: 1 })
+    expect(await d.listOutcomes(row!.document_id)).toEqual([200])
+    expect(d.receiver.requests).toHaveLength(1)
   })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openDelivery } from '../../test/harness/delivery-app.ts'
 import { startReceiver } from '../../test/harness/receiver.ts'
 import { passRetrySchedule } from '../../test/harness/retry-schedule.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { verifyTimestamped } from '../outbound/signature.ts'
 
 const FAILING = { kind: 'status', status: 500 } as const
@@ -280,6 +281,52 @@ describe('webhooks that rest, go and are disabled', () => {
     await d.emit()
     await d.t.settle()
     expect(await d.listRows()).toMatchObject([{ status: 'pending', attempts: 0 }])
+    expect(d.receiver.connectionCount()).toBe(0)
+  })
+})
+
+describe('rows that are claimed as they are routed', () => {
+  it('are posted at once by a running dispatcher, within its cap, and the rest when there is room', async () => {
+    await using d = await openDelivery({ env: { WEBHOOK_CONCURRENCY: '4', WEBHOOK_CONCURRENCY_PER_WEBHOOK: '2' } })
+    await d.makeWebhook()
+    const { router, dispatcher } = d.t.app
+    const answer = Promise.withResolvers<void>()
+    d.receiver.behave({ kind: 'wait', until: answer.promise })
+    const running = dispatcher.run()
+    await waitFor('a dispatcher that claims', () => dispatcher.measureRoom().fastSlots === 4)
+    await d.emit(3)
+    expect(await router.drain()).toEqual({ events: 3, dispatches: 3 })
+    await d.receiver.waitFor(2, 5_000)
+    expect((await d.listRows()).map((row) => [row.attempts, row.fence, row.next_attempt_at === null]).sort()).toEqual([
+      [0, 0, false],
+      [1, 1, true],
+      [1, 1, true],
+    ])
+    expect(dispatcher.inFlight()).toBe(2)
+    answer.resolve()
+    await d.receiver.waitFor(3, 5_000)
+    await dispatcher.stop()
+    await running
+    expect((await d.listRows()).map((row) => [row.status, row.attempts])).toEqual(
+      Array.from({ length: 3 }, () => ['success', 1]),
+    )
+  })
+
+  it('are none while ENABLE_API_EVENT_QUEUE is false, though the dispatcher runs', async () => {
+    await using d = await openDelivery({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+    await d.makeWebhook()
+    const { router, dispatcher } = d.t.app
+    const running = dispatcher.run()
+    await waitFor('a worker', async () => {
+      const rows = await d.t.database.db.selectFrom('delivery_worker').selectAll().execute()
+      return rows.length === 1
+    })
+    await d.emit()
+    await router.drain()
+    expect(dispatcher.measureRoom()).toMatchObject({ fastSlots: 0, slowSlots: 0 })
+    await dispatcher.stop()
+    await running
+    expect(await d.listRows()).toMatchObject([{ status: 'pending', attempts: 0, lease_owner: null }])
     expect(d.receiver.connectionCount()).toBe(0)
   })
 })

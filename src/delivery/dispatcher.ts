@@ -46,10 +46,15 @@ export interface Dispatcher {
   inFlight(): number
   /** What routed rows may be claimed with; without room while the dispatcher does not run. */
   measureRoom(): ClaimRequest
-  /** Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them. */
-  accept(rows: readonly unknown[]): void
+  /**
+   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
+   * when the dispatcher was stopped meanwhile.
+   */
+  accept(rows: readonly unknown[]): Promise<void>
   /** Looks for claims that a failed statement of this process may have made. */
   expectLeak(): void
+  /** Whether there may be claims of this process that it does not know of. */
+  mayLeak(): boolean
   /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
   drain(): Promise<number>
   /** Claims nothing more, lets attempts end, interrupts those that do not, and records them. */
@@ -119,14 +124,15 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && (isScarce || (isFull && !isFastFull()))) notify()
+        // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
+        if (isScarce || (mayWait && isFull && !isFastFull())) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
     }
   }
 
-  /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
+  /** Whether the last claim may have left due rows for want of slots, so that the end of an attempt is worth another. */
   let mayWait = false
   /** Whether slots, not caps, were what the last claim wanted for. */
   let isFull = false
@@ -147,8 +153,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
    */
   async function recoverLost(): Promise<void> {
     const gone = await lease.renew()
-    const isLeaky = clock.now() < leakUntilMs
-    for (const workerId of isLeaky ? [...gone, deps.workerId] : gone) {
+    for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) {
       const nowMs = clock.now()
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
@@ -162,6 +167,10 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   function expectLeak(): void {
     leakUntilMs = clock.now() + LEAK_WINDOW_MS
+  }
+
+  function mayLeak(): boolean {
+    return clock.now() < leakUntilMs
   }
 
   async function drain(): Promise<number> {
@@ -192,7 +201,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     // Without a free slot nothing could be claimed, whatever is due.
     const nextDueAt = isFull && !hasSlowRoom() ? new Date(clock.now()) : await queue.nextDueAt(measure())
     const untilDueMs = nextDueAt ? nextDueAt.getTime() - clock.now() : POLL_MS
-    // Due, and not claimed: caps or slots hold it back, and the end of an attempt notifies.
+    // Due, and not claimed: slots hold it back, and the end of an attempt notifies.
     mayWait = untilDueMs <= 0
     const sleep = new AbortController()
     await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
@@ -226,6 +235,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           await recoverLost()
         }
         isFull = isFastFull()
+        mayWait = true
         const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
@@ -256,8 +266,13 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },
-    accept: (rows) => start(rows.map((row) => policy.readWork(row))),
+    accept: async (rows) => {
+      const works = rows.map((row) => policy.readWork(row))
+      if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))
+      else start(works)
+    },
     expectLeak,
+    mayLeak,
     drain,
     run,
     stop,

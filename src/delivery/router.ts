@@ -75,10 +75,10 @@ export function buildRouter(deps: RouterDeps): Router {
       const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
       fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
       const now = new Date(clock.now())
-      batch.byPolicy.forEach(({ work, nextDueAt }, index) => {
-        dispatchers[index]?.accept(work)
+      for (const [index, { work, nextDueAt }] of batch.byPolicy.entries()) {
+        await dispatchers[index]?.accept(work)
         if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
-      })
+      }
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {
       // One event in a statement of its own, should the batch have been too much for one.

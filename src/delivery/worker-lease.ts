@@ -20,7 +20,7 @@ export interface WorkerLease {
   renew(): Promise<string[]>
   /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
-  /** Ends the lease of a worker that holds no claim. */
+  /** Ends the lease of this worker, which holds no claim. */
   end(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect } from 'kysely'
-import type { Database } from '../../src/postgres/database.ts'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import type { DB } from '../../src/postgres/tables.generated.ts'
 import type { TestDatabase } from './database.ts'
 
@@ -11,6 +11,8 @@ export interface PlanNode {
   'Plan Rows': number
   'Actual Rows'?: number
   'Actual Loops'?: number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
   Plans?: PlanNode[]
 }
 
@@ -51,6 +53,60 @@ export async function explainStatements(
     client.release()
   }
   return explained
+}
+
+/** A statement as it was executed, of a function too. */
+export interface ExecutedStatement {
+  sql: string
+  nodes: PlanNode[]
+}
+
+/** A pool of one connection that reports its plans. */
+export interface WatchedDatabase extends AsyncDisposable {
+  db: Database
+  /** Runs `work`, and returns what was executed for it: prepared statements with the plans that they have. */
+  watch(work: (db: Database) => Promise<unknown>): Promise<ExecutedStatement[]>
+}
+
+/** `auto_explain` reports each statement to the client, with what its steps did. */
+const REPORTING = [
+  'session_preload_libraries=auto_explain',
+  'auto_explain.log_min_duration=0',
+  'auto_explain.log_analyze=on',
+  'auto_explain.log_timing=off',
+  'auto_explain.log_format=json',
+  'auto_explain.log_nested_statements=on',
+  'auto_explain.log_level=notice',
+]
+
+/** Opens a connection to the database of a test with these settings. */
+export function openWatched({ connectionString }: TestDatabase, settings: string): WatchedDatabase {
+  const reporting = REPORTING.map((setting) => `-c ${setting}`).join(' ')
+  const opened = openDatabase({
+    connectionString,
+    size: 1,
+    applicationName: 'signalbox test',
+    settings: `${settings} ${reporting}`,
+    onError: () => {},
+  })
+  let executed: ExecutedStatement[] = []
+  opened.pool.on('connect', (client) => {
+    client.on('notice', ({ message = '' }) => {
+      const [, json] = /^duration: [\d.]+ ms {2}plan:\n([\s\S]+)$/.exec(message) ?? []
+      if (json === undefined) return
+      const report = JSON.parse(json)
+      executed.push({ sql: report['Query Text'], nodes: flatten(report.Plan) })
+    })
+  })
+  return {
+    db: opened.db,
+    watch: async (work) => {
+      executed = []
+      await work(opened.db)
+      return executed
+    },
+    [Symbol.asyncDispose]: () => opened.close(),
+  }
 }
 
 class RolledBack extends Error {}

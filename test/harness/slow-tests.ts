@@ -5,7 +5,7 @@
 export const SLOW_TESTS: readonly string[] = [
   'packages/webhooks/test/built-package.test.ts',
   'src/app/logger.test.ts',
-  'src/delivery/claim-plan.test.ts',
+  'src/webhook/delivery/claim-plan.test.ts',
   'src/demo/demo.test.ts',
   'src/health/health-plan.test.ts',
   'src/postgres/embedded.test.ts',

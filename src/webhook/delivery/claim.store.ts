@@ -23,13 +23,15 @@ const TESTS_AT_ONCE = 16
 /** Before the rows of the queue, as the router does: two that wait for each other would be a deadlock. */
 const lockClaims = aheadStatement('select from claims_of_others($1)')
 
-const lockHeads = statement<{ webhook: WebhookId }>(`
-  select webhook from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
+const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
+  select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
   order by visit_at limit $2
   for update skip locked`)
 
 /**
- * `due`: of each visited webhook as many rows as its cap allows, each with its turn; and tests of inactive webhooks.
+ * `due`: of each visited webhook as many rows as its cap allows, each with its turn; and tests of inactive webhooks. Among
+ * rows of one turn those of the webhook come first that was served longest ago. `passed`: webhooks for which no slot was left
+ * keep their place; all others, also those without room of their own, stand behind them.
  * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
  * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
  *
@@ -40,12 +42,12 @@ const CLAIM = `
   with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10' })},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
-      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow
-    from unnest($9::uuid[]) as h (webhook)
+      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow, h.visit_at
+    from unnest($9::uuid[], $11::timestamptz[]) as h (webhook, visit_at)
     left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
   due as (
-    select d.document_id, d.next_attempt_at, v.is_slow,
+    select d.document_id, v.webhook, d.next_attempt_at, v.is_slow, v.visit_at,
       v.in_flight + row_number() over (partition by v.webhook order by d.next_attempt_at, d.document_id) as turn
     from visited v
     cross join lateral (
@@ -56,7 +58,7 @@ const CLAIM = `
     ) d
     where v.is_live
     union all
-    select d.document_id, d.next_attempt_at, false, 1
+    select d.document_id, d.webhook, d.next_attempt_at, false, d.next_attempt_at, 1
     from (
       select d.document_id, d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at <= $2 order by d.next_attempt_at limit ${TESTS_AT_ONCE}
@@ -65,9 +67,12 @@ const CLAIM = `
     where w.deleted_at is null and not w.is_actived
   ),
   placed as (
-    select document_id, is_slow,
-      row_number() over (partition by is_slow order by turn, next_attempt_at, document_id) as place
+    select document_id, webhook, is_slow,
+      row_number() over (partition by is_slow order by turn, visit_at, next_attempt_at, document_id) as place
     from due
+  ),
+  passed as materialized (
+    select webhook from placed where not is_slow group by webhook having min(place) > $3::int
   ),
   held as materialized (
     select d.document_id from webhook_dispatch_open d
@@ -83,7 +88,8 @@ const CLAIM = `
     returning *
   ),
   next as materialized (
-    select v.webhook, v.is_live, (
+    select v.webhook, v.is_live,
+      case when v.webhook = any(array(select webhook from passed)) then v.visit_at else $2 end as served_at, (
       select d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at is not null
         and d.document_id <> all(array(select document_id from held))
@@ -92,7 +98,7 @@ const CLAIM = `
   ),
   revisited as (
     insert into webhook_queue (webhook, visit_at, is_held)
-    select webhook, greatest(due_at, $2), not is_live from next where due_at is not null
+    select webhook, greatest(due_at, served_at), not is_live from next where due_at is not null
     on conflict (webhook) do update set visit_at = excluded.visit_at, is_held = excluded.is_held
   ),
   removed as (
@@ -128,6 +134,7 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
       slowGroups,
       visited,
       request.hasPeers,
+      heads.map((one) => one.visit_at),
     ]
     const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
     const { rows } = await tx.executeQuery(markLast(query))

@@ -220,32 +220,21 @@ export async function cancelWaitingDispatches(
 
 const cancelOrphaned = cancel(`
   select d.document_id from webhook_queue q
-  join webhook w on w.document_id = q.webhook and w.deleted_at is not null
   cross join lateral (
     select d.document_id from webhook_dispatch_open d
     where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
+  where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
   limit $3`)
-
-const deleteStray = statement<never>(`
-  with stray as materialized (
-    select q.webhook from webhook_queue q
-    where not exists (select from webhook w where w.document_id = q.webhook) limit $1 for update skip locked
-  ), gone as (
-    delete from webhook_dispatch_open
-    where webhook = any(array(select webhook from stray)) and next_attempt_at is not null
-  )
-  delete from webhook_queue where webhook = any(array(select webhook from stray))`)
 
 /**
  * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
- * with a long backlog. Returns how many there were. Deletes the rows that were routed to a webhook while it was purged.
+ * with a long backlog. Returns how many there were.
  */
 export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
-  await deleteStray(db, [limit])
   const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
   return row?.cancelled ?? 0
 }

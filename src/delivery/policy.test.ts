@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { listBlocked, type Room } from './policy.ts'
+
+const room = (change: Partial<Room> = {}): Room => ({
+  fastSlots: 10,
+  slowSlots: 1,
+  slowGroups: [],
+  inFlight: new Map(),
+  perGroup: 2,
+  hasPeers: false,
+  ...change,
+})
+
+describe('listBlocked', () => {
+  it('names the groups that are at their cap, and those above it', () => {
+    const inFlight = new Map([
+      ['below', 1],
+      ['at', 2],
+      ['above', 3],
+    ])
+    expect(listBlocked(room({ inFlight }))).toEqual(['at', 'above'])
+  })
+
+  it('names slow groups when no slow slot is free, each once', () => {
+    const inFlight = new Map([['both', 2]])
+    const slowGroups = ['both', 'slow']
+    expect(listBlocked(room({ inFlight, slowGroups }))).toEqual(['both'])
+    expect(listBlocked(room({ inFlight, slowGroups, slowSlots: 0 }))).toEqual(['both', 'slow'])
+  })
+
+  it('names none for want of fast slots: they are of all groups', () => {
+    expect(listBlocked(room({ fastSlots: 0 }))).toEqual([])
+  })
+})

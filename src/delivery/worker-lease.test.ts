@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
+import { systemClock } from '../clock.ts'
+import { buildListener } from '../postgres/listener.ts'
+import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS } from './worker-lease.ts'
+
+async function openLeases() {
+  const database = await createTestDatabase()
+  const { db } = database
+  const clock = buildManualClock()
+  /** A worker; `lock.isHeld` is what its process believes of its lock. */
+  const join = (workerId: string, lock = { isHeld: false }) =>
+    buildWorkerLease({ db, clock, workerId, hasLock: () => lock.isHeld })
+  const listWorkers = async () => {
+    const rows = await db.selectFrom('delivery_worker').selectAll().orderBy('worker_id').execute()
+    return rows.map((row) => [row.worker_id, row.lease_until.getTime() - clock.now(), row.has_lock])
+  }
+  /** Holds the lock of a worker as its process does, on the connection that listens. */
+  const holdLock = async (workerId: string) => {
+    let isListening = false
+    const listener = buildListener({
+      connectionString: database.connectionString,
+      applicationName: 'signalbox test',
+      clock: systemClock,
+      channels: ['test'],
+      lock: workerId,
+      onNotification: () => {},
+      onListening: () => {
+        isListening = true
+      },
+      onLost: () => {},
+      onError: () => {},
+    })
+    const running = listener.run()
+    await waitFor('the lock', () => isListening)
+    return async () => {
+      await listener.stop()
+      await running
+      await waitFor('the end of the connection', async () => {
+        const { rows } = await database.pool.query(
+          `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+        )
+        return rows.length === 0
+      })
+    }
+  }
+  const rest = { database, db, clock, join, listWorkers, holdLock }
+  return { ...rest, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+describe('the lease of a worker', () => {
+  it('runs for 30 s from each renewal, and ends with the worker', async () => {
+    await using t = await openLeases()
+    const lease = t.join('a')
+    expect(await lease.renew()).toEqual([])
+    expect(await t.listWorkers()).toEqual([['a', LEASE_MS, false]])
+    t.clock.advance(1_000)
+    expect(await lease.renew()).toEqual([])
+    expect(await t.listWorkers()).toEqual([['a', 30_000, false]])
+    await lease.end()
+    expect(await t.listWorkers()).toEqual([])
+  })
+
+  it('makes a worker that is silent gone at its last millisecond, not one sooner', async () => {
+    await using t = await openLeases()
+    const [a, b] = [t.join('a'), t.join('b')]
+    await b.renew()
+    expect(await a.renew()).toEqual([])
+    expect(a.hasPeers()).toBe(true)
+    t.clock.advance(LEASE_MS - 1)
+    expect(await a.renew()).toEqual([])
+    t.clock.advance(1)
+    expect(await a.renew()).toEqual(['b'])
+    expect(a.hasPeers()).toBe(false)
+    // A pause, not an end: it is there again with its next renewal.
+    await b.renew()
+    expect(await a.renew()).toEqual([])
+    expect(a.hasPeers()).toBe(true)
+  })
+
+  it('never takes the worker itself for gone, however long it did not renew', async () => {
+    await using t = await openLeases()
+    const a = t.join('a')
+    await a.renew()
+    t.clock.advance(86_400_000)
+    expect(await a.renew()).toEqual([])
+  })
+
+  it('keeps a worker whose lease runs on when the clock steps back', async () => {
+    await using t = await openLeases()
+    const [a, b] = [t.join('a'), t.join('b')]
+    await b.renew()
+    t.clock.set(t.clock.now() - 60_000)
+    expect(await a.renew()).toEqual([])
+    expect(a.hasPeers()).toBe(true)
+  })
+})
+
+describe('the lock of a worker', () => {
+  it('makes a worker gone 2 s after its connection ended, long before its lease ends', async () => {
+    await using t = await openLeases()
+    const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
+    const dropLock = await t.holdLock('b')
+    await b.renew()
+    expect(await a.renew()).toEqual([])
+    await dropLock()
+    expect(await a.renew()).toEqual([])
+    expect(a.hasPeers()).toBe(true)
+    t.clock.advance(LOCK_LOST_MS - 1)
+    expect(await a.renew()).toEqual([])
+    t.clock.advance(1)
+    expect(await a.renew()).toEqual(['b'])
+    expect(a.hasPeers()).toBe(false)
+  })
+
+  it('counts the 2 s anew when the worker has connected again meanwhile', async () => {
+    await using t = await openLeases()
+    const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
+    const dropFirst = await t.holdLock('b')
+    await b.renew()
+    await dropFirst()
+    expect(await a.renew()).toEqual([])
+    t.clock.advance(LOCK_LOST_MS - 1)
+    const dropSecond = await t.holdLock('b')
+    expect(await a.renew()).toEqual([])
+    await dropSecond()
+    t.clock.advance(1)
+    expect(await a.renew()).toEqual([])
+    t.clock.advance(LOCK_LOST_MS)
+    expect(await a.renew()).toEqual(['b'])
+  })
+
+  it('is none where the worker believes in a connection that the server has ended', async () => {
+    await using t = await openLeases()
+    const b = t.join('b', { isHeld: true })
+    await b.renew()
+    expect(await t.listWorkers()).toEqual([['b', LEASE_MS, false]])
+    const dropLock = await t.holdLock('b')
+    await b.renew()
+    expect(await t.listWorkers()).toEqual([['b', LEASE_MS, true]])
+    await dropLock()
+  })
+
+  it('means nothing of a worker that says it has none: its connection broke, and its lease runs', async () => {
+    await using t = await openLeases()
+    const lock = { isHeld: true }
+    const [a, b] = [t.join('a'), t.join('b', lock)]
+    const dropLock = await t.holdLock('b')
+    await b.renew()
+    await a.renew()
+    await dropLock()
+    await a.renew()
+    lock.isHeld = false
+    await b.renew()
+    t.clock.advance(LEASE_MS - 1)
+    expect(await a.renew()).toEqual([])
+  })
+
+  it('is of this database: the lock of a worker of the same name in another one is another', async () => {
+    await using t = await openLeases()
+    await using other = await openLeases()
+    const [a, b] = [t.join('a'), t.join('b', { isHeld: true })]
+    const dropHere = await t.holdLock('b')
+    const dropThere = await other.holdLock('b')
+    await b.renew()
+    await dropHere()
+    await a.renew()
+    t.clock.advance(LOCK_LOST_MS)
+    expect(await a.renew()).toEqual(['b'])
+    await dropThere()
+  })
+})
+
+describe('workers that come and go', () => {
+  it('see each other, at least one of two, when they join at the same moment', async () => {
+    await using t = await openLeases()
+    for (let round = 0; round < 20; round += 1) {
+      const [a, b] = [t.join(`a-${round}`), t.join(`b-${round}`)]
+      await Promise.all([a.renew(), b.renew()])
+      expect(a.hasPeers() || b.hasPeers()).toBe(true)
+      await Promise.all([a.end(), b.end()])
+    }
+  })
+})

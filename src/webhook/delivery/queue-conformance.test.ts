@@ -1,0 +1,131 @@
+import pino from 'pino'
+import { createTestDatabase } from '../../../test/harness/database.ts'
+import { buildLedger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { describeQueue } from '../../../test/harness/queue-conformance.ts'
+import type { AttemptEnd, Break, QueueUnderTest } from '../../../test/harness/queue-under-test.ts'
+import type { WebhookId } from '../../id.ts'
+import { buildKeyring } from '../../keyring.ts'
+import { type Database, INDEX_ONLY_PLANS, openDatabase } from '../../postgres/database.ts'
+import { systemRandom } from '../../random.ts'
+import { buildContextTracer } from '../../tracing/tracer.ts'
+import type { ClaimedDispatch } from './claimed-work.ts'
+import { buildSecretCache } from './secret-cache.ts'
+import type { EndedAttempt, SettledAttempts } from './settle.ts'
+import { buildWebhookPolicy } from './webhook-policy.ts'
+
+const RESULTS: Record<AttemptEnd, EndedAttempt['result']> = {
+  delivered: { statusCode: 204 },
+  failed: { statusCode: 500 },
+  interrupted: { errorClass: 'interrupted' },
+}
+
+async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, EndedAttempt, SettledAttempts>> {
+  const database = await createTestDatabase({ poolSize: 1 })
+  const { connectionString } = database
+  const workers = openDatabase({ ...POOL, connectionString, size: 8 })
+  const clock = buildManualClock()
+  const ledger = buildLedger(database.db, clock)
+  const queueOver = (db: Database) => buildQueue(db, { ...ledger.deps, clock })
+  return {
+    queue: queueOver(workers.db),
+    clock,
+    addGroup: () => ledger.addWebhook(),
+    addRows: (group, rows) => ledger.addDispatches(group as WebhookId, rows),
+    setActive: async (group, isActive) => {
+      const change = { is_actived: isActive }
+      await database.db.updateTable('webhook').set(change).where('document_id', '=', group).execute()
+    },
+    end: (claimed, end) => ({
+      id: claimed.id,
+      fence: claimed.fence,
+      attempt: claimed.attempt,
+      trigger: claimed.trigger,
+      isTest: claimed.isTest,
+      webhook: claimed.webhook.id,
+      event: claimed.event.type,
+      workerId: 'worker-a',
+      traceId: null,
+      startedAt: ledger.now(),
+      endedAt: ledger.now(),
+      durationMs: 1,
+      result: RESULTS[end],
+      responseExcerpt: null,
+      responseHeaders: null,
+      timings: null,
+    }),
+    listRecorded: ({ recorded }) => recorded.filter((one) => one.isRecorded).map((one) => one.attempt.id),
+    readRow: async (id) => {
+      const rows = database.db.selectFrom('webhook_dispatch').selectAll().where('document_id', '=', id)
+      const row = await rows.executeTakeFirst()
+      if (!row) return undefined
+      const isOpen = row.status === 'pending' || row.status === 'retrying'
+      const state = isOpen ? (row.lease_owner === null ? 'waiting' : 'claimed') : 'ended'
+      return { state, attempts: row.attempts, dueAt: row.next_attempt_at }
+    },
+    countLogged: async (id) =>
+      (await database.db.selectFrom('webhook_attempt').select('attempt').where('dispatch', '=', id).execute()).length,
+    openBreaking: (point) => {
+      const breaking = openBreakingDatabase(connectionString, point)
+      return { ...breaking, queue: queueOver(breaking.db) }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await workers.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** As the workers of the service connect. */
+const POOL = { applicationName: 'signalbox test', settings: INDEX_ONLY_PLANS, onError: () => {} }
+
+function buildQueue(
+  db: Database,
+  deps: Pick<Parameters<typeof buildWebhookPolicy>[0], 'ids' | 'workerId' | 'enableApiEventQueue' | 'clock'>,
+) {
+  const { queue } = buildWebhookPolicy({
+    ...deps,
+    db,
+    logger: pino({ level: 'silent' }),
+    tracer: buildContextTracer(systemRandom),
+    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)),
+    sender: {
+      post: () => Promise.reject(new Error('the queue posts nothing')),
+      idleConnectionCount: () => 0,
+      close: async () => {},
+    },
+    version: '0.0.0',
+    concurrency: 100,
+    perWebhook: 100,
+  })
+  return queue
+}
+
+/** A pool of one connection that is cut at a statement, `begin` and `commit` included. */
+function openBreakingDatabase(connectionString: string, point: Break) {
+  const opened = openDatabase({ ...POOL, connectionString, size: 1 })
+  let sent = 0
+  let isBroken = false
+  opened.pool.on('connect', (client) => {
+    const cut = () => {
+      isBroken = true
+      ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+    }
+    const send = client.query.bind(client) as (...input: unknown[]) => Promise<unknown>
+    const query = (...input: unknown[]) => {
+      const isHere = sent === point.statement
+      sent += 1
+      if (isHere && point.at === 'before') cut()
+      const answered = send(...input)
+      if (!isHere || point.at === 'before') return answered
+      return answered.then(() => {
+        cut()
+        throw new Error('Connection terminated: the answer is lost')
+      })
+    }
+    Object.assign(client, { query })
+  })
+  return { db: opened.db, hasBroken: () => isBroken, [Symbol.asyncDispose]: () => opened.close() }
+}
+
+describeQueue('the queue of webhooks', openWebhookQueue)
