@@ -1,12 +1,12 @@
 /**
- * Where time comes from. Everything that decides takes a `Clock`, so tests move time by hand and no test sleeps.
+ * The source of time. Code that decides by time takes a `Clock`, so tests set the time and do not sleep.
  */
 export interface Clock {
   /** The instant now. Milliseconds since the Unix epoch, UTC. */
   now(): number
   /**
    * Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects.
-   * It waits for background rounds only; no decision depends on how long it really took.
+   * For pauses between background rounds; no decision depends on the real duration.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }

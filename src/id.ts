@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** A UUID version 7, lower case (docs/contract/api.md#identifiers). Branded per noun, so that one id never stands in for another. */
+/** A UUID version 7, lower case (docs/contract/api.md#identifiers). Branded per noun, so that the compiler refuses the id of another noun. */
 export type Id<Noun extends string> = string & { readonly __noun: Noun }
 
 export type UserId = Id<'user'>
@@ -21,8 +21,8 @@ const COUNTER_LIMIT = 0xfff
 
 /**
  * Builds an `IdMaker` of UUID version 7 (RFC 9562 section 5.7).
- * The 12 bits after the version are a counter within the millisecond; when it runs over, or the clock steps back,
- * the last millisecond is kept and counted on, so ids of one process never go backwards.
+ * The 12 bits after the version are a counter within the millisecond. When it overflows, or the clock steps back, the
+ * maker continues from its last millisecond, so the ids of one process always increase.
  */
 export function buildIdMaker(clock: Pick<Clock, 'now'>, random: Random): IdMaker {
   let lastMs = 0
@@ -53,7 +53,7 @@ export function buildIdMaker(clock: Pick<Clock, 'now'>, random: Random): IdMaker
 
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Whether `text` is a UUID in lower case. Any version: ids of older rows and of other services are taken too. */
+/** Whether `text` is a UUID in lower case. Any version: older rows and other services use other versions. */
 export function isUuid(text: string): boolean {
   return UUID_PATTERN.test(text)
 }

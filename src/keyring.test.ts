@@ -6,8 +6,8 @@ import { systemRandom } from './random.ts'
 const OLD = 'an-old-secret-key-of-more-than-32-bytes'
 const NEW = 'a-new-secret-key-of-more-than-32-bytes!'
 
-describe('secret box', () => {
-  it('gives back what it sealed, for any text and context', () => {
+describe('keyring', () => {
+  it('decrypts what it encrypted, for any text and context', () => {
     const box = buildKeyring([NEW], systemRandom)
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (plain, context) => {
@@ -16,7 +16,7 @@ describe('secret box', () => {
     )
   })
 
-  it('never shows the plain text, and never makes the same box twice', () => {
+  it('does not contain the plain text, and differs for each encryption', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('whsec_plain', 'webhook:1')
     expect(sealed).not.toContain('whsec_plain')
@@ -24,13 +24,13 @@ describe('secret box', () => {
     expect(box.seal('whsec_plain', 'webhook:1')).not.toBe(sealed)
   })
 
-  it('does not open on another row', () => {
+  it('does not decrypt on another row', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('secret', 'webhook:1')
     expect(() => box.open(sealed, 'webhook:2')).toThrow(KeyringError)
   })
 
-  it('does not open when any character was changed', () => {
+  it('does not decrypt when any character was changed', () => {
     const box = buildKeyring([NEW], systemRandom)
     const sealed = box.seal('secret', 'webhook:1')
     const start = sealed.lastIndexOf('.') + 1
@@ -47,7 +47,7 @@ describe('secret box', () => {
     expect(() => box.open([version, id, iv, 'AAAA'].join('.'), 'c')).toThrow()
   })
 
-  it('opens boxes of every listed key, seals with the first, and tells the two apart', () => {
+  it('decrypts under every listed key, encrypts under the first, and distinguishes both by the prefix', () => {
     const sealedOld = buildKeyring([OLD], systemRandom).seal('secret', 'c')
     const rotated = buildKeyring([NEW, OLD], systemRandom)
     expect(rotated.open(sealedOld, 'c')).toBe('secret')
@@ -55,13 +55,13 @@ describe('secret box', () => {
     expect(rotated.seal('secret', 'c').startsWith(rotated.currentPrefix)).toBe(true)
   })
 
-  it('names the missing key when it was taken out too early, and never what was in the box', () => {
+  it('names the key that is not listed, and not the plain text', () => {
     const sealed = buildKeyring([OLD], systemRandom).seal('whsec_plain', 'c')
     expect(() => buildKeyring([NEW], systemRandom).open(sealed, 'c')).toThrow(/SECRET_KEY no longer lists/)
     expect(() => buildKeyring([NEW], systemRandom).open(sealed, 'c')).not.toThrow(/whsec_plain/)
   })
 
-  it('refuses what is no box', () => {
+  it('refuses text in another form', () => {
     const box = buildKeyring([NEW], systemRandom)
     for (const text of ['', 'v1', 'v2.a.b.c', 'whsec_plain', '....']) expect(() => box.open(text, 'c')).toThrow()
   })

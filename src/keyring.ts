@@ -4,20 +4,20 @@ import type { Random } from './random.ts'
 /**
  * Encrypts the secrets that the database keeps (docs/contract/configuration.md#reader, `SECRET_KEY`).
  *
- * A box is `v1.<key id>.<iv>.<ciphertext and tag>`, the last two in base64url: AES-256-GCM under a key derived from one of
- * the secrets by HKDF-SHA256. `context` (such as `webhook:<id>`) is bound in as additional data, so a box copied to another
- * row does not open there.
+ * An encrypted secret is `v1.<key id>.<iv>.<ciphertext and tag>`, the last two in base64url: AES-256-GCM under a key that
+ * HKDF-SHA256 derives from one of the secrets. `context` (such as `webhook:<id>`) is additional authenticated data, so a
+ * ciphertext that is copied to another row does not decrypt there.
  */
 export interface Keyring {
   /** Encrypts under the first secret. */
   seal(plain: string, context: string): string
-  /** Decrypts under whichever secret made the box. Throws a `KeyringError` when none did, or when the box was changed. */
+  /** Decrypts under the secret of the key id. Throws a `KeyringError` when it is not listed, or the ciphertext was changed. */
   open(box: string, context: string): string
-  /** What every box of the first secret begins with. One that begins otherwise should be sealed anew (rotation). */
+  /** The prefix of ciphertexts under the first secret. Others should be re-encrypted (rotation). */
   currentPrefix: string
 }
 
-/** A box that cannot be opened. The message never holds what was in it. */
+/** A ciphertext that cannot be decrypted. The message never holds the plain text. */
 export class KeyringError extends Error {
   constructor(message: string) {
     super(message)
@@ -35,11 +35,11 @@ function deriveKey(secret: string): BoxKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }
 }
 
-/** Builds a box for `secrets` (docs/contract/configuration.md#reader): the first encrypts, all decrypt. */
+/** Builds a keyring of `secrets` (docs/contract/configuration.md#reader): the first encrypts, all decrypt. */
 export function buildKeyring(secrets: readonly string[], random: Random): Keyring {
   const keys = secrets.map(deriveKey)
   const first = keys[0]
-  if (!first) throw new Error('a secret box needs at least one secret')
+  if (!first) throw new Error('a keyring needs at least one secret')
   return {
     seal: (plain, context) => {
       const iv = random.bytes(12)

@@ -1,18 +1,18 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Where randomness comes from. Secrets, tokens and ids take their bytes here, so that a seed can replay a run. */
+/** The source of randomness for secrets, tokens and ids. A seeded source makes a run repeatable. */
 export interface Random {
   /** `length` random bytes. The system source is cryptographically strong. */
   bytes(length: number): Buffer
 }
 
-/** Asking the operating system costs some 2 µs whatever the length, and each delivery needs several ids: fetch by the page. */
+/** Bytes fetched at once. A call to the operating system costs some 2 µs for any length, and each delivery needs several ids. */
 const POOL_BYTES = 4096
 
-/** Longer requests go to the operating system directly. */
+/** Longer requests bypass the pool. */
 const POOLED_BYTES_LIMIT = 64
 
-/** Builds the random source of the operating system. Bytes of its pool are handed out once and wiped there. */
+/** Builds the random source of the operating system. Its pool returns bytes once and wipes them. */
 function buildSystemRandom(): Random {
   const pool = Buffer.alloc(POOL_BYTES)
   let used = POOL_BYTES

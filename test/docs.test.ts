@@ -7,7 +7,7 @@ import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
-/** The documents say what the code does: whatever they name exists, and what an operator can meet is in them. */
+/** The documents match the code: every name in them exists, and every error for operators is documented. */
 
 const repository = readRepository()
 const byPath = new Map(repository.map((file) => [file.path, file]))
@@ -79,7 +79,7 @@ describe('docs/operations.md', () => {
   })
 })
 
-describe('what documents name exists', () => {
+describe('names in documents exist:', () => {
   test('links and their anchors', () => {
     const broken = documents.flatMap(({ path, text }) =>
       [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
@@ -194,7 +194,7 @@ const SERVED_ROUTES = [
   'GET /openapi.json',
 ].map((route) => route.replaceAll(/\{\w+\}/g, '{}'))
 
-/** The routes that a text names, in code spans and in calls of curl, in the form of `SERVED_ROUTES`. */
+/** The routes in a text, in code spans and calls of curl, in the form of `SERVED_ROUTES`. */
 function listNamedRoutes(text: string): string[] {
   const spans = [...text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^`?\s]*)/g)].map(
     ([, method, route]) => `${method} ${route}`,
@@ -210,7 +210,7 @@ function isShellVariable(text: string, name: string): boolean {
   return new RegExp(`export ${name}=|^${name}=|process\\.env\\.${name}\\b`, 'm').test(text)
 }
 
-test('ARCHITECTURE.md has a line for each room of src/, and none for a room that is gone', () => {
+test('ARCHITECTURE.md has exactly one line for each folder of src/', () => {
   const { text } = load('ARCHITECTURE.md')
   const rooms = new Set(service.flatMap(({ path }) => /^src\/([a-z-]+\/)/.exec(path)?.[1] ?? []))
   const tree = text.slice(text.indexOf('src/\n'), text.indexOf('migrations/ '))
@@ -218,7 +218,7 @@ test('ARCHITECTURE.md has a line for each room of src/, and none for a room that
   expect([...named].sort()).toEqual([...rooms].sort())
 })
 
-test('README.md begins its tour with the two commands, and shows what the demonstration prints', () => {
+test('README.md begins with the two commands, and shows the output of the demonstration', () => {
   const { text } = load('README.md')
   const [, commands = ''] = /## See it work[\s\S]*?^```sh\n([\s\S]*?)^```/m.exec(text) ?? []
   expect(commands.trim().split('\n')).toEqual(['npm start', 'npm test'])

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => rm(copy, { recursive: true, force: true }))
 
 describe('the worked example of CONTRIBUTING.md', { timeout: 120_000 }, () => {
-  test('has the files it speaks of', () => {
+  test('has its files', () => {
     expect([...example.files.keys()]).toEqual([
       'migrations/<next number>_invoice.sql',
       'src/invoice/invoice.store.ts',

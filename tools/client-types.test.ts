@@ -31,7 +31,7 @@ test('a member that is not required is optional, and its description cannot end 
   )
 })
 
-test('an unknown type of JSON Schema, and a reference to no named schema, are faults', () => {
+test('an unknown type of JSON Schema and a dangling reference throw', () => {
   expect(() => renderSchema({ type: 'file' })).toThrow('file')
   expect(() => renderSchema({ $ref: '#/paths/x' })).toThrow('no named schema')
 })

@@ -103,7 +103,7 @@ export async function fillLedger(
   )
   await client.query('create unique index on filled (number)')
   await client.query('analyze filled')
-  const tables = ['event_occurrence', 'webhook_dispatch', 'webhook_attempt']
+  const tables = ['event_occurrence', 'webhook_dispatch_ended', 'webhook_dispatch_open', 'webhook_attempt']
   // Ids hold the time, so the clock stands still until every row is there.
   await client.query('begin')
   const indexes = await dropIndexes(client, tables)
@@ -116,6 +116,7 @@ export async function fillLedger(
   }
   for (const index of indexes) await client.query(index)
   await client.query('drop table filled')
+  await queueWaiting(client)
   await client.query('commit')
   await client.query('vacuum analyze')
 }
@@ -165,7 +166,7 @@ async function fillEvents(client: pg.Client, numbers: Numbers): Promise<void> {
 async function fillEnded(client: pg.Client, numbers: Numbers): Promise<void> {
   await client.query(
     `${MADE}
-     insert into webhook_dispatch (document_id, webhook, event, event_id, account, status, attempts, last_error,
+     insert into webhook_dispatch_ended (document_id, webhook, event, event_id, account, status, attempts, last_error,
        last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, created_at, updated_at, fence)
      select id, webhook, event, id, account, status, 1, case when status <> 'success' then 'HTTP 500' end,
        at, case when status = 'success' then 200 else 500 end, 12, case when status = 'success' then at end, at, at, at, 1
@@ -185,12 +186,21 @@ async function fillEnded(client: pg.Client, numbers: Numbers): Promise<void> {
 async function fillWaiting(client: pg.Client, numbers: Numbers): Promise<void> {
   await client.query(
     `${MADE}
-     insert into webhook_dispatch (document_id, webhook, event, event_id, account, status, attempts, last_error,
+     insert into webhook_dispatch_open (document_id, webhook, event, event_id, account, status, attempts, last_error,
        last_attempt_at, last_status_code, last_duration_ms, next_attempt_at, created_at, updated_at, fence)
      select id, webhook, event, id, account, 'retrying', 2, 'HTTP 500', at, 500, 12,
        now() + interval '1 hour' + interval '1 second' * (n % 7200), at, at, 2
      from made`,
     valuesOf(numbers),
+  )
+}
+
+/** Gives each webhook that has rows which wait its place in the queue. */
+async function queueWaiting(client: pg.Client): Promise<void> {
+  await client.query(
+    `insert into webhook_queue (webhook, visit_at)
+     select webhook, min(next_attempt_at) from webhook_dispatch_open where next_attempt_at is not null group by webhook
+     on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)`,
   )
 }
 
@@ -226,12 +236,12 @@ export async function fillBacklog(
   )
   await client.query(
     `${made}
-     insert into webhook_dispatch (document_id, webhook, event, event_id, account, status, next_attempt_at, created_at,
+     insert into webhook_dispatch_open (document_id, webhook, event, event_id, account, status, next_attempt_at, created_at,
        updated_at)
      select id, webhook, $4, id, account, 'pending', at, at, at from made`,
     values,
   )
-  await client.query('analyze webhook_dispatch, event_occurrence')
+  await queueWaiting(client)
   await client.query('commit')
 }
 

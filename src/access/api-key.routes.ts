@@ -16,7 +16,10 @@ const API_KEY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Keys for programs (docs/contract/identity.md#api-keys). Everybody deals with their own; the permission of a route opens it for everybody's. */
+/**
+ * API keys (docs/contract/identity.md#api-keys). A user's session needs no permission for the user's own keys; the
+ * permission of a route opens the keys of all users.
+ */
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   defineRoute(
     {
@@ -30,7 +33,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       status: 201,
       summary: 'Create an API key for oneself',
       description:
-        'The key holds a subset of what its owner holds, at each use. It is shown in this answer only. A key that is made with a key expires with it at the latest. A user has at most 100 keys that are neither revoked nor expired.',
+        'At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. A user has at most 100 keys that are neither revoked nor expired.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
       problems: ['permission_denied'],
@@ -47,7 +50,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         })
         return {
           data: { ...toApiKeyRow(record), key },
-          message: 'API key created. Keep the key: it is not shown again.',
+          message: 'API key created. Store the key: it is not shown again.',
           changed: [{ id: record.id, account: null }],
           location: `/api/v3/identity/api-key/${record.id}`,
           audit: { permissions: record.patterns },
@@ -65,7 +68,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       access: 'caller',
       opensAll: true,
       summary: 'List API keys',
-      description: "One's own; with the permission `api-key:find-all` those of everybody.",
+      description: "The caller's own keys; with the permission `api-key:find-all` those of all users.",
       data: ApiKeyRow,
       problems: ['permission_denied'],
       list: API_KEY_FIELDS,
@@ -91,7 +94,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       access: 'caller',
       opensAll: true,
       summary: 'Read one API key',
-      description: "One's own; with the permission `api-key:find-one` those of everybody.",
+      description: "The caller's own key; with the permission `api-key:find-one` any user's.",
       params: IdParams,
       data: ApiKeyRow,
       problems: ['permission_denied'],
@@ -117,7 +120,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       opensAll: true,
       summary: 'Revoke an API key, at once',
       description:
-        "One's own; with the permission `api-key:delete` those of everybody, as far as the caller holds what the key holds.",
+        "The caller's own key; with the permission `api-key:delete` any user's, if the caller holds what the key holds.",
       params: IdParams,
       data: ApiKeyRow,
       problems: ['permission_denied'],

@@ -6,12 +6,12 @@ import type { Holdings } from './delegation.ts'
 
 export type ApiKeyId = Id<'api key'>
 
-/** A row of the `api_key` table. The key itself is not kept, only its hash. */
+/** A row of the `api_key` table. It stores the hash of the key, not the key. */
 export interface ApiKeyRecord {
   id: ApiKeyId
   userId: UserId
   name: string
-  /** The beginning of the key, to tell one from another. */
+  /** The first characters of the key, for recognition. */
   hint: string
   patterns: string[]
   expiresAt: Date | null
@@ -112,7 +112,7 @@ const revoke = statement<ApiKeyColumns>(`
   update api_key k set revoked_at = $3, updated_at = $3 where ${UNREVOKED} and ($2::uuid is null or k."user" = $2)
   returning ${OF_KEY}`)
 
-/** Revokes the key with this id, of `owner` or of anybody. Undefined when there is no such key that is unrevoked. */
+/** Revokes the key with this id, of `owner` or of any user. Undefined when there is no unrevoked key with this id. */
 export async function revokeApiKeyRow(
   db: Database,
   id: string,
@@ -126,7 +126,7 @@ const REVOKE_ALL = 'update api_key set revoked_at = $2, updated_at = $2 where "u
 const revokeAll = statement<{ document_id: ApiKeyId }>(`${REVOKE_ALL} returning document_id`)
 const revokeAllAhead = aheadStatement(REVOKE_ALL)
 
-/** Revokes all keys of a user. Returns those that this call ended. */
+/** Revokes all keys of a user. Returns those that this call revoked. */
 export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
   return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
@@ -136,13 +136,13 @@ export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Prom
   return revokeAllAhead(db, [userId, now])
 }
 
-/** What decides whether a token may make a key. */
+/** The facts that decide whether a token may create a key. */
 export interface KeyMakerFacts {
   /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
   isTokenLive: boolean
-  /** When the key of the token expires; null for a session and for a key without an end. */
+  /** When the key of the token expires; null for a session and for a key that does not expire. */
   tokenExpiresAt: Date | null
-  /** The user's keys that are unrevoked and unexpired. */
+  /** The number of the user's keys that are unrevoked and unexpired. */
   liveKeys: number
 }
 
@@ -158,8 +158,8 @@ const selectMakerFacts = statement<{ is_live: boolean; expires_at: Date | null; 
   from api_key k where k."user" = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)`)
 
 /**
- * Reads what decides whether a token may make a key, and locks its user before until the transaction ends: so the keys of
- * one user are made one after the other, and not while another transaction ends keys and sessions of the user.
+ * Locks the user of a token until the transaction ends, then reads what decides whether the token may create a key. The
+ * lock serializes creations of one user, also against transactions that revoke keys and sessions of the user.
  */
 export async function lockKeyMaker(
   db: Database,

@@ -15,7 +15,7 @@ let reader: Person
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  reader = await app.holder('reader', ['user:find-all', 'user:find-one'])
+  reader = await app.callerWith('reader', ['user:find-all', 'user:find-one'])
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -27,7 +27,7 @@ const createKey = async (owner: Person, permissions: string[], more: Record<stri
 const statusWith = async (token: string, path = USERS) => (await app.call('GET', path, { token })).status
 
 describe('a new key', () => {
-  test('is shown once, kept as a hash, and works as a bearer token', async () => {
+  test('is shown once, stored as a hash, and works as a bearer token', async () => {
     const created = await createKey(reader, ['user:find-all'])
     expect(created.key).toMatch(/^sbx_[A-Za-z0-9_-]{43}$/)
     expect(created).toMatchObject({
@@ -49,7 +49,7 @@ describe('a new key', () => {
     expect(await app.events()).toContain(`api-key.create ${created.document_id}`)
   })
 
-  test('is hidden when an Idempotency-Key repeats its making', async () => {
+  test('is null in the answer to a repeat with the same Idempotency-Key', async () => {
     const make = () =>
       app.server.inject({
         method: 'POST',
@@ -80,7 +80,7 @@ describe('a new key', () => {
     })
   })
 
-  test('may end in the last millisecond of the year 9999, and every list shows it', async () => {
+  test('may expire in the last millisecond of the year 9999, and every list shows it', async () => {
     const end = '9999-12-31T23:59:59.999Z'
     await createKey(reader, ['user:find-all'], { expires_at: end })
     for (const { token } of [reader, root]) {
@@ -93,7 +93,7 @@ describe('a new key', () => {
   })
 
   test.each([['user:*'], ['user:delete'], ['*:*'], ['webhook:create']])(
-    'never holds %s, which its owner does not',
+    'cannot hold %s, which its owner does not hold',
     async (pattern) => {
       const body = { name: 'x', permissions: ['user:find-all', pattern] }
       expect(await app.call('POST', KEYS, { token: reader.token, body })).toMatchObject({
@@ -103,7 +103,7 @@ describe('a new key', () => {
     },
   )
 
-  test('may hold what its owner holds for own accounts, and reaches no further', async () => {
+  test('may hold a pattern that its owner holds in own accounts, and reaches only these accounts', async () => {
     const member = await app.person('member-with-key')
     const account = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Mine' } })
     const foreign = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Theirs' } })
@@ -115,12 +115,12 @@ describe('a new key', () => {
   })
 })
 
-describe('a key that a key makes', () => {
+describe('a key created with a key', () => {
   const makeWith = (token: string, more: Record<string, unknown> = {}) =>
     app.call('POST', KEYS, { token, body: { name: 'successor', permissions: ['user:find-all'], ...more } })
   const inMs = (ms: number) => new Date(app.clock.now() + ms).toISOString()
 
-  test('ends with its maker at the latest, also when it asks for no end', async () => {
+  test('expires with its creator at the latest, also without expires_at', async () => {
     const maker = await createKey(root, ['api-key:create', 'user:find-all'], { expires_at: inMs(60_000) })
     for (const more of [{}, { expires_at: null }, { expires_at: maker.expires_at }])
       expect((await makeWith(maker.key, more)).body.data.expires_at).toBe(maker.expires_at)
@@ -132,7 +132,7 @@ describe('a key that a key makes', () => {
     })
   })
 
-  test('has no end when its maker has none', async () => {
+  test('does not expire when its creator does not', async () => {
     const maker = await createKey(root, ['api-key:create', 'user:find-all'])
     expect((await makeWith(maker.key)).body.data.expires_at).toBeNull()
   })
@@ -143,8 +143,8 @@ describe('a user', () => {
     app.call('POST', KEYS, { token, body: { name: 'one of many', permissions: ['user:find-all'], ...more } })
   const refused = { status: 409, body: { code: 'limit_reached', detail: expect.stringContaining('100') } }
 
-  test('has at most 100 keys that are neither revoked nor expired, however many are made at once', async () => {
-    const many = await app.holder('many', ['user:find-all'])
+  test('has at most 100 keys that are neither revoked nor expired, also under concurrent creation', async () => {
+    const many = await app.callerWith('many', ['user:find-all'])
     const expires_at = new Date(app.clock.now() + 60_000).toISOString()
     const first = await make(many.token, { expires_at })
     for (let made = 1; made < 97; made += 1) expect((await make(many.token)).status).toBe(201)
@@ -160,8 +160,8 @@ describe('a user', () => {
     expect((await make(many.token)).status).toBe(201)
   })
 
-  test('who is signed out while a key is being made has no such key', async () => {
-    const someone = await app.holder('signed out', ['user:find-all'])
+  test('who is signed out while a key is being created gets no key', async () => {
+    const someone = await app.callerWith('signed out', ['user:find-all'])
     const locked = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const signingOut = inTransaction(app.db, async (tx) => {
@@ -181,8 +181,8 @@ describe('a user', () => {
 })
 
 describe('a key in use', () => {
-  test('holds no more than it says, and no more than its owner holds now', async () => {
-    const keeper = await app.holder('keeper', ['user:*'])
+  test('holds no more than its patterns, and no more than its owner holds now', async () => {
+    const keeper = await app.callerWith('keeper', ['user:*'])
     const { key } = await createKey(keeper, ['user:find-all', 'user:find-one'])
     expect(await statusWith(key)).toBe(200)
     expect((await app.call('POST', USERS, { token: key, body: { email: 'k@example.test' } })).status).toBe(403)
@@ -190,7 +190,7 @@ describe('a key in use', () => {
     expect(await statusWith(key)).toBe(403)
   })
 
-  test('ends at its time, not before', async () => {
+  test('expires exactly at expires_at', async () => {
     const endsAtMs = app.clock.now() + 60_000
     const { key } = await createKey(reader, ['user:find-all'], { expires_at: new Date(endsAtMs).toISOString() })
     app.clock.set(endsAtMs - 1)
@@ -199,7 +199,7 @@ describe('a key in use', () => {
     expect(await statusWith(key)).toBe(401)
   })
 
-  test('writes down its last use, once a minute at most', async () => {
+  test('updates its last use at most once a minute', async () => {
     const created = await createKey(reader, ['user:find-all'])
     const lastUse = async () => {
       await statusWith(created.key)
@@ -218,7 +218,7 @@ describe('a key in use', () => {
     expect(await lastUse()).toBe(firstMs + 60_000)
   })
 
-  test('is void at once when it is revoked, and gone from every read', async () => {
+  test('is refused at once when it is revoked, and absent from every read', async () => {
     const created = await createKey(reader, ['user:find-all'])
     const path = `${KEYS}/${created.document_id}`
     const revoked = await app.call('DELETE', path, { token: reader.token })
@@ -231,7 +231,7 @@ describe('a key in use', () => {
     expect((await app.call('DELETE', path, { token: reader.token })).status).toBe(404)
   })
 
-  test('makes and reads no keys unless it says so: a leaked one has no successor', async () => {
+  test('creates and reads no keys without the permission', async () => {
     const narrow = await createKey(root, ['user:*'])
     const body = { name: 'successor', permissions: ['user:find-all'] }
     expect((await app.call('POST', KEYS, { token: narrow.key, body })).status).toBe(403)
@@ -248,15 +248,15 @@ describe('a key in use', () => {
     ['a letter more', (key: string) => `${key}A`],
     ['another letter', (key: string) => `${key.slice(0, 10)}${key[10] === 'A' ? 'B' : 'A'}${key.slice(11)}`],
     ['another prefix', (key: string) => key.replace('sbx_', 'sbr_')],
-  ])('with %s is nobody', async (_name, spoil) => {
+  ])('with %s is refused with 401', async (_name, spoil) => {
     const { key } = await createKey(reader, ['user:find-all'])
     expect(await statusWith(spoil(key))).toBe(401)
   })
 })
 
-describe('the key of somebody else', () => {
-  test('is ended by a caller who holds what it holds, and by no other', async () => {
-    const janitor = await app.holder('janitor', ['api-key:*', 'user:find-all'])
+describe('the key of another user', () => {
+  test('is revoked only by a caller that holds what the key holds', async () => {
+    const janitor = await app.callerWith('janitor', ['api-key:*', 'user:find-all'])
     const asJanitor = (id: string) => app.call('DELETE', `${KEYS}/${id}`, { token: janitor.token })
     const [narrow, wide] = [await createKey(root, ['user:find-all']), await createKey(root, ['user:*'])]
     expect((await asJanitor(narrow.document_id)).status).toBe(200)
@@ -268,8 +268,8 @@ describe('the key of somebody else', () => {
   })
 })
 
-describe('whose keys', () => {
-  test('a caller sees and ends the own ones, an administrator all; nobody without a token', async () => {
+describe('the scope of key routes', () => {
+  test('is the own keys for a caller, all keys for an administrator, and 401 without a token', async () => {
     const [mine, theirs] = [await createKey(reader, ['user:find-all']), await createKey(root, ['user:find-all'])]
     const list = async (person: Person) =>
       (await app.call('GET', `${KEYS}?page_size=200`, { token: person.token })).body.data.map(

@@ -19,33 +19,33 @@ import {
 import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkPatternsKnown } from './pattern.ts'
 
-/** Unrevoked, unexpired keys of one user at most. */
+/** Limit of unrevoked, unexpired keys of one user. */
 const LIVE_KEYS_LIMIT = 100
 
-/** What the operations on API keys use. */
+/** Dependencies of the operations on API keys. */
 export interface ApiKeyDeps {
   ids: IdMaker
   random: Random
-  /** Every permission that some route needs: what a pattern may name. */
+  /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
 }
 
 /**
- * Checks that an API key may itself deal with API keys. A person deals with their own keys by right; a key does so only if it
- * holds the permission, or a leaked narrow one could make itself a successor without an end. Throws 403.
+ * Checks that an API key may manage API keys. A session may manage the user's own keys; an API key needs the permission,
+ * because a leaked narrow key could otherwise create a successor that does not expire. Throws 403.
  */
 function checkKeyMay(caller: Caller, permission: string): void {
   if (caller.keyPatterns === null || caller.keyPatterns.some((pattern) => matchesPattern(pattern, permission))) return
   throw new Problem('permission_denied', `This API key does not hold ${permission}.`)
 }
 
-/** Whose keys `caller` sees and ends: its own, or with the permission everybody's. */
+/** The owner whose keys `caller` reaches: its own, or with the permission all. */
 export function findKeyOwners(caller: Caller, permission: string): UserId | 'all' {
   checkKeyMay(caller, permission)
   return findPermissionScope(caller, permission) === 'all' ? 'all' : caller.userId
 }
 
-/** The unrevoked key with this id, if the caller may see it. Throws 404: also for a key of somebody else. */
+/** The unrevoked key with this id. Throws 404, also for another user's key that the caller does not reach. */
 export async function loadApiKey(
   db: Database,
   input: { id: string; caller: Caller; permission: string },
@@ -61,11 +61,11 @@ function isOwnedBy(owners: UserId | 'all', key: ApiKeyRecord): boolean {
 }
 
 /**
- * Makes a key for the caller: `sbx_` and 32 random bytes, returned once and kept as a hash. It holds a subset of what the
- * caller holds now, and at each use no more than what the caller holds then. A key that a key makes ends with it at the
- * latest: without `expiresAt` at the same time.
- * Throws 422 for an unknown permission or a time that is past or too late, 403 for a permission that the caller does not
- * hold, 409 `limit_reached`, and 401 when the token was revoked in the meantime.
+ * Creates a key for the caller: `sbx_` and 32 random bytes, returned once and stored as a hash. Its permissions are a
+ * subset of the caller's, at creation and at each use. A key that is created with another key expires with that key at
+ * the latest, and by default at the same time.
+ * Throws 422 for an unknown permission or an `expiresAt` in the past or too late, 403 for a permission that the caller
+ * does not hold, 409 `limit_reached`, and 401 when the token was revoked in the meantime.
  */
 export async function createApiKey(
   deps: ApiKeyDeps,
@@ -94,18 +94,14 @@ export async function createApiKey(
   return { record, key }
 }
 
-/** When a new key expires. Pure. Throws a 422 on `expires_at` for a time past, or one after the end of the token. */
+/** When a new key expires. Pure. Throws a 422 on `expires_at` for a time in the past or after the expiry of the token. */
 function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, now: Date): Date | null {
   if (wanted !== null && wanted <= now)
-    throw invalidField('expires_at', 'past', 'must be a time in the future; leave it out for a key without an end')
+    throw invalidField('expires_at', 'past', 'must be in the future; omit it for a key that does not expire')
   if (wanted === null || tokenExpiresAt === null) return wanted ?? tokenExpiresAt
   if (wanted <= tokenExpiresAt) return wanted
   const latest = tokenExpiresAt.toISOString()
-  throw invalidField(
-    'expires_at',
-    'after_maker',
-    `must not be after ${latest}, when the key that makes this one expires`,
-  )
+  throw invalidField('expires_at', 'after_maker', `must not be after ${latest}, when the key of this request expires`)
 }
 
 function checkKeyLimit({ liveKeys }: KeyMakerFacts): void {
@@ -115,14 +111,14 @@ function checkKeyLimit({ liveKeys }: KeyMakerFacts): void {
 }
 
 function buildTokenEnded(): Problem {
-  return new Problem('unauthenticated', 'The session or API key of this request was revoked while it ran.', {
+  return new Problem('unauthenticated', 'The session or API key was revoked during this request.', {
     headers: { 'www-authenticate': 'Bearer' },
   })
 }
 
 /**
- * Ends a key, from the next request on. One's own needs no more than the token of a session. Throws 404 for a key that the
- * caller does not see or that was revoked in the meantime, 403 for one that holds more than the caller.
+ * Revokes a key, effective with the next request. A session needs no permission for the user's own key. Throws 404 for a
+ * key that the caller does not reach or that was revoked in the meantime, 403 for one that holds more than the caller.
  */
 export async function revokeApiKey(
   db: Database,
@@ -140,12 +136,12 @@ export async function revokeApiKey(
   return revoked
 }
 
-/** Ends all keys of a user, from the next request on. Returns those that this call ended. */
+/** Revokes all keys of a user, effective with the next request. Returns those that this call revoked. */
 export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
   return revokeUserApiKeyRows(db, userId, now)
 }
 
-/** Ends all keys of a user, from the next request on; sent with the next statement of the transaction. */
+/** Revokes all keys of a user, effective with the next request; sent with the next statement of the transaction. */
 export function endUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserApiKeyRows(db, userId, now)
 }

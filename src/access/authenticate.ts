@@ -6,10 +6,10 @@ import { verifySessionToken } from '../session/session-token.ts'
 import { findKeyCaller, findSessionCaller, touchApiKey } from './caller.store.ts'
 import type { CallerCache } from './caller-cache.ts'
 
-/** How often the last use of a key is written down (docs/contract/identity.md#api-keys). */
+/** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
 const LAST_USED_PRECISION_MS = 60_000
 
-/** What finds the caller of a token. */
+/** Dependencies of authentication. */
 export interface AuthenticateOptions {
   db: Database
   clock: Pick<Clock, 'now'>
@@ -30,8 +30,8 @@ export function readBearerToken(authorization: string | undefined): string | und
 
 /**
  * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT or the owner of an
- * API key. A caller that is held in memory costs no round trip; else one statement reads the session or key, the user,
- * its roles and its accounts. Undefined for a token that does not hold.
+ * API key. A cached caller costs no round trip; else one statement reads the session or key, the user, its roles and its
+ * accounts. Undefined for an invalid token.
  */
 export function buildAuthenticate(
   options: AuthenticateOptions,
@@ -49,7 +49,7 @@ async function authenticateSession(
   token: string,
   now: Date,
 ): Promise<Caller | undefined> {
-  // Held under the whole token, signature included: what was verified once is not verified again while it is held.
+  // The cache key is the whole token with its signature, so a cached token needs no second verification.
   const held = cache.find(token, now)
   if (held) return held
   const result = verifySessionToken({ secrets: keys.sessionSecrets, issuer: keys.issuer }, token, now)
@@ -63,7 +63,7 @@ async function authenticateSession(
     userId,
     sessionId,
     apiKeyId: null,
-    // An account that the user has left since is nobody's current account.
+    // The user may have left the current account since.
     accountId: accountId !== null && accounts.includes(accountId) ? accountId : null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
@@ -101,7 +101,7 @@ async function authenticateKey(
     accounts: found.accounts,
     keyPatterns: found.keyPatterns,
   }
-  // Held until its next use is due to be written.
+  // Cached until its last use has to be written again.
   const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt
   const touchAt = new Date(usedAt.getTime() + LAST_USED_PRECISION_MS)
   const expiresAt = found.expiresAt !== null && found.expiresAt < touchAt ? found.expiresAt : touchAt

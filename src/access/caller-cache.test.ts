@@ -22,15 +22,15 @@ function open(options: { limit?: number } = {}) {
   return { cache, proof, hold, find: (name: string, now = NOW) => cache.find(name, now) }
 }
 
-describe('a held caller', () => {
-  it('is found again, and another token finds nothing', () => {
+describe('a cached caller', () => {
+  it('is found under its token only', () => {
     const { hold, find } = open()
     hold('a')
     expect(find('a')).toBe('a')
     expect(find('b')).toBeUndefined()
   })
 
-  it('counts only while notes are proven to arrive', () => {
+  it('is used only while notes are proven to arrive', () => {
     const { hold, find, proof } = open()
     hold('a')
     proof.isProven = false
@@ -39,7 +39,7 @@ describe('a held caller', () => {
     expect(find('a')).toBe('a')
   })
 
-  it('ends with its session or key, to the millisecond', () => {
+  it('expires with its session or key, to the millisecond', () => {
     const { hold, find } = open()
     hold('a', { expiresAt: later(1000) })
     expect(find('a', later(999))).toBe('a')
@@ -58,14 +58,14 @@ describe('a held caller', () => {
     expect(find('a')).toBeUndefined()
   })
 
-  it.each(['s:b', 'u:user-b', 'r', 'k:a', ''])('stays after a note of something else: %j', (note) => {
+  it.each(['s:b', 'u:user-b', 'r', 'k:a', ''])('stays after an unrelated note: %j', (note) => {
     const { cache, hold, find } = open()
     hold('a')
     cache.apply(note)
     expect(find('a')).toBe('a')
   })
 
-  it('is dropped with every other one of its user', () => {
+  it('is dropped with all entries of its user', () => {
     const { cache, hold, find } = open()
     for (const name of ['a', 'b']) hold(name, { userId: 'one' as UserId })
     hold('c')
@@ -73,7 +73,7 @@ describe('a held caller', () => {
     expect(['a', 'b', 'c'].map((name) => find(name))).toEqual([undefined, undefined, 'c'])
   })
 
-  it('is not held when a note arrived while it was read, whatever the note names', () => {
+  it('is not cached when any note arrived during the read', () => {
     const { cache, find } = open()
     const mark = cache.mark()
     cache.apply('s:another')
@@ -81,7 +81,7 @@ describe('a held caller', () => {
     expect(find('a')).toBeUndefined()
   })
 
-  it('makes room for another one when it was used longest ago', () => {
+  it('is evicted when it is the least recently used', () => {
     const { hold, find } = open({ limit: 2 })
     hold('a')
     hold('b')
@@ -91,7 +91,7 @@ describe('a held caller', () => {
   })
 })
 
-it('after any order of holds and notes nothing is found that a note has named since it was held', () => {
+it('after any sequence of holds and notes, no entry is found that a later note named', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('hold' as const), token: fc.nat(5), user: fc.nat(2) }),
     fc.record({ kind: fc.constant('note' as const), note: fc.constantFrom('s:0', 's:1', 'u:0', 'u:1', '*', 'r') }),

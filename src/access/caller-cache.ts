@@ -1,37 +1,37 @@
 import type { UserId } from '../id.ts'
 
-/** Entries that one process holds at most; the one that was used longest ago makes room. */
+/** Most entries of one process; beyond it the least recently used entry is evicted. */
 const ENTRIES_LIMIT = 20_000
 
-/** What is held for a token: the caller, and until when the session or key lasts. */
+/** An entry for a token: the caller, and the expiry of its session or key. */
 export interface HeldCaller<Caller> {
   caller: Caller
   userId: UserId
-  /** `s:<session>` or `k:<API key>`, as the triggers note a change of it. */
+  /** `s:<session>` or `k:<API key>`, as in the notes of the triggers. */
   note: string
   expiresAt: Date | null
 }
 
 /**
- * Callers by token, as they were read from the database. Nothing is held beyond a change: triggers note every change of
- * what a caller is made of (session, API key, user, roles, memberships), and `apply` drops what the note names. Whether
- * notes arrive at all is the notifier's to prove (`Notifier.isProven`); without a proof nothing that is held counts.
+ * Caches callers by token. Triggers send a note for every change of the rows that make up a caller (session, API key,
+ * user, roles, memberships), and `apply` drops the entries that the note names. Entries are used only while the notifier
+ * proves that notes arrive (`Notifier.isProven`).
  */
 export interface CallerCache<Caller> {
-  /** The caller under `key`, when notes are proven to arrive and the session or key has not expired. */
+  /** The caller under `key`, while notes are proven to arrive and the session or key has not expired. */
   find(key: string, now: Date): Caller | undefined
-  /** A mark of now. What was read before a note arrived is not held after it: pass the mark from before the read. */
+  /** A mark to take before a read: `hold` drops the result when a note arrived after the mark. */
   mark(): number
-  /** Holds what was read since `mark`, unless a note arrived meanwhile. */
+  /** Caches a result that was read after `mark`, unless a note arrived since. */
   hold(key: string, held: HeldCaller<Caller>, mark: number): void
-  /** Drops what `note` names: `s:<session>`, `k:<API key>`, `u:<user>`, `*` for all. Other notes are not about callers. */
+  /** Drops the entries of `note`: `s:<session>`, `k:<API key>`, `u:<user>`, `*` for all. Ignores other notes. */
   apply(note: string): void
 }
 
-/** Builds the cache. `isProven` is asked at each use. */
+/** Builds the cache. Calls `isProven` at each use. */
 export function buildCallerCache<Caller>(isProven: () => boolean, limit = ENTRIES_LIMIT): CallerCache<Caller> {
   const entries = new Map<string, HeldCaller<Caller>>()
-  /** The keys under which a noted thing is held. */
+  /** The cache keys by the name in a note. */
   const keysOf = new Map<string, Set<string>>()
   let notes = 0
 
@@ -60,7 +60,7 @@ export function buildCallerCache<Caller>(isProven: () => boolean, limit = ENTRIE
         drop(key)
         return undefined
       }
-      // Last in the order of the map: the first one is the one that was used longest ago.
+      // Moved to the end of the map: the first entry is the least recently used one.
       entries.delete(key)
       entries.set(key, held)
       return held.caller

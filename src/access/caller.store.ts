@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from './delegation.store.ts'
 
-/** What the database holds of a caller, read in one statement. */
+/** The rows of a caller, read in one statement. */
 export interface CallerRecord {
   userId: UserId
   patterns: string[]
@@ -26,7 +26,7 @@ const selectSessionCaller = statement<CallerColumns & { account: string | null; 
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
 
-/** The caller of a session that serves: unrevoked, unexpired, of this user, who is active. */
+/** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
 export async function findSessionCaller(
   db: Database,
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
@@ -35,7 +35,7 @@ export async function findSessionCaller(
   return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null, expiresAt: row.expires_at }
 }
 
-/** The owner of an API key, and what the key narrows. */
+/** The owner of an API key, and the patterns of the key. */
 export interface KeyCallerRecord extends CallerRecord {
   apiKeyId: string
   keyPatterns: string[]
@@ -56,7 +56,7 @@ const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
   where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
     and u.is_actived and u.deleted_at is null`)
 
-/** The owner of an API key that serves: unrevoked, unexpired, of an active user. */
+/** The owner of a valid API key: unrevoked, unexpired, of an active user. */
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
   const [row] = await selectKeyCaller(db, [tokenHash, now])
   return (
@@ -70,7 +70,7 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
   )
 }
 
-/** Writes down that a key was used, unless that was written after `before`: once a minute is enough. */
+/** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */
 export async function touchApiKey(db: Database, input: { id: string; before: Date; now: Date }): Promise<void> {
   await db
     .updateTable('api_key')

@@ -2,8 +2,8 @@ import type { AccountId } from '../id.ts'
 import type { Holdings } from './delegation.ts'
 
 /**
- * What the roles and memberships of the user `u` give, as columns of a statement: what its global roles hold, what its
- * account-scoped ones hold, and its living accounts.
+ * The holdings of the user `u` as columns of a statement: the patterns of its global roles, those of its account-scoped
+ * roles, and its accounts that are not deleted.
  */
 export const HOLDINGS_COLUMNS = `
   array(select distinct p.pattern from user_role ur

@@ -98,8 +98,8 @@ describe('what a caller holds', () => {
       false,
     ],
     ['nothing without roles', caller(), { pattern: 'user:create', place: A }, false],
-  ])('is %s', (_name, holder, grant, expected) => {
-    expect(holdsGrant(holder, grant)).toBe(expected)
+  ])('is %s', (_name, held, grant, expected) => {
+    expect(holdsGrant(held, grant)).toBe(expected)
   })
 })
 
@@ -112,14 +112,14 @@ describe('what is given or taken', () => {
     ])
   })
 
-  test('a role that is made, changed or deleted counts everywhere', () => {
+  test('the grants of a created, changed or deleted role count everywhere', () => {
     for (const isAccountScoped of [true, false])
       expect(listRoleGrants({ patterns: ['user:*'], isAccountScoped })).toEqual([
         { pattern: 'user:*', place: 'everywhere' },
       ])
   })
 
-  test('an account role that is given counts in the accounts of the user, and everywhere while there are none', () => {
+  test('an assigned account role counts in the accounts of the user, and everywhere for a user without accounts', () => {
     const role = { patterns: ['user:*'], isAccountScoped: true }
     expect(listGivenGrants(role, [A, B]).map(({ place }) => place)).toEqual([A, B])
     expect(listGivenGrants(role, []).map(({ place }) => place)).toEqual(['everywhere'])
@@ -130,7 +130,7 @@ describe('what is given or taken', () => {
     expect(listMembershipGrants({ accountPatterns: ['user:*'] }, B)).toEqual([{ pattern: 'user:*', place: B }])
   })
 
-  test('a key holds of each two patterns that overlap the narrower one', () => {
+  test('a key holds the narrower of each two patterns that overlap', () => {
     const holdings = { patterns: ['webhook:*', 'user:create'], accountPatterns: ['*:*'], accounts: [A] }
     expect(narrowHoldings(holdings, ['webhook:create', 'user:*'])).toEqual({
       patterns: ['webhook:create', 'user:create'],
@@ -141,7 +141,7 @@ describe('what is given or taken', () => {
 })
 
 describe('the rule', () => {
-  test('a caller who holds all that another one holds may do everything that the other may, at every place', () => {
+  test('a caller that holds all grants of another may do everything that the other may, at every place', () => {
     fc.assert(
       fc.property(someHoldings, someKey, someHoldings, (own, keyPatterns, others) => {
         const giver = caller(own, keyPatterns)
@@ -159,7 +159,7 @@ describe('the rule', () => {
     )
   })
 
-  test('a caller with a session holds all of its own', () => {
+  test('a caller with a session holds all grants of its user', () => {
     fc.assert(
       fc.property(someHoldings, (own) => {
         expect(findMissingGrant(caller(own), listGrants(own))).toBeUndefined()
@@ -167,7 +167,7 @@ describe('the rule', () => {
     )
   })
 
-  test('a key holds all of what it is narrowed to', () => {
+  test('a key holds all of its narrowed grants', () => {
     fc.assert(
       fc.property(someHoldings, fc.subarray(PATTERNS), (own, keyPatterns) => {
         const narrowed = narrowHoldings(own, keyPatterns)
@@ -181,7 +181,7 @@ describe('the rule', () => {
     )
   })
 
-  test('a key that may be made reaches at every place no further than its maker', () => {
+  test('a key that may be created reaches no further than its creator at any place', () => {
     fc.assert(
       fc.property(someHoldings, someKey, fc.subarray(PATTERNS), (own, keyPatterns, made) => {
         const maker = caller(own, keyPatterns)
@@ -202,14 +202,14 @@ describe('the rule', () => {
       { pattern: 'webhook:*', place: B },
       { pattern: '*:*', place: 'everywhere' },
     ]
-    const holder = caller({ patterns: ['user:*'] })
-    expect(() => checkHoldsGrants(holder, grants, 'do this')).toThrow(
+    const held = caller({ patterns: ['user:*'] })
+    expect(() => checkHoldsGrants(held, grants, 'do this')).toThrow(
       expect.objectContaining({
         code: 'permission_denied',
         detail: 'You cannot do this: this needs webhook:* in the account account-b, which your token does not hold.',
       }),
     )
-    expect(() => checkHoldsGrants(holder, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
-    expect(() => checkMayMakeKey(holder, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
+    expect(() => checkHoldsGrants(held, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
+    expect(() => checkMayMakeKey(held, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
   })
 })

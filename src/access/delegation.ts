@@ -4,11 +4,11 @@ import type { AccountId, UserId } from '../id.ts'
 import { coversPattern } from './pattern.ts'
 
 /**
- * The rule of delegation: a caller gives or takes only what it holds itself, at the same place, through the token in
- * use. Roles, members, keys and the control over other users all ask this file.
+ * The rule of delegation: a caller gives or takes only permissions that its token holds at the same place. Roles,
+ * memberships, API keys and changes of other users apply it.
  */
 
-/** Where a pattern holds: everywhere, or for what one account owns. */
+/** The place where a pattern holds: everywhere, or the rows of one account. */
 export type Place = 'everywhere' | AccountId
 
 /** A pattern at a place. */
@@ -17,20 +17,20 @@ export interface Grant {
   place: Place
 }
 
-/** What a user's roles and memberships give. */
+/** The permissions of a user by its roles and memberships. */
 export interface Holdings {
   /** Patterns of global roles. They hold everywhere. */
   patterns: readonly string[]
   /** Patterns of account-scoped roles. They hold in `accounts`. */
   accountPatterns: readonly string[]
-  /** The living accounts that the user belongs to. */
+  /** The accounts of the user that are not deleted. */
   accounts: readonly AccountId[]
 }
 
-/** What the token of a caller gives: the holdings of its user, narrowed by `keyPatterns` when it is an API key. */
-export type Holder = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
+/** The permissions of a token: the holdings of its user, narrowed by `keyPatterns` for an API key. */
+export type CallerHoldings = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
 
-/** What a role gives. */
+/** The permissions of a role. */
 export interface RoleScope {
   patterns: readonly string[]
   isAccountScoped: boolean
@@ -39,17 +39,17 @@ export interface RoleScope {
 const isCovered = (held: readonly string[], pattern: string) => held.some((one) => coversPattern(one, pattern))
 const at = (place: Place, patterns: readonly string[]): Grant[] => patterns.map((pattern) => ({ pattern, place }))
 
-/** Whether `holder` holds `grant`. */
-export function holdsGrant(holder: Holder, grant: Grant): boolean {
+/** Whether `caller` holds `grant`. */
+export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   const { pattern, place } = grant
-  if (holder.keyPatterns !== null && !isCovered(holder.keyPatterns, pattern)) return false
-  if (isCovered(holder.patterns, pattern)) return true
-  return place !== 'everywhere' && holder.accounts.includes(place) && isCovered(holder.accountPatterns, pattern)
+  if (caller.keyPatterns !== null && !isCovered(caller.keyPatterns, pattern)) return false
+  if (isCovered(caller.patterns, pattern)) return true
+  return place !== 'everywhere' && caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)
 }
 
-/** The first of `grants` that `holder` does not hold. */
-export function findMissingGrant(holder: Holder, grants: readonly Grant[]): Grant | undefined {
-  return grants.find((grant) => !holdsGrant(holder, grant))
+/** The first of `grants` that `caller` does not hold. */
+export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[]): Grant | undefined {
+  return grants.find((grant) => !holdsGrant(caller, grant))
 }
 
 /** Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts. */
@@ -58,26 +58,26 @@ export function listGrants(holdings: Holdings): Grant[] {
   return [...at('everywhere', patterns), ...accounts.flatMap((account) => at(account, accountPatterns))]
 }
 
-/** What a role means by itself. It may be given to anybody, so its patterns count everywhere, also account-scoped ones. */
+/** The grants of a role by itself. Any user may get it, so its patterns count everywhere, also account-scoped ones. */
 export function listRoleGrants(role: RoleScope): Grant[] {
   return at('everywhere', role.patterns)
 }
 
 /**
- * What a role gives to a user who belongs to `accounts`. An account-scoped role of a user without an account counts
- * everywhere: the account where it takes effect is not known yet.
+ * The grants of a role for a user with `accounts`. An account-scoped role of a user without an account counts
+ * everywhere, because the account where it takes effect is not known yet.
  */
 export function listGivenGrants(role: RoleScope, accounts: readonly AccountId[]): Grant[] {
   if (!role.isAccountScoped || accounts.length === 0) return listRoleGrants(role)
   return accounts.flatMap((account) => at(account, role.patterns))
 }
 
-/** What the membership of an account gives to a user who holds `accountPatterns` in the user's accounts. */
+/** The grants of a membership for a user whose account-scoped roles hold `accountPatterns`. */
 export function listMembershipGrants(holdings: Pick<Holdings, 'accountPatterns'>, account: AccountId): Grant[] {
   return at(account, holdings.accountPatterns)
 }
 
-/** What an API key with `keyPatterns` holds: of each pair of patterns that overlap, the narrower one. */
+/** The holdings of an API key with `keyPatterns`: of each pair of patterns that overlap, the narrower one. */
 export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[]): Holdings {
   const narrow = (patterns: readonly string[]) => [
     ...new Set([
@@ -93,12 +93,12 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
 }
 
 /**
- * The first of `patterns` that a key of `holder` cannot hold. A pattern that `holder` holds in its accounts only may be
- * in a key: the key reaches these accounts and nothing else.
+ * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds in its
+ * accounts only: it then holds in these accounts.
  */
-export function findUnheldKeyPattern(holder: Holder, patterns: readonly string[]): string | undefined {
-  const { keyPatterns } = holder
-  const held = [...holder.patterns, ...holder.accountPatterns]
+export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
+  const { keyPatterns } = caller
+  const held = [...caller.patterns, ...caller.accountPatterns]
   return patterns.find(
     (pattern) => !isCovered(held, pattern) || (keyPatterns !== null && !isCovered(keyPatterns, pattern)),
   )
@@ -109,7 +109,7 @@ function describePlace(place: Place): string {
 }
 
 /** Checks that `caller` holds all of `grants`. `action` completes "You cannot ...". Throws 403 `permission_denied`. */
-export function checkHoldsGrants(caller: Holder, grants: readonly Grant[], action: string): void {
+export function checkHoldsGrants(caller: CallerHoldings, grants: readonly Grant[], action: string): void {
   const missing = findMissingGrant(caller, grants)
   if (missing === undefined) return
   const text = `You cannot ${action}: this needs ${missing.pattern} ${describePlace(missing.place)}, which your token does not hold.`
@@ -117,30 +117,30 @@ export function checkHoldsGrants(caller: Holder, grants: readonly Grant[], actio
 }
 
 /** Checks that a key of `caller` may hold `patterns`. Throws 403 `permission_denied`. */
-export function checkMayMakeKey(caller: Holder, patterns: readonly string[]): void {
+export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly string[]): void {
   const missing = findUnheldKeyPattern(caller, patterns)
   if (missing === undefined) return
   throw new Problem('permission_denied', `A key cannot hold ${missing}, which your token does not hold.`)
 }
 
 /**
- * Checks that `caller` may change, take over or shut out a user: it holds all that the user holds, where the user holds
- * it. Throws 403 `permission_denied`.
+ * Checks that `caller` may change a user: it holds everything that the user holds, at the same places. Throws 403
+ * `permission_denied`.
  */
-export function checkMayManageUser(caller: Holder, holdings: Holdings): void {
+export function checkMayManageUser(caller: CallerHoldings, holdings: Holdings): void {
   checkHoldsGrants(caller, listGrants(holdings), 'change this user')
 }
 
 /**
- * Checks that `caller` may end a key that holds `patterns`, of a user with these holdings. Throws 403
+ * Checks that `caller` may revoke a key that holds `patterns`, of a user with these holdings. Throws 403
  * `permission_denied`.
  */
 export function checkMayEndKey(
-  caller: Holder & Pick<Caller, 'userId'>,
+  caller: CallerHoldings & Pick<Caller, 'userId'>,
   key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
 ): void {
   if (key.userId === caller.userId && caller.keyPatterns === null) return
-  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'end this key')
+  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'revoke this key')
 }
 
 /**
@@ -148,7 +148,7 @@ export function checkMayEndKey(
  * `permission_denied`.
  */
 export function checkMayChangeMember(
-  caller: Holder,
+  caller: CallerHoldings,
   holdings: Holdings,
   member: { account: AccountId; action: 'add this member' | 'remove this member' },
 ): void {

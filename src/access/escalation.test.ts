@@ -18,7 +18,7 @@ let clerk: Person
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  clerk = await app.holder('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
+  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -27,15 +27,15 @@ const asRoot = (method: string, path: string, body?: unknown) => app.call(method
 const denied = { status: 403, body: { code: 'permission_denied' } }
 const roleId = async (name: string) => (await findRoleByName(app.db, name))!.id
 
-describe('nobody gives more than they hold', () => {
-  test('a role may be made of what its maker holds, and of nothing else', async () => {
+describe('a caller gives only what it holds', () => {
+  test('a created role holds only permissions of its creator', async () => {
     const body = (permissions: string[]) => ({ name: `made of ${permissions.join(' and ')}`, permissions })
     expect((await asClerk('POST', ROLES, body(['user:find-all', 'webhook:find-all']))).status).toBe(201)
     for (const permissions of [['webhook:*'], ['webhook:create'], ['*:*'], ['user:find-one', 'account:create']])
       expect(await asClerk('POST', ROLES, body(permissions))).toMatchObject(denied)
   })
 
-  test('a role cannot be widened beyond its editor, nor from own accounts to all', async () => {
+  test('a role cannot be widened beyond its editor, or from own accounts to all', async () => {
     const made = await asRoot('POST', ROLES, { name: 'wide', permissions: ['user:find-all'], is_account_scoped: true })
     const path = `${ROLES}/${made.body.data.document_id}`
     expect(await asClerk('PATCH', path, { permissions: ['webhook:create'] })).toMatchObject(denied)
@@ -44,7 +44,7 @@ describe('nobody gives more than they hold', () => {
     expect(await asClerk('PATCH', path, { permissions: ['user:find-one', '*:*'] })).toMatchObject(denied)
   })
 
-  test('a role that is wider than the caller is not changed, emptied or deleted by it', async () => {
+  test('a caller cannot change, empty or delete a role that is wider than the caller', async () => {
     const made = await asRoot('POST', ROLES, { name: 'wider', permissions: ['user:find-all', 'webhook:create'] })
     const path = `${ROLES}/${made.body.data.document_id}`
     for (const body of [
@@ -63,7 +63,7 @@ describe('nobody gives more than they hold', () => {
       expect(await call).toMatchObject(denied)
   })
 
-  test('a role may be given to a user only by who holds it: new user, other user, oneself', async () => {
+  test('a caller can assign only roles that it holds, to a new user, another user or itself', async () => {
     const roles = [await roleId('administrator')]
     expect(await asClerk('POST', USERS, { email: 'friend@example.test', roles })).toMatchObject(denied)
     const friend = await asClerk('POST', USERS, { email: 'friend@example.test', roles: [await roleId('member')] })
@@ -72,7 +72,7 @@ describe('nobody gives more than they hold', () => {
     expect(await asClerk('PATCH', `${USERS}/${clerk.user.id}`, { roles })).toMatchObject(denied)
   })
 
-  test('what a user has already need not be held to be left', async () => {
+  test('an update may keep roles of the user that the caller does not hold', async () => {
     const kept = await asRoot('POST', ROLES, { name: 'kept', permissions: ['contract:*'], is_account_scoped: true })
     const role = kept.body.data.document_id
     const user = await asRoot('POST', USERS, { email: 'keeper@example.test', roles: [role] })
@@ -82,7 +82,7 @@ describe('nobody gives more than they hold', () => {
     expect(await asClerk('PATCH', path, { roles: [role] })).toMatchObject(denied)
   })
 
-  test('the right to edit users is no right to become a stronger one', async () => {
+  test('user:update does not let a caller take over a user with more permissions', async () => {
     const path = `${USERS}/${root.user.id}`
     expect(await asClerk('PATCH', path, { password: 'now it is mine' })).toMatchObject(denied)
     expect(await asClerk('PATCH', path, { email: 'mine@example.test' })).toMatchObject(denied)
@@ -93,7 +93,7 @@ describe('nobody gives more than they hold', () => {
     expect((await asClerk('PATCH', `${USERS}/${clerk.user.id}`, { name: 'Myself' })).status).toBe(200)
   })
 
-  test('a narrow API key of an administrator gives no more than the key holds, also to its own owner', async () => {
+  test('a narrow API key of an administrator gives only what the key holds, also to its owner', async () => {
     const created = await asRoot('POST', '/api/v3/identity/api-key', {
       name: 'narrow',
       permissions: ['user:*', 'role:*'],
@@ -116,7 +116,7 @@ describe('nobody gives more than they hold', () => {
 describe('an administrator always remains', () => {
   const conflict = { status: 409, body: { code: 'conflict' } }
 
-  test('the last one cannot be disabled, deleted or stripped, not even by itself; a second one sets it free', async () => {
+  test('the last one cannot be disabled, deleted or lose the role, also by itself; with a second one it can', async () => {
     const path = `${USERS}/${root.user.id}`
     const member = [await roleId('member')]
     expect(await asRoot('POST', `${path}/disable`)).toMatchObject(conflict)
@@ -133,7 +133,7 @@ describe('an administrator always remains', () => {
     expect(await asRoot('POST', `${path}/disable`)).toMatchObject(conflict)
   })
 
-  test('of two who remove each other at once, the second waits for the first and is refused', async () => {
+  test('when two remove each other concurrently, the second waits for the first and is refused', async () => {
     const other = await app.administrator('other')
     const now = new Date(app.clock.now())
     const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller

@@ -7,7 +7,7 @@ const PERMISSIONS = RESOURCES.flatMap((resource) => ACTIONS.map((action) => `${r
 const PATTERNS = [...PERMISSIONS, ...RESOURCES.map((resource) => `${resource}:*`), '*:*']
 
 describe('patterns', () => {
-  test.each(['webhook:create', 'webhook:*', '*:*', 'webhook-dispatch:find-all', 'a1:b2'])('%s is one', (text) => {
+  test.each(['webhook:create', 'webhook:*', '*:*', 'webhook-dispatch:find-all', 'a1:b2'])('%s is valid', (text) => {
     expect(new RegExp(PATTERN_PATTERN).test(text)).toBe(true)
   })
 
@@ -27,14 +27,14 @@ describe('patterns', () => {
     expect(new RegExp(PATTERN_PATTERN).test(text)).toBe(false)
   })
 
-  test('are known when they are about something that exists', () => {
+  test('are known when they match a known permission', () => {
     expect(PATTERNS.every((pattern) => isKnownPattern(pattern, PERMISSIONS))).toBe(true)
     expect(['webhook:fly', 'dragon:*', 'web:*', 'webhook-:*'].some((one) => isKnownPattern(one, PERMISSIONS))).toBe(
       false,
     )
   })
 
-  test('a resource whose name begins like another is another', () => {
+  test('a resource is not matched by a prefix of its name', () => {
     expect(coversPattern('webhook:*', 'webhook-event:create')).toBe(false)
     expect(coversPattern('webhook:create', 'webhook:*')).toBe(false)
     expect(coversPattern('webhook:*', '*:*')).toBe(false)

@@ -10,7 +10,7 @@ export const PERMISSION_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** A permission has a name and no id, so its name ends every order. */
+/** A permission has no id: its name breaks ties. */
 const SOURCE = { idColumn: 'name' }
 
 /** One page of the permissions. */
@@ -28,7 +28,7 @@ export function readPermissionPage(db: Database, listing: Listing) {
   })
 }
 
-/** Makes the table `permission` say what the routes of this program need. Safe at every start, in several processes. */
+/** Synchronizes the table `permission` with the routes of this program. Idempotent; safe in concurrent processes. */
 export async function syncPermissions(
   db: Database,
   input: { permissions: readonly { name: string; description: string | null }[]; now: Date },

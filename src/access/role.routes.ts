@@ -26,7 +26,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       accountScope: 'none',
       status: 201,
       summary: 'Create a role',
-      description: 'The caller holds everything that the role holds, everywhere.',
+      description: 'The caller must hold everything that the role holds, everywhere.',
       body: CreateRoleBody,
       data: RoleRow,
     },
@@ -97,7 +97,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       accountScope: 'none',
       summary: 'Change a role',
       description:
-        'The caller holds everything that the role holds before and after. The change takes effect with the next request of everybody who has the role.',
+        'The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.',
       params: IdParams,
       body: UpdateRoleBody,
       data: RoleRow,
@@ -117,7 +117,7 @@ export const roleRoutes: Routes<RoleDeps> = [
         })
         return {
           data: toRoleRow(changed ?? target),
-          message: changed ? 'Role updated.' : 'The role is like that already.',
+          message: changed ? 'Role updated.' : 'Role unchanged.',
           changed: changed ? [{ id: target.id, account: null }] : [],
         }
       },
@@ -131,7 +131,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       action: 'delete',
       accountScope: 'none',
       summary: 'Delete a role',
-      description: 'The caller holds everything that the role holds.',
+      description: 'The caller must hold everything that the role holds.',
       params: IdParams,
       data: RoleRow,
       problems: ['conflict'],

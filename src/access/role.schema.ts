@@ -10,7 +10,7 @@ export const PatternsSchema = Type.Array(
 )
 
 const AccountScopedSchema = Type.Boolean({
-  description: 'Whether its permissions hold for the accounts of the user only. Default false.',
+  description: 'Whether its permissions hold in the accounts of the user only. Default false.',
 })
 
 /** A role as the API shows it. */
@@ -21,7 +21,7 @@ export const RoleRow = named(
     name: Type.String(),
     description: nullable(Type.String()),
     permissions: Type.Array(Type.String()),
-    is_system: Type.Boolean({ description: 'Kept by the service; cannot be changed or deleted.' }),
+    is_system: Type.Boolean({ description: 'Maintained by the service; cannot be changed or deleted.' }),
     is_account_scoped: Type.Boolean(),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,

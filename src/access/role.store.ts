@@ -10,15 +10,15 @@ export interface RoleRecord {
   id: RoleId
   name: string
   description: string | null
-  /** Made and kept by the service itself. */
+  /** Created and maintained by the service. */
   isSystem: boolean
-  /** Whether its permissions hold for the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
+  /** Whether its permissions hold in the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
   isAccountScoped: boolean
   createdAt: Date
   updatedAt: Date
 }
 
-/** A role with what it holds. */
+/** A role with its patterns. */
 export interface RoleWithPatterns extends RoleRecord {
   patterns: string[]
 }
@@ -46,7 +46,7 @@ const COLUMNS = [
 /** The columns above, as SQL. */
 const RETURNED = sql.raw(COLUMNS.join(', '))
 
-/** What the role of a row holds, in order. */
+/** The patterns of a role, sorted. */
 const PATTERNS = sql<string[]>`array(
   select p.pattern from role_permission p where p.role = role.document_id order by p.pattern)`
 
@@ -67,14 +67,14 @@ export function toRoleWithPatterns(row: RoleColumns & { patterns: string[] }): R
   return { ...toRoleRecord(row), patterns: row.patterns }
 }
 
-/** All roles with what they hold, as the base of a list. */
+/** All roles with their patterns, as the base of a list. */
 export function selectRoles(db: Database) {
   return db.selectFrom('role').select([...COLUMNS, PATTERNS.as('patterns')])
 }
 
 /**
- * How roles are locked until the transaction ends: `change` lets nobody else change or give them, `give` lets nobody
- * change or delete them.
+ * Row locks on roles until the transaction ends: `change` blocks other changes and assignments, `give` blocks changes and
+ * deletions.
  */
 type RoleLock = 'change' | 'give'
 
@@ -82,8 +82,8 @@ const LOCK = 'select from role where document_id = any($1) order by document_id'
 const LOCKS = { change: aheadStatement(`${LOCK} for no key update`), give: aheadStatement(`${LOCK} for share`) }
 
 /**
- * The roles with these ids; those that do not exist are left out. They are locked in the order of their ids, and read
- * after that: the patterns of a role change under its lock.
+ * The roles with these ids; missing ones are left out. Locks them in the order of their ids, then reads them, because the
+ * patterns of a role change under its lock.
  */
 export async function findRoles(
   db: Database,
@@ -105,7 +105,7 @@ export async function findRoleByName(db: Database, name: string): Promise<RoleRe
   return row && toRoleRecord(row)
 }
 
-/** Inserts a role with what it holds. Breaks `role_name_key` when the name is taken. */
+/** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
 export async function insertRole(
   db: Database,
   row: Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date },
@@ -124,7 +124,7 @@ export async function insertRole(
   return toRoleRecord(rows[0] as RoleColumns)
 }
 
-/** Makes the system role of this name what it has to be. Changes nothing that is already so. */
+/** Upserts the system role of this name. Writes nothing when the row is up to date. */
 export async function upsertSystemRole(
   db: Database,
   row: { id: RoleId; name: string; description: string; isAccountScoped: boolean; now: Date },
@@ -149,8 +149,8 @@ export async function upsertSystemRole(
 }
 
 /**
- * Changes what `change` names, in one statement; `patterns` are all that the role holds then. Breaks `role_name_key` when
- * the name is taken.
+ * Changes the columns of `change`, in one statement; `patterns` replaces all patterns. Violates `role_name_key` when the
+ * name is taken.
  */
 export async function updateRole(
   db: Database,
@@ -168,7 +168,7 @@ export async function updateRole(
     sql`updated_at = ${now}`,
     ...(name === undefined ? [] : [sql`name = ${name}`]),
     ...(description === undefined ? [] : [sql`description = ${description}`]),
-    // Written only when it changes: a trigger notes every write of it.
+    // Written only when it differs: a trigger sends a note for every write.
     ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
   ]
   const { rows } = await sql<RoleColumns>`
@@ -178,7 +178,7 @@ export async function updateRole(
   return toRoleRecord(rows[0] as RoleColumns)
 }
 
-/** The parts of a statement that make `patterns` all that a role holds. */
+/** The parts of a statement that replace the patterns of a role. */
 function buildPatternChange(role: RoleId, patterns: readonly string[]) {
   return sql`
     taken as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
@@ -187,19 +187,19 @@ function buildPatternChange(role: RoleId, patterns: readonly string[]) {
       on conflict do nothing)`
 }
 
-/** Makes `patterns` all that a role holds. */
+/** Replaces the patterns of a role. */
 export async function replacePatterns(db: Database, role: RoleId, patterns: readonly string[]): Promise<void> {
   await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
 }
 
 const remove = aheadStatement('delete from role where document_id = $1')
 
-/** Deletes a role; its users lose it with the row. Sent with the next statement of the transaction. */
+/** Deletes a role and its assignments. Sent with the next statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
   await remove(db, [id])
 }
 
-/** Makes `roles` all that a user has. */
+/** Replaces the roles of a user. */
 export async function replaceUserRoles(
   db: Database,
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },
@@ -215,8 +215,8 @@ export async function replaceUserRoles(
 const lockByName = aheadStatement('select from role where name = $1 for update')
 
 /**
- * The active, living users who have the role with this name, `limit` of them at most. With `lock`, the role is locked
- * before until the transaction ends, so that two changes of who holds it follow each other.
+ * Up to `limit` active users, not deleted, who have the role with this name. With `lock`, the role is locked first until
+ * the transaction ends, which serializes changes of its users.
  */
 export async function findActiveHolders(
   db: Database,

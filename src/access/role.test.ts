@@ -35,7 +35,7 @@ describe('every route on roles and permissions', () => {
     ['DELETE', `${ROLES}/{id}`],
     ['GET', '/api/v3/identity/permission'],
     ['GET', '/api/v3/audit/log'],
-  ])('%s %s refuses nobody with 401, a member with 403, and an unknown id with 404', async (method, template) => {
+  ])('%s %s is 401 without a token, 403 for a member, and 404 for an unknown id', async (method, template) => {
     const path = template.replace('{id}', NO_ID)
     expect((await app.call(method, path)).status).toBe(401)
     expect((await app.call(method, path, { token: plain.token })).status).toBe(403)
@@ -77,7 +77,7 @@ describe('roles', () => {
     expect(await asRoot('POST', ROLES, body)).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
   })
 
-  test('an unknown permission is named, with its place', async () => {
+  test('a 422 names an unknown permission and its index', async () => {
     const reply = await asRoot('POST', ROLES, { name: 'x', permissions: ['user:create', 'user:fly'] })
     expect(reply.body.errors).toMatchObject([{ path: 'permissions.1', code: 'unknown_permission' }])
   })
@@ -89,7 +89,7 @@ describe('roles', () => {
     expect((await asRoot('PATCH', `${ROLES}/${other.document_id}`, { name: 'Taken' })).status).toBe(409)
   })
 
-  test('of the service stay as they are', async () => {
+  test('of the service cannot be changed or deleted', async () => {
     for (const name of ['administrator', 'member']) {
       const path = `${ROLES}/${(await findRoleByName(app.db, name))!.id}`
       expect(await asRoot('DELETE', path)).toMatchObject({ status: 409, body: { code: 'conflict' } })
@@ -98,7 +98,7 @@ describe('roles', () => {
     }
   })
 
-  test('take effect with the next request: given, changed, taken, deleted', async () => {
+  test('take effect with the next request when assigned, changed, removed or deleted', async () => {
     const someone = await app.person('changing')
     const mayList = async () => (await app.call('GET', USERS, { token: someone.token })).status
     const setRoles = (roles: string[]) => asRoot('PATCH', `${USERS}/${someone.user.id}`, { roles })
@@ -118,8 +118,8 @@ describe('roles', () => {
   })
 })
 
-describe('what the service makes at start', () => {
-  test('the system roles hold what they must, however often and by however many processes they are made', async () => {
+describe('at start', () => {
+  test('the system roles are restored, repeatedly and by concurrent processes', async () => {
     const now = new Date(app.clock.now())
     const administrator = (await findRoleByName(app.db, 'administrator'))!
     await app.db.deleteFrom('role_permission').where('role', '=', administrator.id).execute()
@@ -134,7 +134,7 @@ describe('what the service makes at start', () => {
     expect(roles[0].document_id).toBe(administrator.id)
   })
 
-  test('whether there is an administrator is about active users', async () => {
+  test('only an active user counts as an administrator', async () => {
     expect(await hasAdministrator(app.db)).toBe(true)
     const setActive = (is_actived: boolean) =>
       app.db.updateTable('user').set({ is_actived }).where('document_id', '=', root.user.id).execute()
@@ -143,7 +143,7 @@ describe('what the service makes at start', () => {
     await setActive(true)
   })
 
-  test('the list of permissions follows the routes: new ones come, old ones go, pages end', async () => {
+  test('the table of permissions is synchronized with the routes, and its list has pages', async () => {
     const now = new Date(app.clock.now())
     const names = ['a:one', 'b:two', 'c:three']
     const permissions = names.map((name) => ({ name, description: `About ${name}` }))

@@ -15,14 +15,14 @@ import {
 } from './role.store.ts'
 import { MEMBER_ROLE } from './system-roles.ts'
 
-/** What the operations on roles use. */
+/** Dependencies of the operations on roles. */
 export interface RoleDeps {
   ids: IdMaker
-  /** Every permission that some route needs: what a pattern may name. */
+  /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
 }
 
-/** The role with this id; with `lock`, nobody else changes or gives it until the transaction ends. Throws 404. */
+/** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
   const [role] = await findRoles(db, [id], options.lock ? { lock: 'change' } : {})
   if (!role) throw notFound('role')
@@ -31,10 +31,10 @@ export async function loadRole(db: Database, id: string, options: { lock?: boole
 
 function toNameConflict(error: unknown): unknown {
   if (!isUniqueViolation(error, 'role_name_key')) return error
-  return new Problem('conflict', 'Another role has this name. Take another one.')
+  return new Problem('conflict', 'Another role has this name. Choose another name.')
 }
 
-/** Creates a role that holds no more than its maker does (docs/contract/identity.md#system-roles). */
+/** Creates a role that holds no more than the caller (docs/contract/identity.md#system-roles). */
 export async function createRole(
   deps: RoleDeps,
   db: Database,
@@ -49,7 +49,7 @@ export async function createRole(
 ): Promise<RoleWithPatterns> {
   const { name, description, patterns, isAccountScoped, caller, now } = input
   checkPatternsKnown(patterns, deps.listPermissions())
-  checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'make this role')
+  checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
   try {
     const id = deps.ids.next<'role'>()
     const role = await insertRole(db, {
@@ -68,11 +68,11 @@ export async function createRole(
 }
 
 function checkNotSystem(role: RoleWithPatterns): void {
-  if (role.isSystem) throw new Problem('conflict', `The role ${role.name} belongs to the service and stays as it is.`)
+  if (role.isSystem) throw new Problem('conflict', `The role ${role.name} is a system role and cannot be changed.`)
 }
 
 /**
- * Changes a locked role. The caller holds what the role holds before and after. Returns undefined when nothing differs.
+ * Changes a locked role. The caller must hold what the role holds before and after. Returns undefined when nothing differs.
  * Throws 409 for a system role or a taken name, 403, 422.
  */
 export async function changeRole(
@@ -111,7 +111,7 @@ function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
   )
 }
 
-/** Deletes a locked role; its users lose it with the next request. Throws 403, and 409 for a system role. */
+/** Deletes a locked role, effective with the next request of its users. Throws 403, and 409 for a system role. */
 export async function deleteRole(db: Database, input: { role: RoleWithPatterns; caller: Caller }): Promise<void> {
   const { role, caller } = input
   checkHoldsGrants(caller, listRoleGrants(role), 'delete this role')
@@ -120,9 +120,9 @@ export async function deleteRole(db: Database, input: { role: RoleWithPatterns; 
 }
 
 /**
- * Checks that `caller` may give the roles with these ids to a user who belongs to `accounts`, and returns them, locked so
- * that they stay what they are until the transaction ends. Roles that the user has already (`held`) are not given. The
- * role `member` is free for a user without an account: everybody has it, and it gives nothing there.
+ * Checks that `caller` may assign the roles with these ids to a user with `accounts`, and returns them, locked against
+ * changes until the transaction ends. Roles in `held` need no check. Neither does the role `member` for a user without
+ * an account: every new user has it, and it holds nothing there.
  * Throws 422 at `roles.<index>` for one that does not exist, 403 for one that holds more than the caller.
  */
 export async function checkGrantableRoles(
@@ -144,7 +144,7 @@ export async function checkGrantableRoles(
   return roles.map(({ id }) => id)
 }
 
-/** Makes `roles` all that a user has. */
+/** Replaces the roles of a user. */
 export function assignRoles(
   db: Database,
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },

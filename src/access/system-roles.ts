@@ -6,7 +6,7 @@ import { findActiveHolders, findRoleByName, type RoleId, replacePatterns, upsert
 /** Holds everything (docs/contract/identity.md#system-roles). */
 export const ADMINISTRATOR_ROLE = 'administrator'
 
-/** Given at sign-up; holds for the accounts that the user belongs to (docs/contract/identity.md#system-roles). */
+/** Assigned at sign-up; holds in the accounts of the user (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
 const SYSTEM_ROLES = [
@@ -18,15 +18,15 @@ const SYSTEM_ROLES = [
   },
   {
     name: MEMBER_ROLE,
-    description: 'Given to everybody. Holds for the accounts that the user belongs to.',
+    description: 'Assigned to every new user. Holds in the accounts of the user.',
     isAccountScoped: true,
     patterns: ['realtime:auth', 'account:find-one', 'contract:*'],
   },
 ]
 
 /**
- * Makes sure that the system roles exist (docs/contract/identity.md#system-roles) and hold what they must, in the caller's transaction. Safe at every start, in
- * several processes at once.
+ * Creates or updates the system roles (docs/contract/identity.md#system-roles), in the caller's transaction. Idempotent;
+ * safe in concurrent processes.
  */
 export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now: Date }): Promise<void> {
   for (const { patterns, ...role } of SYSTEM_ROLES) {
@@ -53,11 +53,11 @@ export async function hasAdministrator(db: Database): Promise<boolean> {
 }
 
 /**
- * Checks that an active administrator remains when `userId` is disabled, deleted or stripped of the role. Locks the role, so
- * that of two administrators who remove each other at once only one succeeds. Throws 409 `conflict`.
+ * Checks that an active administrator remains when `userId` is disabled, deleted or loses the role. Locks the role, so
+ * that only one of two administrators who remove each other concurrently succeeds. Throws 409 `conflict`.
  */
 export async function checkAdministratorRemains(db: Database, userId: UserId): Promise<void> {
   const holders = await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 2, lock: true })
   if (holders.length === 1 && holders[0] === userId)
-    throw new Problem('conflict', 'This is the last active administrator. Make another one first.')
+    throw new Problem('conflict', 'This is the last active administrator. Create another one first.')
 }

@@ -9,19 +9,19 @@ const USERS = '/api/v3/identity/user'
 const ACCOUNTS = '/api/v3/identity/account'
 const ROLES = '/api/v3/identity/role'
 
-/** What an owner holds in the own accounts, besides what `member` holds there. */
+/** Patterns of an owner in its accounts, besides those of `member`. */
 const OWNER_PATTERNS = ['account:*', 'account-member:*', 'webhook:create']
 
 let app: IdentityApp
 let root: Person
-/** Holds everything about users, members and roles, and nothing of what accounts own. */
+/** Holds everything about users, members and roles, and nothing about rows of accounts. */
 let clerk: Person
 let ownerRole: string
 
 beforeAll(async () => {
   app = await buildIdentityApp()
   root = await app.administrator()
-  clerk = await app.holder('clerk', ['user:*', 'role:*', 'account-member:*'])
+  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'account-member:*'])
   ownerRole = await createRole('owner', OWNER_PATTERNS)
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -51,7 +51,7 @@ async function createAccount(...members: Person[]): Promise<string> {
 let count = 0
 const owner = () => app.person(`owner-${count++}`, [ownerRole])
 
-/** Every way to take a user over, to shut a user out, or to change what a user is. */
+/** Every request that takes over, locks out or changes a user. */
 const TAKEOVERS: [string, string, object | undefined][] = [
   ['PATCH', '', { password: 'now it is mine' }],
   ['PATCH', '', { email: 'mine@example.test' }],
@@ -63,26 +63,29 @@ const TAKEOVERS: [string, string, object | undefined][] = [
   ['POST', '/revoke-sessions', undefined],
 ]
 
-describe('the right to edit users', () => {
-  test.each(TAKEOVERS)('is no right to take over the owner of an account: %s %s %j', async (method, suffix, body) => {
-    const victim = await owner()
-    const account = await createAccount(victim)
-    const path = `${USERS}/${victim.user.id}`
-    const refused = await as(clerk.token)(method, `${path}${suffix}`, body)
-    expect(refused).toMatchObject(denied('account:\\*|contract:\\*', account))
-    expect((await asRoot('GET', path)).body.data).toMatchObject({ email: victim.user.email, is_actived: true })
-    expect((await app.call('GET', '/api/v3/auth/session', { token: victim.token })).status).toBe(200)
-  })
+describe('user:*', () => {
+  test.each(TAKEOVERS)(
+    'does not allow to take over the owner of an account: %s %s %j',
+    async (method, suffix, body) => {
+      const victim = await owner()
+      const account = await createAccount(victim)
+      const path = `${USERS}/${victim.user.id}`
+      const refused = await as(clerk.token)(method, `${path}${suffix}`, body)
+      expect(refused).toMatchObject(denied('account:\\*|contract:\\*', account))
+      expect((await asRoot('GET', path)).body.data).toMatchObject({ email: victim.user.email, is_actived: true })
+      expect((await app.call('GET', '/api/v3/auth/session', { token: victim.token })).status).toBe(200)
+    },
+  )
 
-  test('is the right over users who hold nothing anywhere', async () => {
+  test('allows changes of users without permissions', async () => {
     const nobody = await app.person('in no account')
     for (const [method, suffix, body] of TAKEOVERS.filter(([method]) => method !== 'DELETE'))
       expect((await as(clerk.token)(method, `${USERS}/${nobody.user.id}${suffix}`, body)).status).toBe(200)
     expect((await as(clerk.token)('DELETE', `${USERS}/${nobody.user.id}`)).status).toBe(200)
   })
 
-  test('covers the users of an account for an editor who holds the same there, and no user of another account', async () => {
-    const editor = await app.holder('editor', ['user:*'])
+  test('allows changes of users of an account where the caller holds the same, and not of another account', async () => {
+    const editor = await app.callerWith('editor', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
     const [colleague, traveller] = [await owner(), await owner()]
     await createAccount(editor, colleague, traveller)
@@ -94,8 +97,8 @@ describe('the right to edit users', () => {
     expect((await rename(traveller)).status).toBe(200)
   })
 
-  test('gives an account role to nobody who would hold more by it than the giver holds there', async () => {
-    const editor = await app.holder('giver', ['user:*'])
+  test('does not allow to assign an account role that gives more than the caller holds there', async () => {
+    const editor = await app.callerWith('giver', ['user:*'])
     await asRoot('PATCH', `${USERS}/${editor.user.id}`, { roles: [...editor.user.roles, ownerRole] })
     const [inside, outside] = [await app.person('inside'), await app.person('outside')]
     await createAccount(editor, inside)
@@ -107,7 +110,7 @@ describe('the right to edit users', () => {
     expect(await give(outside)).toMatchObject(denied(elsewhere))
   })
 
-  test('puts nobody back into a role that gives more than the giver holds, not even into member', async () => {
+  test('does not allow to assign a removed role again that gives more than the caller holds, also member', async () => {
     const stripped = await app.person('stripped')
     const account = await createAccount(stripped)
     const path = `${USERS}/${stripped.user.id}`
@@ -116,8 +119,8 @@ describe('the right to edit users', () => {
   })
 })
 
-describe('the right to add members', () => {
-  test('is no right to join an account, nor to put somebody there', async () => {
+describe('account-member:*', () => {
+  test('does not allow to join an account, or to add another user', async () => {
     const account = await createAccount(await owner())
     const friend = await app.person('friend of the clerk')
     const path = `${ACCOUNTS}/${account}/member`
@@ -126,7 +129,7 @@ describe('the right to add members', () => {
     expect((await app.call('GET', `${ACCOUNTS}/${account}`, { token: clerk.token })).status).toBe(404)
   })
 
-  test('adds and removes those who hold nothing in accounts', async () => {
+  test('allows to add and remove users without account permissions', async () => {
     const account = await createAccount()
     const powerless = await app.person('powerless')
     await asRoot('PATCH', `${USERS}/${powerless.user.id}`, { roles: [] })
@@ -135,7 +138,7 @@ describe('the right to add members', () => {
     expect((await as(clerk.token)('DELETE', path, { user: powerless.user.id })).status).toBe(200)
   })
 
-  test('removes no owner', async () => {
+  test('does not allow to remove an owner', async () => {
     const victim = await owner()
     const account = await createAccount(victim)
     const path = `${ACCOUNTS}/${account}/member`
@@ -143,7 +146,7 @@ describe('the right to add members', () => {
     expect((await asRoot('GET', path)).body.data).toMatchObject([{ user: victim.user.id }])
   })
 
-  test('lets an owner add and remove users who hold no more there than the owner', async () => {
+  test('allows an owner to add and remove users who hold no more there than the owner', async () => {
     const boss = await owner()
     const account = await createAccount(boss)
     const path = `${ACCOUNTS}/${account}/member`
@@ -154,7 +157,7 @@ describe('the right to add members', () => {
     expect(await as(boss.token)('POST', path, { user: strong.user.id })).toMatchObject(denied('webhook:\\*', account))
   })
 
-  test('through a narrowed key gives no more than the key holds', async () => {
+  test('of a narrowed key gives no more than the key holds', async () => {
     const boss = await owner()
     const account = await createAccount(boss)
     const newcomer = await app.person('by key')
@@ -171,7 +174,7 @@ describe('the right to add members', () => {
     expect((await as(wide)('DELETE', path, { user: newcomer.user.id })).status).toBe(200)
   })
 
-  test('is checked against the roles that the user has when the membership is written', async () => {
+  test('is checked against the roles of the user at the time of the write', async () => {
     const boss = await owner()
     const account = await createAccount(boss)
     const rising = await app.person('rising')
@@ -195,7 +198,7 @@ describe('the right to add members', () => {
 })
 
 describe('a change that waits for the lock', () => {
-  /** Makes `call` while a transaction that did `work` is uncommitted, and commits that when the call waits for it. */
+  /** Sends `call` while a transaction with `work` is uncommitted, and commits when the call waits for its lock. */
   async function callDuring<Answer>(
     work: (tx: Database) => Promise<unknown>,
     call: () => Promise<Answer>,
@@ -215,7 +218,7 @@ describe('a change that waits for the lock', () => {
     return calling
   }
 
-  test('of a user is checked against the roles that the user has then', async () => {
+  test('of a user is checked against the roles after the wait', async () => {
     const rising = await app.person('rising meanwhile')
     const body = { name: 'rises', permissions: ['webhook:*'] }
     const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
@@ -230,7 +233,7 @@ describe('a change that waits for the lock', () => {
     expect(answer).toMatchObject(denied('webhook:\\*'))
   })
 
-  test('of a role is checked against what the role holds then', async () => {
+  test('of a role is checked against its patterns after the wait', async () => {
     const body = { name: 'grows', permissions: ['user:find-all'] }
     const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
     const answer = await callDuring(

@@ -32,7 +32,7 @@ const setActive = ({ document_id }: { document_id: string }, is_actived: boolean
 const deleteAccount = (account: AccountId) => app.admin('DELETE', `${ACCOUNTS}/${account}`)
 
 describe('deleting an account', () => {
-  test('makes its webhooks inactive with the reason account-deleted, whatever they were, and no others', async () => {
+  test('makes its webhooks, in any state, inactive with the reason account-deleted, and no others', async () => {
     const [account, other] = [await makeAccount(), await makeAccount()]
     const [active, resting, failing] = [
       await makeWebhook({ account }),
@@ -60,7 +60,7 @@ describe('deleting an account', () => {
     for (const webhook of others) expect(await readWebhook(webhook)).toMatchObject({ is_actived: true })
   })
 
-  test('lets what waits for its webhooks rest; it goes on when a webhook has another account and is active', async () => {
+  test('holds waiting dispatches of its webhooks until a webhook has another account and is active', async () => {
     const [account, other] = [await makeAccount(), await makeAccount()]
     const webhook = await makeWebhook({ account })
     const type = (await app.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')).body.data[0]
@@ -78,7 +78,7 @@ describe('deleting an account', () => {
     expect(await readRow()).toMatchObject({ attempts: 1 })
   })
 
-  test('is found by an activation that waited for it, which is refused', async () => {
+  test('refuses an activation that waited for it', async () => {
     const account = await makeAccount()
     const webhook = await makeWebhook({ account })
     await setActive(webhook, false)
@@ -88,7 +88,7 @@ describe('deleting an account', () => {
     const deleting = inTransaction(db, async (tx) => {
       const change = { by: app.adminId, now: new Date(app.clock.now()) }
       await deleteAccountOf({ deactivateWebhooksOf }, tx, { target: { id: account, scope: 'all' }, ...change })
-      // Its last statement was sent and not waited for.
+      // The last statement of the deletion is sent, and its result is pending.
       await sql`select 1`.execute(tx)
       deleted.resolve()
       await mayCommit.promise
@@ -102,7 +102,7 @@ describe('deleting an account', () => {
     expect(await readWebhook(webhook)).toMatchObject({ is_actived: false, disabled_reason: 'account-deleted' })
   })
 
-  test('takes the account out of the sessions that stand in it, and revokes none', async () => {
+  test('clears the account in sessions where it is current, and revokes no session', async () => {
     const account = await makeAccount()
     const member = await app.signInMember([account])
     const readSession = async () => (await member.call('GET', '/api/v3/auth/session')).body.data
@@ -115,7 +115,7 @@ describe('deleting an account', () => {
     expect(rows).toEqual([{ account: null, revoked_at: null }])
   })
 
-  test('refuses to activate a webhook of the account, until the webhook is global or has another one', async () => {
+  test('refuses to activate a webhook of the account until the webhook is global or has another account', async () => {
     const account = await makeAccount()
     const webhook = await makeWebhook({ account })
     await deleteAccount(account)
@@ -128,7 +128,7 @@ describe('deleting an account', () => {
   })
 })
 
-test('leaving an account takes it out of the sessions of that member only', async () => {
+test('leaving an account clears it in the sessions of that member only', async () => {
   const account = await makeAccount()
   const [leaver, stayer] = [await app.signInMember([account]), await app.signInMember([account])]
   await app.admin('DELETE', `${ACCOUNTS}/${account}/member`, { user: leaver.userId })

@@ -33,8 +33,8 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       status: 201,
-      summary: 'Make a user a member of an account',
-      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
+      summary: 'Add a user to an account',
+      description: 'The caller must hold, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: AddAccountMemberBody,
       data: AccountMemberRow,
@@ -79,7 +79,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
           source: { table: 'account_member' },
           toRow: (row) => toAccountMemberRow(showMember(toNamedMember(row), caller)),
         })
-        // A member proves that the account is there.
+        // A row proves that the account exists; only an empty list needs a check.
         if (page.data.length === 0) await loadAccount(db, { id: account, scope })
         return { ...page, message: 'Members.', changed: [{ id: null, account }] }
       },
@@ -94,7 +94,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Remove a user from an account',
-      description: 'The caller holds, in this account, everything that the account-scoped roles of the user hold.',
+      description: 'The caller must hold, in this account, everything that the account-scoped roles of the user hold.',
       params: IdParams,
       body: RemoveAccountMemberBody,
       data: AccountMemberRow,

@@ -15,9 +15,9 @@ export interface AccountMemberRecord {
   updatedAt: Date
 }
 
-/** A member with how a person recognises them. */
+/** A member with e-mail address and name. */
 export interface NamedAccountMember extends AccountMemberRecord {
-  /** Null for a reader who may not see the person. */
+  /** Null for a reader who may not see the user. */
   email: string | null
   name: string | null
 }
@@ -48,7 +48,7 @@ export function toNamedMember(row: MemberColumns & { email: string; name: string
   return { ...toAccountMemberRecord(row), email: row.email, name: row.name }
 }
 
-/** The living users' memberships of a living account, as the base of a list. None for an account that does not exist. */
+/** The memberships of an account, without deleted users, as the base of a list. Empty for an account that does not exist. */
 export function selectAccountMembers(db: Database, account: string) {
   return db
     .selectFrom('account_member')
@@ -68,7 +68,7 @@ export function selectAccountMembers(db: Database, account: string) {
     .where('user.deleted_at', 'is', null)
 }
 
-/** What decides whether a user may be added to an account, or removed from there. */
+/** The facts that decide whether a user may be added to an account, or removed from it. */
 export interface Candidate {
   /** Whether the account exists. */
   hasAccount: boolean
@@ -86,7 +86,7 @@ interface CandidateColumns extends HoldingsRow {
   name: string | null
 }
 
-/** The account first, as all who lock both do. */
+/** Locks the account before the user: one order prevents deadlocks. */
 const lockBoth = aheadStatement(`
   select (select true from account where document_id = $1 and deleted_at is null for share),
     (select true from "user" where document_id = $2 and deleted_at is null for no key update)`)
@@ -97,8 +97,8 @@ const selectCandidate = statement<CandidateColumns>(`
   from (select $2::uuid as id) asked left join "user" u on u.document_id = asked.id`)
 
 /**
- * Reads what decides about a membership. Account and user are locked before until the transaction ends: the account stays,
- * and the roles and memberships of the user stay what they are.
+ * Locks account and user until the transaction ends, then reads what decides on a membership. The locks block a deletion
+ * of the account and changes of the user's roles and memberships.
  */
 export async function lockCandidate(
   db: Database,
@@ -127,7 +127,7 @@ const remove = statement<MemberColumns>(
   `delete from account_member where account = $1 and "user" = $2 returning ${RETURNED}`,
 )
 
-/** Removes a user from an account. Undefined when the user is no member. */
+/** Removes a user from an account. Undefined when the user is not a member. */
 export async function deleteAccountMember(
   db: Database,
   account: AccountId,

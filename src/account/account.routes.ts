@@ -26,7 +26,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       status: 201,
       summary: 'Create an account',
-      description: 'It begins without members.',
+      description: 'The account has no members.',
       body: CreateAccountBody,
       data: AccountRow,
     },
@@ -106,7 +106,7 @@ export const accountRoutes: Routes<AccountDeps> = [
         const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
         return {
           data: toAccountRow(account),
-          message: isChanged ? 'Account updated.' : 'The account has this name already.',
+          message: isChanged ? 'Account updated.' : 'Account unchanged.',
           changed: isChanged ? changedOf(account) : [],
         }
       },
@@ -122,7 +122,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       summary: 'Delete an account (soft)',
       description:
-        'Its webhooks become inactive with the reason `account-deleted`, and no session stands in it any more.',
+        'Its webhooks become inactive with the reason `account-deleted`, and sessions lose it as their current account.',
       params: IdParams,
       data: AccountRow,
     },

@@ -42,7 +42,7 @@ export function toAccountRecord(row: AccountColumns): AccountRecord {
   }
 }
 
-/** The living accounts that `scope` reaches, as the base of a list. */
+/** The accounts within `scope` that are not deleted, as the base of a list. */
 export function selectAccounts(db: Database, scope: PermissionScope) {
   const living = db.selectFrom('account').select(COLUMNS).where('deleted_at', 'is', null)
   return scope === 'all' ? living : living.where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...scope]))))
@@ -58,7 +58,7 @@ export async function findAccount(db: Database, id: string): Promise<AccountReco
   return row && toAccountRecord(row)
 }
 
-/** The living account with this id; nobody changes or deletes it until the transaction ends. */
+/** The account with this id, not deleted, locked against changes and deletion until the transaction ends. */
 export async function keepAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
   const [row] = await selectAndKeep(db, [id])
   return row && toAccountRecord(row)
@@ -90,8 +90,8 @@ const rename = statement<AccountColumns>(`
   update account set name = $3, updated_by = $4, updated_at = $5 where ${IN_SCOPE} and name <> $3 returning ${RETURNED}`)
 
 /**
- * Changes the name of the living account with this id. Undefined when there is none, when `scope` does not reach it, or
- * when it has this name already.
+ * Changes the name of the account with this id. Undefined when there is none, when it is outside `scope`, or when it has
+ * this name already.
  */
 export async function renameIfDifferent(
   db: Database,
@@ -105,7 +105,7 @@ export async function renameIfDifferent(
 const markDeleted = statement<AccountColumns>(`
   update account set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${RETURNED}`)
 
-/** Soft-deletes the living account with this id. Undefined when there is none, or `scope` does not reach it. */
+/** Soft-deletes the account with this id. Undefined when there is none within `scope`. */
 export async function softDeleteAccount(
   db: Database,
   { id, scope }: AccountTarget,

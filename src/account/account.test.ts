@@ -44,10 +44,10 @@ describe('every route on accounts and members', () => {
     ['GET', `${ACCOUNTS}/{id}/member`],
     ['DELETE', `${ACCOUNTS}/{id}/member`],
   ])(
-    '%s %s refuses nobody with 401, who lacks the permission with 403, and an unknown id with 404',
+    '%s %s is 401 without a token, 403 without the permission, and 404 for an unknown id',
     async (method, template) => {
       const path = template.replace('{id}', NO_ID)
-      const powerless = await app.holder(`powerless ${method} ${template}`.replace(/[^a-zA-Z]/g, ''), [])
+      const powerless = await app.callerWith(`powerless ${method} ${template}`.replace(/[^a-zA-Z]/g, ''), [])
       await app.db.deleteFrom('user_role').where('user', '=', powerless.user.id).execute()
       expect((await app.call(method, path)).status).toBe(401)
       expect((await app.call(method, path, { token: powerless.token })).status).toBe(403)
@@ -57,7 +57,7 @@ describe('every route on accounts and members', () => {
 })
 
 describe('accounts', () => {
-  test('are created, read, listed, renamed and deleted; their events belong to them', async () => {
+  test('are created, read, listed, renamed and deleted, each with an event of the account', async () => {
     const { path, ...account } = await createAccount('Acme')
     expect(account).toMatchObject({
       name: 'Acme',
@@ -93,7 +93,7 @@ describe('accounts', () => {
       expect(await asRoot(method, url, body)).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
   })
 
-  test('are read by their members, and for anybody else do not exist', async () => {
+  test('are read by their members, and are a 404 for others', async () => {
     const [mine, theirs] = [await createAccount('Mine'), await createAccount('Theirs')]
     await asRoot('POST', `${mine.path}/member`, { user: plain.user.id })
     expect((await app.call('GET', mine.path, { token: plain.token })).status).toBe(200)
@@ -106,7 +106,7 @@ describe('accounts', () => {
     expect((await app.call('GET', mine.path, { token: plain.token })).status).toBe(404)
   })
 
-  test('of a member end for it when they are deleted', async () => {
+  test('are a 404 for their members once deleted', async () => {
     const { path } = await createAccount()
     await asRoot('POST', `${path}/member`, { user: plain.user.id })
     expect((await app.call('GET', path, { token: plain.token })).status).toBe(200)
@@ -114,7 +114,7 @@ describe('accounts', () => {
     expect((await app.call('GET', path, { token: plain.token })).status).toBe(404)
   })
 
-  test('that hold for own accounts only list and change the own ones', async () => {
+  test('are listed and changed within the own accounts by account-scoped permissions', async () => {
     const role = await asRoot('POST', '/api/v3/identity/role', {
       name: 'own accounts',
       permissions: ['account:*', 'account-member:*'],
@@ -141,7 +141,7 @@ describe('accounts', () => {
 })
 
 describe('members', () => {
-  test('are added, listed and removed; the events belong to the account', async () => {
+  test('are added, listed and removed, each with an event of the account', async () => {
     const { path, document_id } = await createAccount()
     const added = await asRoot('POST', `${path}/member`, { user: plain.user.id })
     expect(added).toMatchObject({
@@ -155,7 +155,7 @@ describe('members', () => {
     expect(await eventsOf(document_id)).toEqual(['account.create', 'account-member.create', 'account-member.delete'])
   })
 
-  test('are members once: a second time is a conflict, removing a stranger a 404', async () => {
+  test('are added once: a repeat is a conflict, and removing a user who is not a member a 404', async () => {
     const { path } = await createAccount()
     await asRoot('POST', `${path}/member`, { user: plain.user.id })
     expect((await asRoot('POST', `${path}/member`, { user: plain.user.id })).status).toBe(409)
@@ -191,7 +191,7 @@ describe("a member's e-mail address", () => {
       (member: { email: string | null }) => member.email,
     )
 
-  test('is shown to callers who may see the person, and to the person', async () => {
+  test('is shown to callers who may read the user, and to the user', async () => {
     const role = await asRoot('POST', '/api/v3/identity/role', {
       name: 'sees members',
       permissions: ['account-member:*'],
@@ -206,7 +206,7 @@ describe("a member's e-mail address", () => {
     expect(await emailsFor(boss.token, path)).toEqual([boss.user.email, null])
   })
 
-  test('is not told by adding a stranger by id, nor by removing one', async () => {
+  test('is not shown by adding or removing a user by id', async () => {
     const role = await asRoot('POST', '/api/v3/identity/role', {
       name: 'adds members',
       permissions: ['account-member:*'],
@@ -222,7 +222,7 @@ describe("a member's e-mail address", () => {
     }
   })
 
-  test('is not shown to a key that was narrowed to less, though its owner may see the person', async () => {
+  test('is not shown to a narrowed key whose owner may read the user', async () => {
     const { path } = await createAccount()
     await asRoot('POST', `${path}/member`, { user: plain.user.id })
     const body = { name: 'narrow', permissions: ['account-member:find-all'] }
@@ -232,7 +232,7 @@ describe("a member's e-mail address", () => {
 })
 
 describe('for other features', () => {
-  test('checkAccountExists takes a living account only', async () => {
+  test('checkAccountExists refuses a deleted account', async () => {
     const { path, document_id } = await createAccount()
     expect(await checkAccountExists(app.db, document_id)).toBe(document_id)
     await asRoot('DELETE', path)
@@ -240,7 +240,7 @@ describe('for other features', () => {
     await expect(checkAccountExists(app.db, NO_ID)).rejects.toMatchObject({ errors: [{ path: 'account' }] })
   })
 
-  test('openAccountFor makes the person its first member', async () => {
+  test('openAccountFor adds the user as first member', async () => {
     const person = await app.person('founder')
     const now = new Date(app.clock.now())
     const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'Founded', userId: person.user.id, now })

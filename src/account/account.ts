@@ -21,21 +21,21 @@ import {
   type NamedAccountMember,
 } from './account-member.store.ts'
 
-/** What the operations on accounts use. */
+/** Dependencies of the operations on accounts. */
 export interface AccountDeps {
   ids: IdMaker
-  /** Makes the webhooks of an account that is deleted inactive, in the transaction that deletes it. */
+  /** Makes the webhooks of a deleted account inactive, in the transaction of the deletion. */
   deactivateWebhooksOf: (db: Database, account: AccountId, change: { by: UserId; now: Date }) => Promise<void>
 }
 
-/** The account with this id, or a 404: also for a caller who may not reach it, so that ids of others stay unknown. */
+/** The account with this id. Throws 404, also outside the caller's scope, so that ids of other accounts stay unknown. */
 export async function loadAccount(db: Database, { id, scope }: AccountTarget): Promise<AccountRecord> {
   const account = await findAccount(db, id)
   if (!account || !includesAccount(scope, account.id)) throw notFound('account')
   return account
 }
 
-/** Checks that a body names an existing account, and keeps it until the transaction ends. Throws a 422 on `account`. */
+/** Checks that the account of a body exists, and locks it until the transaction ends. Throws a 422 on `account`. */
 export async function checkAccountExists(db: Database, id: string): Promise<AccountId> {
   const account = await keepAccount(db, id)
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
@@ -51,7 +51,7 @@ export function createAccount(
   return insertAccount(db, { id: deps.ids.next<'account'>(), ...input })
 }
 
-/** Opens an account with its first member: what a person gets who signs up (docs/contract/sessions.md#login-payload). */
+/** Creates an account with its first member, for a sign-up (docs/contract/sessions.md#login-payload). */
 export async function openAccountFor(
   deps: Pick<AccountDeps, 'ids'>,
   db: Database,
@@ -75,8 +75,8 @@ export async function renameAccount(
 }
 
 /**
- * Soft-deletes an account. What its members hold there ends with the next request, no session stands in it any more, and
- * its webhooks become inactive. Throws 404, also for the later of two deletions at once.
+ * Soft-deletes an account. Its members lose their permissions there with the next request, sessions lose it as their
+ * current account, and its webhooks become inactive. Throws 404, also for the second of two concurrent deletions.
  */
 export async function deleteAccount(
   deps: Pick<AccountDeps, 'deactivateWebhooksOf'>,
@@ -91,7 +91,7 @@ export async function deleteAccount(
   return deleted
 }
 
-/** A change of who belongs to an account. */
+/** A change of a membership. */
 interface MemberChange {
   target: AccountTarget
   userId: string
@@ -100,8 +100,8 @@ interface MemberChange {
 }
 
 /**
- * Makes a user a member of an account. Throws 404 when there is no such account, 422 when there is no such user, 403 when
- * the membership gives more than the caller holds there, 409 when the user is a member already.
+ * Adds a user to an account. Throws 404 for an unknown account, 422 for an unknown user, 403 when the membership gives
+ * more than the caller holds there, 409 when the user is a member already.
  */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'>,
@@ -114,13 +114,13 @@ export async function addMember(
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
   const userId = asked as UserId
   const member = await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account, userId, now })
-  if (!member) throw new Problem('conflict', 'This user is a member of the account already.')
+  if (!member) throw new Problem('conflict', 'This user is already a member of the account.')
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
 /**
- * Removes a member, whose sessions leave the account. Throws 404 when the user is none, 403 when the membership gives more
- * than the caller holds there.
+ * Removes a member and clears the account in the member's sessions. Throws 404 when the user is not a member, 403 when the
+ * membership gives more than the caller holds there.
  */
 export async function removeMember(
   db: Database,
@@ -130,7 +130,7 @@ export async function removeMember(
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'remove this member' })
   const userId = asked as UserId
   const member = await deleteAccountMember(db, account, userId)
-  if (!member) throw new Problem('not_found', 'This user is no member of the account.')
+  if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
   await leaveAccount(db, { account, userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
@@ -146,7 +146,7 @@ async function loadCandidate(
   return { account, candidate }
 }
 
-/** A member as `reader` may see it: the e-mail address is for readers who may see the person. */
+/** A member as `reader` may see it: with the e-mail address only if `reader` may read the user. */
 export function showMember(member: NamedAccountMember, reader: Caller): NamedAccountMember {
   const seesAll = findPermissionScope(reader, 'user:find-one') === 'all'
   return seesAll || member.userId === reader.userId ? member : { ...member, email: null }

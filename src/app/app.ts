@@ -34,24 +34,24 @@ import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
-/** How long running requests may go on once the process is asked to stop. */
+/** Time limit for requests in flight after a stop was requested. */
 const REQUEST_GRACE_MS = 6_000
 
-/** What the app is built from: the configuration, and the world as arguments. */
+/** The configuration and the dependencies of the app. */
 export interface AppOptions {
   config: Config
   secrets: ServiceSecrets
   /** The pool of requests. */
   database: DatabasePool
-  /** The pool of the workers; that of requests unless given. */
+  /** The pool of the workers. Default: that of requests. */
   workerDatabase?: DatabasePool
-  /** Leads to PostgreSQL itself, for LISTEN. */
+  /** A connection string to PostgreSQL itself, for LISTEN. */
   connectionString: string
   clock: Clock
   random: Random
   lookup: Lookup
   logger: Logger
-  /** Whether the start has finished, for `/readyz`; always, unless given. */
+  /** Whether the start has finished, for `/readyz`. Default: always. */
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
@@ -69,15 +69,15 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   callbackRules: CallbackRules
   workerId: string
   baseUrl(): string
-  /** The port that METRICS_PORT took, once started. */
+  /** The actual port of METRICS_PORT, once started. */
   metricsPort(): number | undefined
-  /** Takes the port (a process of any role has health and metrics), and starts the workers of its roles. */
+  /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
-  /** Stops in order: no new requests, running POSTs end or are given back, workers end. The database stays open. */
+  /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
   stop(): Promise<void>
 }
 
-/** Builds everything and wires it; the only place that does. Nothing runs before `start`. */
+/** Builds and wires all parts. Nothing runs before `start`. */
 export async function buildApp(options: AppOptions): Promise<App> {
   const { config, secrets, database, clock, random, logger } = options
   const { db } = database
@@ -152,7 +152,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     stop: async () => {
       limiter.stop()
       upgrades.close()
-      // Both at once: running requests and running POSTs end side by side, so that the whole stays within 10 s.
+      // Requests and POSTs in flight end in parallel, to stay within 10 s.
       await Promise.all([closeServer(server), workers.stop()])
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
@@ -180,7 +180,7 @@ function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateL
     clock,
     perMinute: config.rateLimitPerMinute,
     strictPerMinute: config.rateLimitStrictPerMinute,
-    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged between processes; counted here alone'),
+    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged; counted in this process only'),
   })
 }
 
@@ -193,11 +193,11 @@ function countRequests(server: FastifyInstance, metrics: Metrics): void {
   })
 }
 
-/** Lets running requests end; who has not finished by then, or never finishes its request, is cut off. */
+/** Waits for requests in flight, then closes the connections that remain. */
 async function closeServer(server: FastifyInstance): Promise<void> {
   const closed = server.close()
   const grace = new AbortController()
-  // Real time: it bounds the network, and decides nothing.
+  // Real time, because it bounds the network.
   void systemClock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
     if (!grace.signal.aborted) server.server.closeAllConnections()
   })
@@ -205,7 +205,7 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   grace.abort()
 }
 
-/** What the service calls itself: BASE_URL, or the port that was taken; before that, the port of the settings. */
+/** The base URL of the service: BASE_URL, or localhost with the actual port; before listening, with that of the settings. */
 function buildBaseUrl(config: Config, findPort: () => number | undefined): () => string {
   let known = config.baseUrl
   return () => {
@@ -238,7 +238,7 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
   }
 }
 
-/** What this process holds in memory of the database, and drops when a trigger notes a change of it. */
+/** The caches of this process, which a trigger's note of a change invalidates. */
 interface Held {
   callers: CallerCache<Caller>
   reads: ReadSubscriptions
@@ -285,7 +285,7 @@ function buildPipeline(parts: {
     ...buildRecorders(recording, db, ROUTE_TREE),
     afterCommit: (notes) => {
       options.onCrashPoint?.('after-change')
-      // What this process changed takes effect here with the answer; other processes learn it by NOTIFY.
+      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
       for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
       notify()
     },

@@ -4,17 +4,17 @@ import { parseAllowedTargets } from '../outbound/callback-url.ts'
 /** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
 
-/** What a process does (docs/contract/configuration.md#reader, `SIGNALBOX_ROLES`). */
+/** The roles of a process (docs/contract/configuration.md#reader, `SIGNALBOX_ROLES`). */
 export const ROLES = ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'] as const
 export type Role = (typeof ROLES)[number]
 
-/** One environment variable: its text parsed strictly; a bad text throws an Error that says the rule. */
+/** One environment variable with a strict parser. */
 export interface Variable<Value> {
-  /** Parses the text as given. Throws an Error whose message completes "<NAME> ...". */
+  /** Parses the text. Throws an Error whose message completes "<NAME> ...". */
   parse: (text: string) => Value
-  /** What an operator reads in `.env.example` and the docs. */
+  /** The description in `.env.example` and the docs. */
   meaning: string
-  /** The default in words; the value itself is decided in `readConfig`. */
+  /** The default in words; `readConfig` decides the value. */
   fallback: string
   /** Whether the value must never be printed. */
   secret?: boolean
@@ -121,11 +121,11 @@ export const VARIABLES = {
   APP_ENV: variable(
     oneOf('development', 'certification', 'production', 'test'),
     'development',
-    'Which environment this is. Development fills in secrets and allows http:// callbacks; production allows nothing.',
+    'The environment. Development generates secrets and allows http:// callbacks; production requires all settings.',
   ),
-  HOST: variable(text, '127.0.0.1', 'The address it listens on.'),
-  PORT: variable(integer(0, 65535), '3000', 'The port it listens on. 0 takes any free one.'),
-  BASE_URL: variable(httpUrl, 'http://localhost:<PORT>', 'What it calls itself in URLs, without a trailing slash.'),
+  HOST: variable(text, '127.0.0.1', 'The address to listen on.'),
+  PORT: variable(integer(0, 65535), '3000', 'The port to listen on. 0 selects a free one.'),
+  BASE_URL: variable(httpUrl, 'http://localhost:<PORT>', 'The base of its own URLs, without a trailing slash.'),
   DATABASE_URL: secretVariable(
     postgresUrl,
     'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
@@ -134,16 +134,16 @@ export const VARIABLES = {
   DATABASE_LISTEN_URL: secretVariable(
     postgresUrl,
     'DATABASE_URL',
-    'Where the process LISTENs and migrates: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
+    'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
   ),
-  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Connections that one process opens for requests at most.'),
+  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Limit of connections of one process for requests.'),
   DATABASE_WORKER_POOL_SIZE: variable(
     integer(2, 200),
     '5',
-    'Connections that one process opens at most for what runs in its background: router, dispatcher, maintenance.',
+    'Limit of connections of one process for background work: router, dispatcher, maintenance.',
   ),
-  SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'Where the embedded database and generated secrets live.'),
-  SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'What this process does. Several processes share one database.'),
+  SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'The folder of the embedded database and generated secrets.'),
+  SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'The roles of this process. Several processes share one database.'),
   SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator.'),
   SIGNALBOX_ADMIN_PASSWORD: secretVariable(
     password,
@@ -153,17 +153,17 @@ export const VARIABLES = {
   SIGNALBOX_CRASH_POINT: variable(
     oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change'),
     'none',
-    'Ends the process at a named point, as kill -9 would. For crash tests; taken in APP_ENV=test only.',
+    'Ends the process at a named point, as kill -9 would. For crash tests; allowed in APP_ENV=test only.',
   ),
   SIGNALBOX_URL: variable(
     httpUrl,
     'http://localhost:3000',
-    'For the commands listen, trigger and replay: the service they call. The service itself does not use it.',
+    'The service that the commands listen, trigger and replay call. The service itself does not use it.',
   ),
   SIGNALBOX_TOKEN: secretVariable(
     bearerToken,
     'development: the one npm start leaves under SIGNALBOX_DATA_DIR',
-    'For the same commands: the API key or session JWT they call it with.',
+    'The API key or session JWT of the same commands.',
   ),
   SECRET_KEY: secretVariable(
     secrets,
@@ -189,11 +189,11 @@ export const VARIABLES = {
   AUTH_REDIRECT_ALLOW_LIST: variable(
     list,
     'empty (development: loopback origins)',
-    'Where a sign-in may return to: origins with an optional path prefix, or custom schemes.',
+    'Allowed return URLs of a sign-in: origins with an optional path prefix, or custom schemes.',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
-  IDENTITY_ENGINE: variable(oneOf('embedded', 'supabase'), 'embedded', 'Which OIDC engine stands behind the port.'),
+  IDENTITY_ENGINE: variable(oneOf('embedded', 'supabase'), 'embedded', 'The OIDC engine.'),
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
   SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
@@ -208,12 +208,12 @@ export const VARIABLES = {
     'empty',
     'Private callback targets that are allowed: host[:port] or CIDR[:port], comma-separated. Refused in production.',
   ),
-  WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'How many days ledger rows are kept.'),
-  WEBHOOK_CONCURRENCY: variable(integer(1, 10000), '256', 'POSTs one dispatcher process has in flight at most.'),
+  WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'Retention of ledger rows, in days.'),
+  WEBHOOK_CONCURRENCY: variable(integer(1, 10000), '256', 'Limit of POSTs in flight of one dispatcher process.'),
   WEBHOOK_CONCURRENCY_PER_WEBHOOK: variable(
     integer(1, 1000),
     '64',
-    'POSTs in flight for one webhook at most, over all processes.',
+    'Limit of POSTs in flight for one webhook, over all processes.',
   ),
   RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '30000', 'Requests a minute, per caller and per address.'),
   RATE_LIMIT_STRICT_PER_MINUTE: variable(
@@ -224,22 +224,22 @@ export const VARIABLES = {
   TRUST_PROXY: variable(
     parseTrustProxy,
     'false',
-    'Which proxies may name the client in X-Forwarded-For: false, the number of proxies in front, or a comma-separated list of their addresses and networks (10.0.0.0/8, fd00::/8, loopback, linklocal, uniquelocal). The rightmost address that is not one of them counts.',
+    'Trusted proxies for X-Forwarded-For: false, the number of proxies in front, or a comma-separated list of their addresses and networks (10.0.0.0/8, fd00::/8, loopback, linklocal, uniquelocal). The rightmost address that is not one of them counts.',
   ),
   HTTP_MAX_CONNECTIONS: variable(
     integer(1, 100_000),
     '2000',
-    'Open connections of clients that one process holds at most. Further ones are closed at once.',
+    'Limit of open client connections of one process. Further ones are closed at once.',
   ),
   METRICS_PORT: variable(
     integer(0, 65535),
     'none',
-    'A port of its own for GET /metrics, on HOST, without a token: keep it inside. 0 takes any free one.',
+    'A separate port for GET /metrics, on HOST, without a token: keep it internal. 0 selects a free one.',
   ),
   METRICS_TOKEN: secretVariable(
     metricsToken,
     'none',
-    'The bearer token that opens GET /metrics on PORT outside development, at least 16 characters.',
+    'The bearer token for GET /metrics on PORT outside development, at least 16 characters.',
   ),
   INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
   INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),
@@ -249,12 +249,12 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_HOST: variable(text, 'none', 'A self-hosted server that speaks the Pusher protocol.'),
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), 'none', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
-  ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'Where alerts are posted.'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'Where traces are exported to (OTLP over HTTP).'),
+  ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
   LOG_LEVEL: variable(
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',
-    'How much is logged. JSON lines; pretty on a terminal.',
+    'The log level. JSON lines; pretty on a terminal.',
   ),
 } as const
 

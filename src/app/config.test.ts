@@ -25,7 +25,7 @@ function faultsOf(env: Record<string, string>): string {
 }
 
 describe('configuration', () => {
-  it('needs nothing in development', () => {
+  it('has a default for every variable in development', () => {
     expect(readConfig({}, '/nowhere')).toMatchObject({
       appEnv: 'development',
       host: '127.0.0.1',
@@ -39,7 +39,7 @@ describe('configuration', () => {
     expect(readConfig({}, '/nowhere').roles).toEqual(['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'])
   })
 
-  it('takes an empty variable as one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(readConfig({ PORT: '', APP_ENV: '' }, '/nowhere').port).toBe(3000)
   })
 
@@ -92,12 +92,12 @@ describe('configuration', () => {
     expect(faultsOf({ [name]: value })).toBe('')
   })
 
-  it('names every fault at once', () => {
+  it('lists all errors at once', () => {
     const faults = faultsOf({ PORT: 'x', LOG_LEVEL: 'y', SIGNALBOX_ROLE: 'api' }).split('\n')
     expect(faults).toHaveLength(3)
   })
 
-  it('refuses an unknown SIGNALBOX_ variable, and leaves others alone', () => {
+  it('refuses an unknown SIGNALBOX_ variable, and ignores other unknown variables', () => {
     expect(faultsOf({ SIGNALBOX_PORT: '1' })).toContain('SIGNALBOX_PORT is not a setting')
     expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1' })).toBe('')
   })
@@ -128,7 +128,7 @@ describe('configuration', () => {
     expect(faultsOf({ ...PRODUCTION, SSO_HANDSHAKE_SECRET: SECRET })).toContain('must differ from SESSION_JWT_SECRET')
   })
 
-  it('takes a crash point in the test environment only', () => {
+  it('accepts a crash point in the test environment only', () => {
     expect(faultsOf({ SIGNALBOX_CRASH_POINT: 'after-post' })).toContain('only when APP_ENV is test')
     expect(faultsOf({ ...PRODUCTION, APP_ENV: 'test', SIGNALBOX_CRASH_POINT: 'after-post' })).toBe('')
   })
@@ -146,7 +146,7 @@ describe('configuration', () => {
     }
   })
 
-  it('every variable says what it means and what it is when it is not set', () => {
+  it('every variable has a description and a default in words', () => {
     for (const [name, variable] of Object.entries(VARIABLES)) {
       expect(variable.meaning, name).toMatch(/^[A-Z`].*\.$/)
       expect(variable.fallback, name).not.toBe('')

@@ -5,7 +5,7 @@ import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 
-/** A configuration that cannot serve. The message names the variable, the rule and the remedy, never a value. */
+/** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message)
@@ -21,15 +21,15 @@ export interface ServiceSecrets {
   oauthHook: string[]
 }
 
-/** Everything the service was told. Built once, here; nothing else reads the environment. */
+/** The configuration. Only this file reads the environment, once. */
 export interface Config {
   appEnv: AppEnv
   host: string
   port: number
-  /** Set only when BASE_URL is; else it follows from the port that was really taken. */
+  /** Set only when BASE_URL is; else derived from the actual port. */
   baseUrl: string | undefined
   databaseUrl: string | undefined
-  /** Leads to PostgreSQL itself; where `databaseUrl` does unless given. */
+  /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
   databaseListenUrl: string | undefined
   databasePoolSize: number
   databaseWorkerPoolSize: number
@@ -54,16 +54,16 @@ export interface Config {
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
-  /** Whether LOG_LEVEL was set: the demonstration is quieter by itself, and not against somebody's wish. */
+  /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
 }
 
 type Environment = Record<string, string | undefined>
 
 /**
- * Reads `environment`, and in development the `.env` file beside it for what the environment leaves open (docs/contract/configuration.md#reader).
- * Throws a `ConfigError` that lists every fault at once: a value that breaks its rule, an unknown `SIGNALBOX_*`,
- * a secret that is required, a setting that the environment forbids.
+ * Reads `environment`, and in development the `.env` file for variables that it does not set
+ * (docs/contract/configuration.md#reader). Throws a `ConfigError` that lists all errors: invalid values, unknown
+ * `SIGNALBOX_*`, missing secrets, settings that the environment forbids.
  */
 export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
   const env = withDotEnv(environment, directory)
@@ -78,19 +78,19 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/** What a command that talks to a running service was told. */
+/** The configuration of a command that calls a running service. */
 export interface ClientConfig {
   /** The service's base URL, without a trailing slash. */
   url: string
   /** The bearer token, when one was given. */
   token: string | undefined
-  /** Where `npm start` leaves its token in development. */
+  /** The file in which `npm start` leaves its token in development. */
   demoTokenFile: string
 }
 
 /**
- * Reads what a command of the receiver's side uses: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The other settings
- * belong to the service, which may run elsewhere, so nothing is required of them here. Throws a `ConfigError`.
+ * Reads the settings of a receiver-side command: SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR. The service may run
+ * elsewhere, so its settings are not required. Throws a `ConfigError`.
  */
 export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
   const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR } = withDotEnv(environment, directory)
@@ -178,7 +178,7 @@ const SECRET_NAMES = {
   oauthHook: 'OAUTH_HOOK_SECRET',
 } as const
 
-/** Rules between variables. Returns a sentence for each one that is broken. */
+/** Checks the rules between variables. Returns a sentence for each violation. */
 function findContradictions(config: Config, values: Values): string[] {
   const faults: string[] = []
   if (config.appEnv !== 'development') {
@@ -190,11 +190,11 @@ function findContradictions(config: Config, values: Values): string[] {
   if (config.appEnv === 'production' && config.webhookAllowedPrivateTargets.length > 0)
     faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
   if (config.crashPoint !== undefined && config.appEnv !== 'test')
-    faults.push('SIGNALBOX_CRASH_POINT is taken only when APP_ENV is test. Remove it.')
+    faults.push('SIGNALBOX_CRASH_POINT is allowed only when APP_ENV is test. Remove it.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
   const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
   if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
-    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Make another one.')
+    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.')
   return faults
 }

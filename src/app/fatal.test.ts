@@ -8,12 +8,12 @@ import { describeFatal, FatalError } from './fatal.ts'
 const withCode = (code: string, message = 'connect failed at 10.1.2.3:5432') =>
   Object.assign(new Error(message), { code })
 
-describe('what ends a command is said in one text', () => {
+describe('the text of an error that ends a command', () => {
   it.each([
     new FatalError('Port 80 is taken.'),
     new ConfigError('PORT must be a number.'),
-    new MigrationError('Migration 0002 failed and was undone.'),
-  ])('of an error of our own: its message, and no stack', (error) => {
+    new MigrationError('Migration 0002 failed and was rolled back.'),
+  ])('is the message of our own error, without a stack', (error) => {
     expect(describeFatal(error)).toBe(error.message)
     expect(describeFatal(error)).not.toContain('at ')
   })
@@ -26,18 +26,18 @@ describe('what ends a command is said in one text', () => {
     ['28P01', /refused the user or password/],
     ['28000', /refused the user or password/],
     ['3D000', /does not exist.*createdb/],
-    ['42501', /may not do what the service needs/],
+    ['42501', /lacks privileges/],
     ['25006', /read-only/],
     ['53300', /no connection left/],
     ['57P03', /starting up or shutting down/],
-  ])('of the code %s: what is wrong and what to do, without the driver’s words', (code, sentence) => {
+  ])('has cause and remedy for the code %s, without the text of the driver', (code, sentence) => {
     const text = describeFatal(withCode(code))
     expect(text).toMatch(sentence)
     expect(text).not.toContain('\n')
     expect(text).not.toContain('10.1.2.3')
   })
 
-  it('of what the driver says in words only', () => {
+  it('has cause and remedy for a driver error without a code', () => {
     expect(describeFatal(new Error('timeout expired'))).toMatch(/cannot be reached/)
     expect(describeFatal(new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'))).toMatch(
       /wants a password/,
@@ -45,20 +45,20 @@ describe('what ends a command is said in one text', () => {
     expect(describeFatal(new Error('self-signed certificate in certificate chain'))).toMatch(/TLS connection/)
   })
 
-  it('of an unforeseen error: its stack, so that it can be found', () => {
+  it('has the stack of an unexpected error', () => {
     const error = new TypeError('x is not a function')
     expect(describeFatal(error)).toBe(error.stack)
     expect(describeFatal(withCode('42P01', 'relation "x" does not exist'))).toContain('relation "x" does not exist')
   })
 
-  it('of what is no error at all: what it says', () => {
+  it('is the value itself for a thrown value that is not an error', () => {
     expect(describeFatal('gone')).toBe('gone')
     expect(describeFatal(null)).toBe('null')
     expect(describeFatal(undefined)).toBe('undefined')
   })
 })
 
-describe('what a real server refuses is understood', () => {
+describe('the errors of a real server', () => {
   const connect = async (connectionString: string) => {
     const client = new pg.Client({ connectionString })
     client.on('error', () => {})
@@ -68,7 +68,7 @@ describe('what a real server refuses is understood', () => {
     )
   }
 
-  it('a port where nothing listens, and a database that is not there', async () => {
+  it('have texts for a closed port and a missing database', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const there = new URL(database.connectionString)
     expect(await connect(database.connectionString)).toBeUndefined()

@@ -2,7 +2,7 @@ import { EmbeddedPostgresError } from '../postgres/embedded-error.ts'
 import { MigrationError } from '../postgres/migrate.ts'
 import { ConfigError } from './config.ts'
 
-/** Something that keeps a command from doing its work; the message is all an operator needs. */
+/** An error that ends a command; the message is written for the operator. */
 export class FatalError extends Error {
   constructor(message: string) {
     super(message)
@@ -12,7 +12,7 @@ export class FatalError extends Error {
 
 const UNREACHABLE = 'The database of DATABASE_URL cannot be reached. Check its host and port, and that it runs.'
 
-/** What an operator reads for an error code: of Node for sockets, of PostgreSQL for its own refusals. */
+/** Texts for error codes: of Node for sockets, of PostgreSQL for its own errors. */
 const SENTENCES: Readonly<Record<string, string>> = {
   ECONNREFUSED: UNREACHABLE,
   ECONNRESET: UNREACHABLE,
@@ -26,16 +26,16 @@ const SENTENCES: Readonly<Record<string, string>> = {
   '28000': 'The database refused the user or password of DATABASE_URL.',
   '3D000': 'The database named by DATABASE_URL does not exist. Create it: createdb <name>',
   '42501':
-    'The user of DATABASE_URL may not do what the service needs. Make it the owner of the database, or grant it CREATE on the schema public.',
-  '25006': 'The database of DATABASE_URL takes no changes (it is read-only, or a standby). Name the primary server.',
-  '53100': 'The disk of the database is full. Make room there and start again.',
+    'The user of DATABASE_URL lacks privileges. Make it the owner of the database, or grant it CREATE on the schema public.',
+  '25006': 'The database of DATABASE_URL is read-only or a standby. Set DATABASE_URL to the primary server.',
+  '53100': 'The disk of the database is full. Free some space and start again.',
   '53300':
     'The database of DATABASE_URL has no connection left. Raise its max_connections, or lower DATABASE_POOL_SIZE.',
   '57P01': 'The database of DATABASE_URL is shutting down. Start again when it runs.',
   '57P03': 'The database of DATABASE_URL is starting up or shutting down. Start again when it runs.',
 }
 
-/** What the driver says in words only. */
+/** Errors of the driver without a code, by their text. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/^timeout expired$|timeout exceeded when trying to connect|Connection terminated/, UNREACHABLE],
   [/SASL|client password must be a string/, 'The database wants a password. Put one into DATABASE_URL.'],
@@ -45,7 +45,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** One clear text for an error that ends a command: what is wrong and what to do. Unforeseen ones keep their stack. */
+/** The text for an error that ends a command: the cause and the remedy. An unexpected error keeps its stack. */
 export function describeFatal(error: unknown): string {
   if (
     error instanceof FatalError ||

@@ -34,7 +34,7 @@ import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
 
-/** What features are built from: made once by the app. */
+/** The parts that features are built from, created once by the app. */
 export interface FeatureParts {
   ids: IdMaker
   random: Random
@@ -44,20 +44,20 @@ export interface FeatureParts {
   lookup: Lookup
   workerId: string
   enableApiEventQueue: boolean
-  /** What session JWTs are made and checked with. */
+  /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
-  /** Every permission that some route needs. */
+  /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
 }
 
-/** A feature: its routes, and how they are mounted with the dependencies of their own. */
+/** A feature: its routes, and the function that mounts them with their dependencies. */
 export interface Feature {
   routes: readonly RouteDeclaration[]
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/** Declares a feature: `build` picks from the parts what its operations use. */
+/** Declares a feature: `build` selects the dependencies of its operations from the parts. */
 function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
   return {
     routes,
@@ -77,8 +77,8 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
 })
 
 /**
- * Every feature with routes. What is listed here is catalogued, permitted, described in OpenAPI and audited; what is not
- * listed does not exist. The sink stands apart: only some environments have it.
+ * All features with routes. The catalogue, the permissions, the OpenAPI document and the audit log follow from this list.
+ * The sink is not in it, because only some environments have it.
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),

@@ -6,7 +6,7 @@ import { PROJECT_ROOT, runToEnd } from '../../test/harness/process.ts'
 import { startReceiver } from '../../test/harness/receiver.ts'
 import { buildLogOptions } from './logger.ts'
 
-/** What `write` makes of a line, read back. */
+/** Writes a line and parses it. */
 function logOnce(write: (log: pino.Logger) => void) {
   const lines: string[] = []
   write(pino(buildLogOptions('info'), { write: (line: string) => void lines.push(line) }))
@@ -28,7 +28,7 @@ describe('a line of the log', () => {
     'refreshToken',
     'jwt',
     'body',
-  ])('hides %s, on top, in members of members, and in lists', (name) => {
+  ])('hides %s at the top, in nested members, and in lists', (name) => {
     const { text, line } = logOnce((log) =>
       log.info({ [name]: 'hidden-1', a: { [name]: 'hidden-2', b: { [name]: { c: 'hidden-3' } } }, d: [{ [name]: 4 }] }),
     )
@@ -40,7 +40,7 @@ describe('a line of the log', () => {
     })
   })
 
-  it('hides what the database driver hangs onto an error, and keeps what is needed to find the fault', () => {
+  it('hides query and values of a driver error, and keeps its code and message', () => {
     const error = Object.assign(new Error('duplicate key'), {
       code: '23505',
       query: 'insert into x values ($1)',
@@ -54,7 +54,7 @@ describe('a line of the log', () => {
     expect(line.err.stack).toContain('logger.test.ts')
   })
 
-  it('keeps everything else as it is', () => {
+  it('keeps other values unchanged', () => {
     const members = {
       dispatch: 'd',
       attempt: 1,
@@ -79,14 +79,14 @@ describe('a line of the log', () => {
     })
   })
 
-  it('may hold what refers to itself', () => {
+  it('may contain a circular reference', () => {
     const loop: Record<string, unknown> = { secret: 'hidden' }
     loop.self = loop
     expect(() => logOnce((log) => log.info({ loop }, 'a loop'))).not.toThrow()
   })
 })
 
-it('the log goes to standard error as JSON lines, from its level on, and standard output stays free for answers', async () => {
+it('the log writes JSON lines from its level on to standard error, and nothing to standard output', async () => {
   const program = `
     import { buildLogger } from ${JSON.stringify(join(PROJECT_ROOT, 'src', 'app', 'logger.ts'))}
     const log = buildLogger({ level: 'warn', isTerminal: false })
@@ -102,7 +102,7 @@ it('the log goes to standard error as JSON lines, from its level on, and standar
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: 'loud enough', password: '[Redacted]' }])
 })
 
-it('over a whole flow no line holds a secret, a password, a token, a body or a signature, even if nothing were hidden', async () => {
+it('no line of a whole flow contains a secret, password, token, body or signature, even without redaction', async () => {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
   await using receiver = await startReceiver()
@@ -132,7 +132,7 @@ it('over a whole flow no line holds a secret, a password, a token, a body or a s
   const key = (await call('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['webhook:*'] })).body.data.key
   await app.callAs(key)('GET', path)
   await call('POST', '/api/v3/webhook/webhook', '{"url": "said in a broken body')
-  // An unexpected failure is the one place where a driver's error is logged as it comes.
+  // An unexpected failure logs the error of the driver.
   await app.database.pool.query('alter table contract rename to elsewhere')
   const account = (await call('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
   const failed = await call('POST', '/api/v3/contract/contract', { account, name: 'said in a failing body' })

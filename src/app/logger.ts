@@ -1,7 +1,7 @@
 import pino, { type Logger, type LoggerOptions } from 'pino'
 import type { Config } from './config.ts'
 
-/** What must never be in a log line, should a careless line carry it. The first guard is that no line does. */
+/** Members that a log line must not contain. Redaction is the second guard: no line should have them. */
 const HIDDEN_MEMBERS = new Set([
   'authorization',
   'cookie',
@@ -18,17 +18,17 @@ const HIDDEN_MEMBERS = new Set([
   'refreshToken',
   'jwt',
   'body',
-  // What the database driver hangs onto its errors.
+  // Members that the database driver attaches to its errors.
   'query',
   'parameters',
 ])
 
-/** How deep a line is looked through. Deeper than anything is logged here. */
+/** Depth limit of the redaction, deeper than any logged value. */
 const DEPTH_LIMIT = 5
 
 /**
- * `members` with the value of every hidden member replaced, at whatever depth. By hand: the wildcard paths of pino's own
- * redaction made a plain line five to eight times as dear, and there is one line for each attempt.
+ * Replaces the value of every hidden member, at any depth. Not by pino's redaction, whose wildcard paths make a plain line
+ * five to eight times slower; there is one line for each attempt.
  */
 function hideMembers(members: object, depth = 1): Record<string, unknown> {
   return Object.fromEntries(
@@ -42,11 +42,11 @@ function hideMembers(members: object, depth = 1): Record<string, unknown> {
 function hideInside(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth === DEPTH_LIMIT) return value
   if (Array.isArray(value)) return value.map((one) => hideInside(one, depth + 1))
-  // Dates and requests have their own way into a line.
+  // Dates and requests have serializers of their own.
   return Object.getPrototypeOf(value) === Object.prototype ? hideMembers(value, depth + 1) : value
 }
 
-/** What every logger of the service is built with, wherever its lines go. */
+/** The options of every logger of the service. */
 export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   return {
     level,
@@ -56,7 +56,10 @@ export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   }
 }
 
-/** Builds the log: JSON lines, or pretty ones on a terminal (docs/contract/configuration.md#reader). To standard error, so that commands can print answers. */
+/**
+ * Builds the logger: JSON lines, or pretty ones on a terminal (docs/contract/configuration.md#reader), on standard error,
+ * so that standard output is free for the output of commands.
+ */
 export function buildLogger(options: { level: Config['logLevel']; isTerminal: boolean }): Logger {
   const base = buildLogOptions(options.level)
   if (!options.isTerminal) return pino(base, pino.destination({ dest: 2, sync: true }))

@@ -118,7 +118,9 @@ it('one sweep removes more than one batch, and passes over what another transact
   await house.addDispatches(2500, 'success', 31 * DAY_MS)
   const other = await pool.connect()
   await other.query('begin')
-  const held = await other.query('select document_id from webhook_dispatch_ended order by document_id limit 1 for update')
+  const held = await other.query(
+    'select document_id from webhook_dispatch_ended order by document_id limit 1 for update',
+  )
   expect(await house.app.app.maintenance.sweep()).toMatchObject({ dispatches: 2499 })
   await other.query('rollback')
   other.release()

@@ -19,14 +19,14 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 import { loadServiceSecrets } from './service-secrets.ts'
 
-/** What a command stands on: the database, ready to be used, and the service's secrets. */
+/** Resources of a command: the open database and the service's secrets. */
 export interface Resources {
   config: Config
-  /** Leads to PostgreSQL itself, for migrations and LISTEN. */
+  /** A connection string to PostgreSQL itself, for migrations and LISTEN. */
   connectionString: string
   /** The pool of requests and commands. */
   database: DatabasePool
-  /** The pool of the workers: a backlog never takes the connections of requests, nor the other way round. */
+  /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
   workerDatabase: DatabasePool
   secrets: ServiceSecrets
   /** The embedded server, when DATABASE_URL is not set. */
@@ -42,7 +42,7 @@ export interface ResourcesOptions {
   logger: Logger
 }
 
-/** Opens the database: the one of DATABASE_URL, or the embedded one, which is started (docs/contract/configuration.md#reader). Migrates nothing. */
+/** Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader). Does not migrate. */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
   const { config, random, logger } = options
   const secrets = await loadServiceSecrets(config, random)
@@ -52,7 +52,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
   const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
   let isClosing = false
   const onError = (error: Error) => {
-    // Closing a pool does not wait for its connections, and our own server may end them first.
+    // Closing a pool does not wait for its connections, and the embedded server may close them first.
     if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
   }
   const database = openDatabase({
@@ -79,8 +79,8 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
 }
 
 /**
- * Brings a database to what this program expects: migrations, then the catalogue, the permissions and the system roles,
- * in one transaction (docs/contract/events.md#catalogue-sync). Safe at every start and in several processes at once.
+ * Prepares a database for this program: migrations, then the catalogue, the permissions and the system roles, in one
+ * transaction (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes.
  */
 export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,

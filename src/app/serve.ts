@@ -13,34 +13,37 @@ import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
 import { openResources, prepareDatabase, type Resources } from './prepare.ts'
 
-/** How long an orderly stop may take; after this the process ends anyway. */
+/** Time limit of an orderly stop; then the process exits. */
 const STOP_LIMIT_MS = 9_500
 
 export interface ServeOptions {
   config: Config
   logger: Logger
-  /** Shows the main job working after the start. Development only. */
+  /** Runs the demonstration after the start. Development only. */
   demo: boolean
   /** Prints a line for the person at the terminal. */
   print: (line: string) => void
 }
 
-/** What makes the process stop. */
+/** The cause of a stop. */
 export interface StopRequest {
-  /** The signal's name, or why the service cannot go on. */
+  /** The signal's name, or the fault that ends the service. */
   reason: string
   isFailure: boolean
 }
 
 /**
- * `signalbox serve`: prepares the database, listens, makes the first administrator in development (docs/contract/identity.md#first-administrator), and runs until
- * `stopRequested` resolves. Then everything stops in order. Resolves with the exit code; throws when it cannot start.
+ * `signalbox serve`: prepares the database, listens, creates the first administrator in development
+ * (docs/contract/identity.md#first-administrator), runs until `stopRequested` resolves, and stops in order. Resolves with
+ * the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
   const { config, logger, print } = options
   if (options.demo && config.appEnv !== 'development')
-    throw new FatalError(`--demo makes rows and shows a key, so it needs APP_ENV=development (it is ${config.appEnv}).`)
-  // Counted from the request, whatever goes on then: a start that hangs must not hold up the stop either.
+    throw new FatalError(
+      `--demo creates rows and prints a key, so it needs APP_ENV=development (it is ${config.appEnv}).`,
+    )
+  // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(() => limitStop(logger))
   const startedAt = systemClock.now()
   const resources = await openResources({ config, clock: systemClock, random: systemRandom, logger })
@@ -49,7 +52,7 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
     await startInSteps({ options, resources, parts, stopRequested, startedAt })
   } catch (error) {
     limitStop(logger)
-    // Made, but not told yet: whoever mends the fault would start again and find nobody to sign in as.
+    // Created but not printed yet: print it, or the next start has an administrator without a known password.
     if (parts.admin?.password) printSignIn(parts.admin, print)
     await parts.app?.stop().catch(() => {})
     await resources.close()
@@ -60,15 +63,15 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
   return stopInOrder({ app: parts.app, resources, request, logger, print })
 }
 
-/** What a start has made so far. */
+/** The results of a start so far. */
 interface Started {
   app: App | undefined
   admin: FirstAdministrator | undefined
-  /** Whether requests can be served as documented: `/readyz` says so. */
+  /** Whether the start has finished, for `/readyz`. */
   isReady: boolean
 }
 
-/** The steps of a start, in order. A stop that is asked for meanwhile is heard between them. */
+/** The steps of a start, in order. A stop request takes effect between them. */
 async function startInSteps(start: {
   options: ServeOptions
   resources: Resources
@@ -99,13 +102,13 @@ async function startInSteps(start: {
   await app.start().catch((error: unknown) => {
     throw describeListenFailure(error, config)
   })
-  // After the port is ours: the password is shown once, and must not go to somebody whose start fails.
+  // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(resources)
   parts.isReady = !isStopping
   let commands: string[] = []
   if (options.demo && !isStopping) {
     const shown = demonstrate({ app, resources, options })
-    // After a stop nobody waits for it any more; its failure is no news then.
+    // A failure after a stop request is expected.
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
   }
@@ -113,7 +116,7 @@ async function startInSteps(start: {
   if (!isStopping || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
 }
 
-/** Why the port could not be taken, with the setting that mends it. */
+/** The error of a failed listen, with the setting that fixes it. */
 function describeListenFailure(error: unknown, config: Config): unknown {
   const { code, syscall, port = config.port } = error as NodeJS.ErrnoException & { port?: number }
   const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT'
@@ -136,7 +139,7 @@ function describeListenFailure(error: unknown, config: Config): unknown {
 
 let stopLimit: NodeJS.Timeout | undefined
 
-/** Ends the process when its stop takes too long; counted from the first call. What was claimed is taken over by others. */
+/** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
 function limitStop(logger: Logger): void {
   stopLimit ??= setTimeout(() => {
     logger.error('the stop took too long: see docs/operations.md, stopping')
@@ -156,7 +159,7 @@ async function watchPostgres(resources: Resources): Promise<StopRequest> {
   if (!resources.postgres) return new Promise(() => {})
   await resources.postgres.exited
   return {
-    reason: 'the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR',
+    reason: 'the embedded PostgreSQL exited unexpectedly; its log is postgres.log under SIGNALBOX_DATA_DIR',
     isFailure: true,
   }
 }
@@ -171,7 +174,7 @@ async function stopInOrder(parts: {
   const { app, resources, request, logger, print } = parts
   print(`Stopping (${request.reason}).`)
   let isOrderly = true
-  // Whatever the one says, the other is stopped too: nothing of ours is left running.
+  // Both are stopped, even if the first one fails.
   for (const stop of [() => app?.stop(), () => resources.close()]) {
     try {
       await stop()
@@ -186,7 +189,7 @@ async function stopInOrder(parts: {
 
 interface FirstAdministrator {
   email: string
-  /** Only when it was made up now: printed once, kept nowhere. */
+  /** Only when it was generated now: printed once, not stored. */
   password: string | undefined
 }
 
@@ -238,7 +241,7 @@ function printStart(parts: {
   config: Config
   print: (line: string) => void
   seconds: number
-  /** What to try by hand; of the demonstration only. */
+  /** Commands to try, of the demonstration. */
   commands: readonly string[]
 }): void {
   const { app, admin, config, print, seconds, commands } = parts

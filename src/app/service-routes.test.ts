@@ -52,7 +52,7 @@ describe('the metrics on the port of the service', () => {
 })
 
 describe('METRICS_PORT', () => {
-  it('serves the metrics without a token, and nothing else', async () => {
+  it('serves only the metrics, without a token', async () => {
     await using app = await build({ METRICS_PORT: '0', METRICS_TOKEN: '', SIGNALBOX_ROLES: 'maintenance' })
     await app.app.start()
     const base = `http://127.0.0.1:${app.app.metricsPort()}`
@@ -62,8 +62,10 @@ describe('METRICS_PORT', () => {
     expect(await answer.text()).toContain('webhook_out_deliveries_total')
     for (const path of ['/', '/readyz', '/metrics/', '/api/v3/health', '/docs'])
       expect((await fetch(`${base}${path}`)).status, path).toBe(404)
+    const head = await fetch(`${base}/metrics`, { method: 'HEAD' })
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, answer.headers.get('content-type')])
     const posted = await fetch(`${base}/metrics`, { method: 'POST', body: 'x' })
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET'])
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await scrapeWith(app)).status).toBe(404)
   })
 
@@ -77,7 +79,7 @@ describe('METRICS_PORT', () => {
 })
 
 describe('readiness', () => {
-  it('is 503 until the start has finished, whatever the database says; liveness is 200', async () => {
+  it('is 503 until the start has finished, also with a database; liveness is 200', async () => {
     let isStarted = false
     await using app = await build({}, { hasStarted: () => isStarted })
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 503, body: { status: 'starting' } })
@@ -86,7 +88,7 @@ describe('readiness', () => {
     expect(await app.anonymous('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 
-  it('asks the database once a second, however many ask', async () => {
+  it('queries the database at most once a second', async () => {
     await using app = await build()
     let asked = 0
     const count = () => {
@@ -106,7 +108,7 @@ describe('readiness', () => {
 })
 
 describe('the OpenAPI document', () => {
-  it('is held once, however many clients do not read it', async () => {
+  it('is in memory once for any number of clients that do not read it', async () => {
     await using app = await build({ SIGNALBOX_ROLES: 'api' })
     await app.app.start()
     const { port } = app.app.server.server.address() as AddressInfo
@@ -122,7 +124,7 @@ describe('the OpenAPI document', () => {
     })
     const held = readHeldBytes() - before
     for (const client of clients) client.destroy()
-    // Of 300 MB of answers the sockets of the system take 5 MB each; the process holds one document.
+    // Of 300 MB of answers the sockets of the system buffer 5 MB each; the process holds one document.
     expect(responses.length * size).toBeGreaterThan(300_000_000)
     expect(held).toBeLessThan(60_000_000)
   })

@@ -11,10 +11,10 @@ import { registerOpenApi } from '../reference/openapi.ts'
 import { VERSION } from '../version.ts'
 import { EnvelopeBody } from '../webhook/envelope.schema.ts'
 
-/** How long an answer about the database is kept: however many ask, a process asks it once in this time, in milliseconds. */
+/** Cache lifetime of the database check, in milliseconds: a process checks at most once in this time. */
 const READINESS_LIFETIME_MS = 1_000
 
-/** What the routes outside the v3 tree use. */
+/** Dependencies of the routes outside the v3 tree. */
 export interface ServiceRouteDeps {
   db: Database
   clock: Pick<Clock, 'now'>
@@ -22,24 +22,24 @@ export interface ServiceRouteDeps {
   catalogue: readonly CatalogueEntry[]
   /** Whether the start of this process has finished. */
   hasStarted: () => boolean
-  /** Who may read `/metrics` on the port of the service. */
+  /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** `open`: everybody. A token: who sends it. `closed`: nobody, so that the path does not exist. */
+/** `open`: without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
 export type MetricsAccess = 'open' | 'closed' | { token: string }
 
-/** In development everybody may read the metrics; elsewhere who has the token, where there is one. */
+/** Development needs no token; other environments need the token, and without one the path does not exist. */
 export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
   if (config.appEnv === 'development') return 'open'
   return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }
 }
 
 /**
- * Mounts what lies outside the v3 tree and so is neither catalogued nor audited: liveness, readiness and metrics, the
- * OpenAPI document and the rendered reference. Before the routes: the document collects those that follow.
+ * Mounts the routes outside the v3 tree, which are neither catalogued nor audited: liveness, readiness and metrics, the
+ * OpenAPI document and the reference. Call it before the routes are mounted: the document collects only later ones.
  */
 export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceRouteDeps): Promise<void> {
   const eventTypes = deps.catalogue.map(({ internal, account_scope, description }) => ({
@@ -55,7 +55,7 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
   finish()
 }
 
-/** Counts the requests to all routes that are mounted until the function that it returns is called. */
+/** Applies `limit` to all routes that are mounted until the returned function is called. */
 function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']): () => void {
   const own = new Set<string>()
   let isMounting = true
@@ -75,7 +75,7 @@ function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']):
   }
 }
 
-/** Liveness asks nobody; readiness asks the database, once the start has finished. */
+/** Liveness is constant; readiness checks the database once the start has finished. */
 function mountProbes(server: FastifyInstance, { db, clock, hasStarted }: ServiceRouteDeps): void {
   const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => isDatabaseReady(db))
   server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))

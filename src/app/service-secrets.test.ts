@@ -15,7 +15,7 @@ afterEach(() => rm(dataDir, { recursive: true }))
 const GIVEN = 'given-by-the-environment-and-long'
 
 describe('service secrets', () => {
-  it('are made at the first start of development, kept, and readable by their owner only', async () => {
+  it('are generated at the first start in development, stored, and readable by their owner only', async () => {
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
     const first = await loadServiceSecrets(config, systemRandom)
     expect(new Set(Object.values(first).flat()).size).toBe(4)
@@ -24,19 +24,19 @@ describe('service secrets', () => {
     expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
   })
 
-  it('of the environment win over kept ones, and are not written down', async () => {
+  it('of the environment win over stored ones, and are not stored', async () => {
     const config = { appEnv: 'development' as const, dataDir, givenSecrets: { secretKey: [GIVEN] } }
     expect((await loadServiceSecrets(config, systemRandom)).secretKey).toEqual(['given-by-the-environment-and-long'])
     expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain('given-by-the-environment')
   })
 
-  it('that cannot be read stop the start: new ones would lose what the old ones encrypted', async () => {
+  it('that cannot be read are an error and are not replaced', async () => {
     await writeFile(join(dataDir, 'secrets.json'), '{"secretKey": [')
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const
     await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(ConfigError)
   })
 
-  it('a data directory that cannot be written says so', async () => {
+  it('cannot be generated in a read-only data directory', async () => {
     await writeFile(join(dataDir, 'file'), '')
     const config = { appEnv: 'development', dataDir: join(dataDir, 'file', 'below'), givenSecrets: {} } as const
     await expect(loadServiceSecrets(config, systemRandom)).rejects.toThrow(/SIGNALBOX_DATA_DIR/)

@@ -7,9 +7,9 @@ const FILE_NAME = 'secrets.json'
 const NAMES = ['secretKey', 'sessionJwt', 'ssoHandshake', 'oauthHook'] as const
 
 /**
- * The service's own secrets: those given by the environment, and in development the rest from `secrets.json` under
- * SIGNALBOX_DATA_DIR, which is made at the first start, readable by its owner only (docs/contract/configuration.md#reader). Elsewhere all must be given;
- * `readConfig` has checked that already.
+ * The service's secrets: those of the environment, and in development the others from `secrets.json` under
+ * SIGNALBOX_DATA_DIR, created at the first start, readable by its owner only (docs/contract/configuration.md#reader). Other
+ * environments must set all, which `readConfig` has checked.
  */
 export async function loadServiceSecrets(
   config: Pick<Config, 'appEnv' | 'dataDir' | 'givenSecrets'>,
@@ -34,12 +34,12 @@ async function readKept(path: string): Promise<Partial<ServiceSecrets>> {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return {}
     throw new ConfigError(
-      `SIGNALBOX_DATA_DIR holds a secrets file that cannot be read (${code ?? 'not JSON'}): ${path}. Mend its permissions, or restore it; without it stored secrets cannot be decrypted.`,
+      `SIGNALBOX_DATA_DIR has a secrets file that cannot be read (${code ?? 'not JSON'}): ${path}. Fix its permissions, or restore it; without it stored secrets cannot be decrypted.`,
     )
   }
 }
 
-/** Written beside and renamed into place, so that a crash leaves the old file or the new one. */
+/** Writes a temporary file and renames it, so that a crash leaves the old file or the new one. */
 async function writeKept(directory: string, path: string, secrets: Partial<ServiceSecrets>): Promise<void> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o755 })
@@ -51,7 +51,7 @@ async function writeKept(directory: string, path: string, secrets: Partial<Servi
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError(
-      `SIGNALBOX_DATA_DIR cannot be written (${code}): ${directory}. Make it writable, or name another one.`,
+      `SIGNALBOX_DATA_DIR cannot be written (${code}): ${directory}. Make it writable, or set another one.`,
     )
   }
 }

@@ -12,6 +12,7 @@ import { buildNotifier } from '../postgres/notify.ts'
 import type { Random } from '../random.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
+import { buildSecretCache } from '../webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import type { Config } from './config.ts'
@@ -120,6 +121,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
   return buildWebhookPolicy({
     ...parts,
     db: database.db,
+    secrets: buildSecretCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,

@@ -17,7 +17,7 @@ const AUDIT_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Reading the audit log. Nothing writes it over HTTP: entries come from the operations themselves. */
+/** Reads the audit log. No route writes it: the pipeline and the operations record entries. */
 export const auditRoutes: Routes<object> = [
   defineRoute(
     {

@@ -22,7 +22,7 @@ export interface AuditRecord {
   createdAt: Date
 }
 
-/** How what was asked for ended. */
+/** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'
 
 /** Maps a row of the `audit_log` table. */

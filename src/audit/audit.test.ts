@@ -5,7 +5,7 @@ import { recordAudit } from './audit.ts'
 const LOG = '/api/v3/audit/log'
 
 describe('the audit log', () => {
-  test('tells who did what to what, from where, newest first, and who asked by key', async () => {
+  test('lists actor, action, target and address, newest first, and the API key of a request', async () => {
     await using app = await buildIdentityApp()
     const root = await app.administrator()
     const body = { name: 'key', permissions: ['account:*'] }
@@ -39,7 +39,7 @@ describe('the audit log', () => {
     expect(JSON.stringify(log.body)).not.toContain(key.key)
   })
 
-  test('says nothing of what was refused and undone', async () => {
+  test('has no entry for a refused and rolled back change', async () => {
     await using app = await buildIdentityApp()
     const root = await app.administrator()
     await app.call('POST', '/api/v3/identity/account', { token: root.token, body: {} })
@@ -48,7 +48,7 @@ describe('the audit log', () => {
     expect(await app.events()).toEqual([])
   })
 
-  test('keeps the order of what was recorded at one instant, and leaves out a target that is no id', async () => {
+  test('keeps the order of entries of one instant, and leaves out a target that is not an id', async () => {
     await using app = await buildIdentityApp()
     const root = await app.administrator()
     const deps = { ids: app.ids, now: new Date(app.clock.now()) }

@@ -3,25 +3,25 @@ import { isUuid } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type AuditOutcome, type AuditRecord, insertAuditEntries } from './audit.store.ts'
 
-/** Something worth remembering: who did what to what, from where, and how it ended. */
+/** An audit entry: actor, action, target, address and outcome. */
 export interface AuditEntry {
   /** `<resource>.<action>`, as in the catalogue of event types. */
   action: string
   outcome: AuditOutcome
-  /** Who did it, or whom a refused sign-in named; null when nobody is known. */
+  /** The actor, or the user that a refused sign-in named; null when unknown. */
   userId: UserId | null
   sessionId?: SessionId | null
   apiKeyId?: string | null
   account?: AccountId | null
-  /** The `document_id` of what was changed. Left out when it is no UUID, which outside ids may be. */
+  /** The `document_id` of the changed row. Left out when it is not a UUID, as ids of other services may be. */
   target?: string | null
   address?: string | null
   requestId?: string | null
-  /** More to know. Never a secret, a token, a password, or what somebody typed into a password form. */
+  /** Details. Never a secret, a token, a password, or other input of a password form. */
   detail?: Record<string, unknown>
 }
 
-/** Entries as they are stored, in the order given. Pure but for the ids. */
+/** Builds the rows of entries, in the order given. Pure except for the ids. */
 export function buildAuditRecords(ids: IdMaker, entries: readonly AuditEntry[], now: Date): AuditRecord[] {
   return entries.map((entry) => ({
     id: ids.next<'audit entry'>(),
@@ -39,7 +39,7 @@ export function buildAuditRecords(ids: IdMaker, entries: readonly AuditEntry[], 
   }))
 }
 
-/** Records entries in the caller's transaction, in the order given. Does nothing for none. */
+/** Records entries in the caller's transaction, in the order given. Does nothing for an empty list. */
 export async function recordAudit(
   db: Database,
   deps: { ids: IdMaker; now: Date },

@@ -49,7 +49,7 @@ export async function writeCatalogueFiles(catalogue: readonly CatalogueEntry[]):
   return [...files.keys()]
 }
 
-/** The lines in which the committed files differ from the catalogue: `- ` what is committed, `+ ` what should be. */
+/** The lines in which the committed files differ from the catalogue: `- ` committed, `+ ` expected. */
 export async function findCatalogueDrift(catalogue: readonly CatalogueEntry[]): Promise<string[]> {
   const drift: string[] = []
   for (const [path, wanted] of renderCatalogueFiles(catalogue)) {

@@ -8,7 +8,7 @@ import type { CatalogueEntry } from './catalogue.ts'
 import { loadEventType, registerExternalEventType, setEventTypeActive } from './event-type.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
-/** What the catalogue's routes use. */
+/** Dependencies of the catalogue's routes. */
 export interface CatalogueDeps {
   ids: IdMaker
   /** The catalogue as the running code declares it. */
@@ -127,7 +127,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       resource: 'webhook',
       action: 'catalogue-status',
       accountScope: 'none',
-      summary: 'How the event table stands against the code',
+      summary: 'Compare the event table with the code',
       data: CatalogueStatusSchema,
     },
     {

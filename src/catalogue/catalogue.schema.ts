@@ -43,7 +43,7 @@ export const CreateEventTypeBody = named(
   ),
 )
 
-/** How the `event` table stands against the code. */
+/** The comparison of the `event` table with the code. */
 export const CatalogueStatusSchema = named(
   'CatalogueStatus',
   Type.Object({

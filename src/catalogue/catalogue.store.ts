@@ -19,7 +19,7 @@ export interface EventTypeRecord {
   updatedAt: Date
 }
 
-/** What `toEventTypeRecord` reads of a row. */
+/** The columns that `toEventTypeRecord` reads. */
 export interface EventTypeColumns {
   document_id: string
   internal: string
@@ -96,7 +96,7 @@ export async function findEventTypesByName(db: Database, names: readonly string[
   return (await selectNamed(db, [names])).map(toEventTypeRecord)
 }
 
-/** Writes generated entries: new ones are inserted, changed ones updated, equal ones left alone. Returns how many were written. */
+/** Upserts generated entries that are new or changed. Returns the number of written rows. */
 export async function upsertEntries(
   db: Database,
   ids: IdMaker,
@@ -155,8 +155,8 @@ const setActive = statement<EventTypeColumns>(`
   where e.document_id = $1 and e.is_actived <> $2 and ($2 or not e.internal = any($4)) returning ${OF_TYPE}`)
 
 /**
- * Switches an event type on or off for subscriptions and routing. Undefined when there is none with this id, when it is so
- * already, or when it would switch off one of the names `kept`.
+ * Activates or deactivates an event type for subscriptions and routing. Undefined when there is none with this id, when it
+ * has the state already, or when it would deactivate one of the names `kept`.
  */
 export async function setActiveIfDifferent(
   db: Database,

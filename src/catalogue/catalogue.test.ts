@@ -42,11 +42,11 @@ describe('catalogue', () => {
     expect(() => buildCatalogue([...ROUTE_TREE, ROUTE_TREE[0]!])).toThrow(/two sources/)
   })
 
-  it('the committed files fit the route tree', async () => {
+  it('the committed files match the route tree', async () => {
     expect(await findCatalogueDrift(CATALOGUE)).toEqual([])
   })
 
-  it('a changed route tree is told as a diff', async () => {
+  it('a changed route tree is reported as a diff', async () => {
     const changed = CATALOGUE.filter((entry) => entry.internal !== 'contract.create')
     const drift = await findCatalogueDrift(changed)
     expect(drift).toContain('catalogue.json')
@@ -68,7 +68,7 @@ describe('catalogue status', () => {
     })
   })
 
-  it('names what is missing', () => {
+  it('lists missing event types', () => {
     const status = compareCatalogue(CATALOGUE, all.slice(1))
     expect(status).toMatchObject({
       in_sync: false,
@@ -77,7 +77,7 @@ describe('catalogue status', () => {
     })
   })
 
-  it('names what no route produces any more; once deactivated it no longer disturbs', () => {
+  it('lists stale event types until they are deactivated', () => {
     const stale = toRow('contract.gone')
     expect(compareCatalogue(CATALOGUE, [...all, stale])).toMatchObject({
       in_sync: false,
@@ -90,19 +90,19 @@ describe('catalogue status', () => {
     })
   })
 
-  it('never counts an event type of another service as stale', () => {
+  it('does not count an event type of another service as stale', () => {
     const status = compareCatalogue(CATALOGUE, [...all, toRow('invoice.paid', { source: 'external' })])
     expect(status).toMatchObject({ in_sync: true, stale_internals: [] })
   })
 
-  it('sees a row that differs', () => {
+  it('is out of sync when a row differs', () => {
     const changed = all.map((row) => (row.internal === 'contract.create' ? { ...row, route: '/old' } : row))
     expect(compareCatalogue(CATALOGUE, changed).in_sync).toBe(false)
   })
 })
 
 describe('catalogue over the API', () => {
-  it('sync mends a changed table, keeps ids, and says what it wrote', async () => {
+  it('sync restores a changed table, keeps ids, and reports the written rows', async () => {
     await using t = await createTestApp()
     const before = await t.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.create')
     await t.database.db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
@@ -118,7 +118,7 @@ describe('catalogue over the API', () => {
     })
   })
 
-  it('registers event types of other services, once, and never under a name of its own', async () => {
+  it('registers event types of other services once, and not under a reserved name', async () => {
     await using t = await createTestApp()
     const path = '/api/v3/webhook/event'
     const created = await t.admin('POST', path, { internal: 'invoice.paid', description: 'An invoice was paid.' })
@@ -131,7 +131,7 @@ describe('catalogue over the API', () => {
       expect((await t.admin('POST', path, { internal })).status).toBe(422)
   })
 
-  it('deactivates what is stale or external, and nothing that a route produces', async () => {
+  it('deactivates stale and external event types only', async () => {
     await using t = await createTestApp()
     const external = await t.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid' })
     const id = external.body.data.document_id

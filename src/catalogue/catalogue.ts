@@ -5,19 +5,19 @@ export interface CatalogueEntry {
   /** `<resource>.<action>` */
   internal: string
   account_scope: AccountScope
-  /** Null for what no route produces. */
+  /** Null for a synthetic event type. */
   method: string | null
   route: string | null
   source: 'route' | 'synthetic'
   description: string
 }
 
-/** Event types that no route produces: the service itself does. */
+/** Event types of the service itself, without a route. */
 const SYNTHETIC_ENTRIES: CatalogueEntry[] = [
   synthetic('webhook.failing', 'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.'),
   synthetic('webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
-  synthetic('webhook.recovered', 'A webhook that was failing has taken a delivery again.'),
-  synthetic('webhook-dispatch.exhausted', 'A delivery has used up its five POSTs.'),
+  synthetic('webhook.recovered', 'A failing webhook has accepted a delivery again.'),
+  synthetic('webhook-dispatch.exhausted', 'A delivery has failed with all five POSTs.'),
 ]
 
 function synthetic(internal: string, description: string): CatalogueEntry {
@@ -26,7 +26,7 @@ function synthetic(internal: string, description: string): CatalogueEntry {
 
 /**
  * The catalogue of event types that the route tree produces (docs/contract/events.md#event-types): one for each route, and the
- * synthetic ones, in the order of their names. Throws when two routes claim one name: that is a programmer's error.
+ * synthetic ones, in the order of their names. Throws when two routes have one name, a programmer's error.
  */
 export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEntry[] {
   const entries = new Map<string, CatalogueEntry>()

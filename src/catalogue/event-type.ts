@@ -18,8 +18,8 @@ export async function loadEventType(db: Database, id: string): Promise<EventType
 }
 
 /**
- * Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). A name that is taken is a 409; `webhook` and
- * `webhook-dispatch` are the service's own resources, so that nobody can forge what it says about itself.
+ * Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). A name in use is a
+ * 409. `webhook` and `webhook-dispatch` are reserved, so that other services cannot forge events about this service.
  */
 export async function registerExternalEventType(
   deps: { ids: IdMaker },
@@ -33,13 +33,13 @@ export async function registerExternalEventType(
   if (inserted) return inserted
   const [taken] = await findEventTypesByName(db, [input.internal])
   const source = taken ? ` (source ${taken.source})` : ''
-  throw new Problem('conflict', `The event type ${input.internal} exists already${source}.`)
+  throw new Problem('conflict', `The event type ${input.internal} already exists${source}.`)
 }
 
 /**
- * Switches an event type off or on; `isChanged` is false when it is so already. Off, it takes no new subscription and
- * reaches nobody; this is how an operator lays a stale one to rest. What the code produces (`generated`, by name) cannot be
- * switched off here: a webhook unsubscribes from it instead. Throws 404, 409.
+ * Activates or deactivates an event type; `isChanged` is false when it has the state already. An inactive event type takes
+ * no new subscriptions and is not delivered; operators deactivate stale ones. Event types of the code (`generated`, by
+ * name) cannot be deactivated: webhooks unsubscribe instead. Throws 404, 409.
  */
 export async function setEventTypeActive(
   db: Database,

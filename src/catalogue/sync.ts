@@ -3,23 +3,23 @@ import type { Database } from '../postgres/database.ts'
 import { type EventTypeRecord, listEventTypes, upsertEntries } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 
-/** How the `event` table stands against the code (docs/contract/events.md#catalogue-status). */
+/** The comparison of the `event` table with the code (docs/contract/events.md#catalogue-status). */
 export interface CatalogueStatus {
   generated_count: number
   synced_count: number
   in_sync: boolean
   /** Event names present in code but not in the database. */
   missing_internals: string[]
-  /** Rows that no route produces any more. They stay subscribable until an operator deactivates them. */
+  /** Rows whose event type is no longer in the code. They stay subscribable until an operator deactivates them. */
   stale_internals: string[]
 }
 
-/** What is compared of an event type. */
+/** The compared columns of an event type. */
 type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>
 
 /**
- * Compares the generated catalogue with the rows of the database. External event types are somebody else's and never
- * stale (docs/contract/events.md#publishing-from-outside). It is in sync when nothing is missing, no row differs, and no stale row is still active.
+ * Compares the generated catalogue with the rows of the database. External event types are not stale
+ * (docs/contract/events.md#publishing-from-outside). In sync means: none missing, no row differs, no stale row is active.
  */
 export function compareCatalogue(generated: readonly CatalogueEntry[], rows: readonly ComparedType[]): CatalogueStatus {
   const rowOf = new Map(rows.map((row) => [row.internal, row]))
@@ -48,7 +48,7 @@ function isEqual(entry: CatalogueEntry, row: ComparedType): boolean {
   )
 }
 
-/** How the database stands now. */
+/** Compares the current rows. */
 export async function readCatalogueStatus(
   db: Database,
   generated: readonly CatalogueEntry[],
@@ -56,7 +56,7 @@ export async function readCatalogueStatus(
   return compareCatalogue(generated, await listEventTypes(db))
 }
 
-/** Writes the generated catalogue into the `event` table and says how it stands afterwards (docs/contract/events.md#catalogue-sync). */
+/** Writes the generated catalogue into the `event` table and returns the comparison afterwards (docs/contract/events.md#catalogue-sync). */
 export async function syncCatalogue(
   deps: { ids: IdMaker; catalogue: readonly CatalogueEntry[] },
   db: Database,

@@ -14,7 +14,7 @@ export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('administrators')
   admin
     .command('create')
-    .description('make an administrator; the password comes from the terminal or SIGNALBOX_ADMIN_PASSWORD')
+    .description('create an administrator; the password comes from the terminal or SIGNALBOX_ADMIN_PASSWORD')
     .requiredOption('--email <address>', 'e-mail address to sign in with')
     .action(async ({ email }: { email: string }) => {
       const password = await readPassword()
@@ -30,7 +30,7 @@ export function addAdminCommands(program: Command): void {
     .command('password')
     .description('set a new password, end all sessions and API keys of a user, and clear its sign-in throttle')
     .requiredOption('--email <address>', 'e-mail address of the user')
-    .option('--keep-api-keys', 'leave the API keys of the user as they are', false)
+    .option('--keep-api-keys', 'keep the API keys of the user valid', false)
     .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
       await withGround({ prepare: true }, async ({ database }) => {
@@ -48,24 +48,24 @@ function buildDeps() {
   return { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom }
 }
 
-/** From SIGNALBOX_ADMIN_PASSWORD, else from the terminal without showing it. Asked before anything is started for it. */
+/** Reads SIGNALBOX_ADMIN_PASSWORD, else prompts on the terminal without echo, before any resource is opened. */
 async function readPassword(): Promise<string> {
   const { adminPassword } = readConfig()
   if (adminPassword !== undefined) return adminPassword
   if (!process.stdin.isTTY)
-    throw new FatalError('There is no terminal to type a password at. Set SIGNALBOX_ADMIN_PASSWORD.')
+    throw new FatalError('There is no terminal for a password prompt. Set SIGNALBOX_ADMIN_PASSWORD.')
   const mute = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: mute, terminal: true })
-  // The terminal is read key by key here, so Ctrl-C and Ctrl-D arrive as keys and have to end the question themselves.
+  // In raw mode Ctrl-C and Ctrl-D arrive as keys and have to end the prompt.
   const left = new AbortController()
   terminal.on('SIGINT', () => left.abort())
   terminal.on('close', () => left.abort())
-  // Only now: what is typed before the question is listened for would be shown.
+  // After the prompt is active: earlier input would be echoed.
   process.stderr.write('Password: ')
   try {
     return await terminal.question('', { signal: left.signal })
   } catch (error) {
-    if (left.signal.aborted) throw new FatalError('No password was typed. Nothing was changed.')
+    if (left.signal.aborted) throw new FatalError('No password was entered. Nothing was changed.')
     throw error
   } finally {
     terminal.close()

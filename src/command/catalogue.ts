@@ -25,13 +25,13 @@ export function addCatalogueCommands(program: Command): void {
       for (const line of drift) print(line)
       if (drift.length > 0)
         throw new FatalError('The committed catalogue differs from the route tree. Run: signalbox catalogue generate')
-      print('The committed catalogue fits the route tree.')
+      print('The committed catalogue matches the route tree.')
     })
   catalogue
     .command('sync')
     .description('write the generated catalogue into the event table')
     .addOption(
-      new Option('--env <name>', 'the environment that is meant; refused when APP_ENV says another one')
+      new Option('--env <name>', 'the expected environment; an error when APP_ENV is another one')
         .choices(['development', 'certification', 'production'])
         .makeOptionMandatory(),
     )
@@ -51,7 +51,7 @@ export function addCatalogueCommands(program: Command): void {
     )
   catalogue
     .command('status')
-    .description('how the event table stands against the code')
+    .description('compare the event table with the code')
     .action(() =>
       withGround({ prepare: false }, async ({ database }) => {
         const { readCatalogueStatus } = await import('../catalogue/sync.ts')
@@ -60,7 +60,7 @@ export function addCatalogueCommands(program: Command): void {
     )
 }
 
-/** The catalogue of the route tree, which is the whole service: loaded by the commands that need it. */
+/** Loads the catalogue of the route tree, which imports the whole service, only for commands that need it. */
 async function loadCatalogue() {
   const { ROUTE_TREE } = await import('../app/route-tree.ts')
   const { buildCatalogue } = await import('../catalogue/catalogue.ts')

@@ -22,8 +22,8 @@ interface ListenOptions extends ClientOptions {
 }
 
 const EXAMPLES = `
-It asks the service for new events, so nothing has to reach this machine from outside and no webhook has to be made. Events of
-reads (GET) exist only while some active webhook subscribes to them.
+It polls the service for new events, so it needs no webhook and no access to this machine from outside. Events of reads (GET)
+are recorded only while an active webhook subscribes to them.
 
 Examples:
   $ signalbox listen --forward http://localhost:4000/hook
@@ -35,7 +35,7 @@ export function addListenCommand(program: Command): void {
   const command = program
     .command('listen')
     .description('print the events of a running service as they happen, and forward them, signed, to your receiver')
-    .option('--forward <url>', 'where each event is posted, as a webhook would receive it', parseForwardUrl)
+    .option('--forward <url>', 'URL to post each event to, as a webhook would receive it', parseForwardUrl)
     .option('--events <list>', 'event types and patterns, comma-separated (default: all)', parsePatterns)
     .option('--account <id>', 'only events of this account', parseIdOption)
     .option('--secret <whsec>', 'secret to sign with (default: a new one, shown at the start)')
@@ -49,7 +49,7 @@ async function runListen(options: ListenOptions): Promise<void> {
   const { listen } = await import('./receiver/listen-session.ts')
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
-  // Whoever reads us may go first: signalbox listen | head -1
+  // The reader of standard output may exit first: signalbox listen | head -1
   process.stdout.on('error', () => stop.abort())
   const deps = {
     client: openClient(options, stop.signal),

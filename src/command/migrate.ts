@@ -6,11 +6,11 @@ import { withGround } from './resources.ts'
 export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database up to date: migrations, catalogue, permissions, system roles')
+    .description('migrate the database: migrations, catalogue, permissions, system roles')
     .action(() =>
       withGround({ prepare: true }, async (_ground, { migrations }) => {
         for (const name of migrations) print(`ran ${name}`)
-        print(migrations.length > 0 ? 'The database is up to date.' : 'The database was up to date already.')
+        print(migrations.length > 0 ? 'The database is up to date.' : 'The database was already up to date.')
       }),
     )
 }

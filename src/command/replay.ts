@@ -27,12 +27,12 @@ export function addReplayCommand(program: Command): void {
   const command = program
     .command('replay')
     .argument('[dispatch]', 'the document_id of one dispatch', parseIdOption)
-    .description('post a dispatch once more, or all that filters name')
+    .description('post a dispatch once more, or all that match filters')
     .option('--filter <filter>', "'<field>|<operator>|<values>'; may be repeated", collect)
-    .option('--confirm-duplicate', 'replay what may have arrived already, too', false)
-    .option('--dry-run', 'with --filter: say what would happen, and do nothing', false)
-    .option('--limit <n>', 'with --filter: the oldest so many at most, up to 10000', parseLimit)
-    .option('--wait', 'wait until it has ended; exit 1 when it did not go well', false)
+    .option('--confirm-duplicate', 'also replay deliveries that may have been received', false)
+    .option('--dry-run', 'with --filter: print the counts, and change nothing', false)
+    .option('--limit <n>', 'with --filter: at most this many, oldest first, up to 10000', parseLimit)
+    .option('--wait', 'wait until it has ended; exit 1 when it failed', false)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox replay --help says what it takes.')
   addClientOptions(command).action(runReplay)
@@ -41,9 +41,9 @@ export function addReplayCommand(program: Command): void {
 async function runReplay(dispatchId: string | undefined, options: ReplayOptions): Promise<void> {
   const { filter: filters = [], confirmDuplicate, dryRun, limit, wait } = options
   if ((dispatchId === undefined) === (filters.length === 0))
-    throw new FatalError('Say what to replay: the id of one dispatch, or one --filter or more.')
+    throw new FatalError('Give the id of one dispatch, or one --filter or more.')
   if (dispatchId !== undefined && (dryRun || limit !== undefined))
-    throw new FatalError('--dry-run and --limit go with --filter. Leave them out for a single dispatch.')
+    throw new FatalError('--dry-run and --limit need --filter. Leave them out for a single dispatch.')
   const deps = { client: openClient(options), clock: systemClock, print }
   if (dispatchId !== undefined) return replayOne(deps, { dispatchId, confirmDuplicate, wait })
   await replayMany(deps, { filters, confirmDuplicate, dryRun, wait, ...(limit !== undefined && { limit }) })

@@ -3,13 +3,13 @@ import type { Resources } from '../app/prepare.ts'
 import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 
-/** Runs `work` on an open database and closes it again. With `prepare`, the database is brought up to date first. */
+/** Runs `work` on an open database and closes it. With `prepare`, migrates the database first. */
 export async function withGround(
   options: { prepare: boolean },
   work: (resources: Resources, prepared: { migrations: string[] }) => Promise<void>,
 ): Promise<void> {
   const config = readConfig()
-  // Loaded here, so that no command waits for what it does not use: most of the time of a start is loading.
+  // Loaded on demand: loading takes most of the time of a start.
   const [{ buildLogger }, { openResources, prepareDatabase }] = await Promise.all([
     import('../app/logger.ts'),
     import('../app/prepare.ts'),

@@ -7,17 +7,17 @@ import { systemClock } from '../clock.ts'
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .description('run the service; what this process does is decided by SIGNALBOX_ROLES')
-    .option('--demo', 'show the main job working after the start (development only)', false)
+    .description('run the service, with the roles of SIGNALBOX_ROLES')
+    .option('--demo', 'demonstrate a delivery after the start (development only)', false)
     .action(async ({ demo }: { demo: boolean }) => {
       const config = readConfig()
       const stopRequested = waitForSignal()
       const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
-      // The demonstration tells its story on standard output; the log joins in only with what needs attention.
+      // The demonstration prints on standard output; the log then shows warnings and errors only.
       const level = demo && !config.isLogLevelGiven ? 'warn' : config.logLevel
       const logger = buildLogger({ level, isTerminal })
-      // Whoever read along may be gone (`npm start | head`, a closed terminal): that ends nothing.
+      // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
         logger.fatal({ err: error }, 'unexpected error: the process ends'),
@@ -28,12 +28,12 @@ export function addServeCommand(program: Command): void {
     })
 }
 
-/** One Ctrl-C may arrive more than once, from the terminal and from npm; only a later one is a second wish. */
+/** One Ctrl-C may arrive twice, from the terminal and from npm; only a later signal counts as a second one. */
 const REPEAT_MS = 1_000
 
 /**
- * Resolves at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT, over a second later, ends the process at once, for
- * who does not want to wait: what it had claimed is then taken over when the lease runs out.
+ * Resolves at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT, over a second later, exits at once; other processes
+ * take over its claims when their leases expire.
  */
 function waitForSignal(): Promise<StopRequest> {
   let firstAtMs: number | undefined

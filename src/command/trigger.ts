@@ -26,9 +26,9 @@ export function addTriggerCommand(program: Command): void {
   const command = program
     .command('trigger')
     .argument('<event>', 'the event type: contract.update')
-    .description('make a real event happen in a running service, and show the dispatches it causes')
-    .option('--account <id>', 'the account that owns what it happens to', parseIdOption)
-    .option('--id <id>', 'the resource it happens to')
+    .description('cause a real event in a running service, and print its dispatches')
+    .option('--account <id>', 'the account that owns the resource', parseIdOption)
+    .option('--id <id>', 'the resource')
     .option('--webhook <id>', 'the webhook to test, for webhook.test', parseIdOption)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox trigger --help says what it takes.')

@@ -33,7 +33,7 @@ export function addVerifyCommand(program: Command): void {
     .option('--header <line>', "one header, 'name: value'; may be repeated", collect)
     .option('--headers-file <file>', 'all headers: one "name: value" on a line, or a JSON object')
     .option('--body-file <file>', 'the raw body (default: standard input)')
-    .option('--now <time>', 'the time to judge the age by: ISO 8601 or Unix seconds (default: now)', parseTime)
+    .option('--now <time>', 'the time of the check: ISO 8601 or Unix seconds (default: now)', parseTime)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox verify --help says what it takes.')
     .action(runVerify)
@@ -51,7 +51,7 @@ async function runVerify(options: VerifyOptions): Promise<void> {
   }
   if (result.hasExtraLineBreak)
     throw new FatalError(
-      'signature_mismatch: the body given ends with a line break that is not part of the signed one. Save the body as it arrived, without it.',
+      'signature_mismatch: the body ends with a line break that is not part of the signed body. Save the body without it.',
     )
   const hint = result.reason === 'timestamp_too_old' ? ' For an old capture, give the time it arrived with --now.' : ''
   throw new FatalError(`${result.reason}: ${result.message}${hint}`)
@@ -63,7 +63,7 @@ function readHeaders({ header = [], headersFile }: VerifyOptions): Record<string
   const given = parseOrRefuse('--header', () => parseHeaderLines(header.join('\n')))
   if (headersFile === undefined) return given
   const text = readFile(headersFile).toString()
-  // What is given by hand stands in place of what the file says.
+  // Options override the headers of the file.
   return { ...parseOrRefuse(headersFile, () => parseHeadersFile(text)), ...given }
 }
 

@@ -108,7 +108,7 @@ export const contractRoutes: Routes<ContractDeps> = [
         const { contract, isChanged } = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
         return {
           data: toContractRow(contract),
-          message: isChanged ? 'Contract updated.' : 'The contract is like that already.',
+          message: isChanged ? 'Contract updated.' : 'Contract unchanged.',
           changed: isChanged ? changedOf(contract) : [],
         }
       },

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { ContractRecord } from './contract.store.ts'
 
-/** Where a contract stands. */
+/** The status of a contract. */
 const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
 
 /** A contract as the API shows it. */

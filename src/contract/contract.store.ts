@@ -59,7 +59,7 @@ const COLUMNS = [
   'deleted_at',
 ] as const
 
-/** The living contracts that `scope` reaches, as the base of a list. */
+/** The contracts within `scope` that are not deleted, as the base of a list. */
 export function selectContracts(db: Database, scope: PermissionScope) {
   const living = db.selectFrom('contract').select(COLUMNS).where('deleted_at', 'is', null)
   return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
@@ -69,7 +69,7 @@ const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 
 const selectOne = statement<ContractColumns>(FIND)
 const selectOneOf = statement<ContractColumns>(`${FIND} and account = any($2)`)
 
-/** The living contract with this id, when `scope` reaches it. */
+/** The contract with this id within `scope`, not deleted. */
 export async function findContract(
   db: Database,
   id: string,
@@ -108,8 +108,8 @@ const update = statement<ContractColumns>(`
   returning ${UPDATED}`)
 
 /**
- * Changes name or status of the living contract with this id, in one statement. Undefined when there is none, when
- * `scope` does not reach it, or when nothing would differ.
+ * Changes name or status of the contract with this id, in one statement. Undefined when there is none within `scope`, or
+ * when nothing would differ.
  */
 export async function changeIfDifferent(
   db: Database,
@@ -124,7 +124,7 @@ export async function changeIfDifferent(
 const markDeleted = statement<ContractColumns>(`
   update contract set deleted_at = $4, updated_by = $3, updated_at = $4 where ${IN_SCOPE} returning ${UPDATED}`)
 
-/** Soft-deletes the living contract with this id; undefined when there is none, or `scope` does not reach it. */
+/** Soft-deletes the contract with this id; undefined when there is none within `scope`. */
 export async function softDeleteContract(
   db: Database,
   { id, scope }: Target,

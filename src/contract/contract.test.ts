@@ -38,7 +38,7 @@ async function expectRefusal(call: () => Promise<TestAnswer>, status: number, co
 }
 
 describe('creating a contract', () => {
-  it('emits contract.create once, of its account, and names who did it', async () => {
+  it('records contract.create once, with its account and its actor', async () => {
     const { answer, events, audit } = await followCall(app, () =>
       member.call('POST', PATH, { account: own, name: 'Lease' }),
     )
@@ -86,7 +86,7 @@ describe('creating a contract', () => {
     expect(problem.errors.length).toBeGreaterThan(0)
   })
 
-  it('refuses a deleted account, and a body that lacks what is required', async () => {
+  it('refuses a deleted account and a body without a required member', async () => {
     const gone = (await app.admin('POST', '/api/v3/identity/account', { name: 'Gone' })).body.data.document_id
     await app.admin('DELETE', `/api/v3/identity/account/${gone}`)
     await expectRefusal(() => app.admin('POST', PATH, { account: gone, name: 'Lease' }), 422, 'validation_failed')
@@ -94,7 +94,7 @@ describe('creating a contract', () => {
     expect(problem.errors.map((error: { path: string }) => error.path).sort()).toEqual(['account', 'name'])
   })
 
-  it('under one Idempotency-Key makes one', async () => {
+  it('under one Idempotency-Key creates one', async () => {
     const headers = { 'idempotency-key': 'one-contract' }
     const send = () => app.admin('POST', PATH, { account: own, name: 'Once' }, headers)
     const first = await send()
@@ -109,7 +109,7 @@ describe('creating a contract', () => {
 })
 
 describe('changing and deleting a contract', () => {
-  it('changes what is named, leaves the rest, and emits contract.update once', async () => {
+  it('changes only the members of the body, and records contract.update once', async () => {
     const created = await createContract()
     app.clock.advance(1_000)
     const path = `${PATH}/${created.document_id}`
@@ -124,7 +124,7 @@ describe('changing and deleting a contract', () => {
     expect(audit).toMatchObject([{ action: 'contract.update', user: member.userId, target: created.document_id }])
   })
 
-  it('refuses an update that names nothing, or what cannot change', async () => {
+  it('refuses an empty update and one of a fixed member', async () => {
     const { document_id: id } = await createContract()
     const before = await readRow(id)
     for (const body of [{}, { account: foreign }, { name: '' }, { status: null }, { document_id: UNKNOWN_ID }])
@@ -132,7 +132,7 @@ describe('changing and deleting a contract', () => {
     expect(await readRow(id)).toEqual(before)
   })
 
-  it('deletes softly, once, and the row stays', async () => {
+  it('deletes softly, once, and keeps the row', async () => {
     const { document_id: id } = await createContract()
     const { answer, events } = await followCall(app, () => app.admin('DELETE', `${PATH}/${id}`))
     expect(answer.body.data.deleted_at).toBe(new Date(app.clock.now()).toISOString())
@@ -146,7 +146,7 @@ describe('changing and deleting a contract', () => {
     expect(list.body.data).toEqual([])
   })
 
-  it('two deletions at once delete it once, and an update never changes what was deleted', async () => {
+  it('two concurrent deletions succeed once, and an update does not change a deleted contract', async () => {
     const { document_id: id } = await createContract()
     let statuses: number[] = []
     const { events } = await followCall(app, async () => {
@@ -167,7 +167,7 @@ describe('a member', () => {
     expect((await member.call('DELETE', `${PATH}/${id}`)).status).toBe(200)
   })
 
-  it('cannot tell a foreign contract from one that is not there', async () => {
+  it('gets the same answer for a foreign contract and a missing one', async () => {
     const { document_id: id } = await createContract(foreign)
     const before = await readRow(id)
     for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
@@ -179,7 +179,7 @@ describe('a member', () => {
     expect(await readRow(id)).toEqual(before)
   })
 
-  it('creates nothing for a foreign account, nor for one that is not there, and cannot tell these two apart', async () => {
+  it('gets the same refusal to create for a foreign account and a missing one', async () => {
     const create = (account: string) => () => member.call('POST', PATH, { account, name: 'Lease' })
     const hidden = await expectRefusal(create(foreign), 403, 'permission_denied')
     const missing = await expectRefusal(create(UNKNOWN_ID), 403, 'permission_denied')
@@ -187,7 +187,7 @@ describe('a member', () => {
     expect(hidden.detail).toBe(missing.detail)
   })
 
-  it('lists and counts the own ones only, whatever the filter says', async () => {
+  it('lists and counts only the own ones, with any filter', async () => {
     const mine = await createContract(own)
     const hidden = await createContract(foreign)
     const all = await member.call('GET', `${PATH}?page_size=200&count=true`)
@@ -211,7 +211,7 @@ describe('a member', () => {
     await expectRefusal(() => lonely.call('POST', PATH, { account: own, name: 'Lease' }), 403, 'permission_denied')
   })
 
-  it('loses the reach with the membership, at once', async () => {
+  it('loses access with the membership, at once', async () => {
     const leaving = await app.signInMember([own])
     const { document_id: id } = await createContract(own)
     expect((await leaving.call('GET', `${PATH}/${id}`)).status).toBe(200)
@@ -220,7 +220,7 @@ describe('a member', () => {
   })
 })
 
-it('who has no token is asked for one, and who lacks the permission is told which', async () => {
+it('a request is 401 without a token, and 403 with the name of the missing permission', async () => {
   const { document_id: id } = await createContract()
   const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions: ['event:*'] })
   const narrow = app.callAs(key.body.data.key)

@@ -11,18 +11,18 @@ import {
   softDeleteContract,
 } from './contract.store.ts'
 
-/** What the operations on contracts use. */
+/** Dependencies of the operations on contracts. */
 export interface ContractDeps {
   ids: IdMaker
 }
 
-/** A contract as a request names it: its id, and what the caller reaches. */
+/** A contract of a request: its id, and the scope of the caller. */
 export interface ContractTarget {
   id: string
   scope: PermissionScope
 }
 
-/** The contract with this id, or a 404: also for a caller who does not reach it, so that ids of others stay unknown. */
+/** The contract with this id. Throws 404, also outside the caller's scope, so that other accounts' ids stay unknown. */
 export async function loadContract(db: Database, { id, scope }: ContractTarget): Promise<ContractRecord> {
   return (await findContract(db, id, scope)) ?? throwNotFound()
 }
@@ -31,7 +31,7 @@ function throwNotFound(): never {
   throw notFound('contract')
 }
 
-/** Creates a contract for an account that the caller reaches. Throws 403 for another one, 422 when there is none. */
+/** Creates a contract for an account within the caller's scope. Throws 403 for another one, 422 for an unknown one. */
 export async function createContract(
   deps: ContractDeps,
   db: Database,
@@ -40,7 +40,7 @@ export async function createContract(
     name: string
     status: ContractStatus
     scope: PermissionScope
-    /** Of the route, for a refusal to name. */
+    /** The permission of the route, for the text of a refusal. */
     permission: string
     caller: Caller
     now: Date
@@ -67,7 +67,7 @@ export async function changeContract(
   return { contract: await loadContract(db, target), isChanged: false }
 }
 
-/** Soft-deletes a contract. Throws 404, also for the later of two deletions at once. */
+/** Soft-deletes a contract. Throws 404, also for the second of two concurrent deletions. */
 export async function deleteContract(
   db: Database,
   target: ContractTarget,

@@ -9,7 +9,7 @@ import { readSummary } from './dashboard.store.ts'
 /** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
 const RECENT_FAILURES = 10
 
-/** What the dashboard uses. */
+/** Dependencies of the dashboard. */
 export interface DashboardDeps {
   catalogue: readonly CatalogueEntry[]
 }

@@ -9,20 +9,20 @@ import {
   toDispatchRecord,
 } from '../webhook/ledger/dispatch.store.ts'
 
-/** Deliveries by the hour they were made in. */
+/** Deliveries by the hour of their creation. */
 export interface DeliveriesOfHour {
   hour: Date
   success: number
   failed: number
 }
 
-/** What the dashboard shows, all of one instant. */
+/** The facts of the dashboard, all of one instant. */
 export interface Summary {
-  /** Deliveries of the last 24 h by status. Every status is there, also with none. */
+  /** Deliveries of the last 24 h by status, with zeros. */
   deliveries: Record<'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled', number>
-  /** Living webhooks: active ones, inactive ones, and among the inactive those that the service disabled itself. */
+  /** Webhooks that are not deleted: active ones, inactive ones, and the inactive ones that the service disabled. */
   webhooks: { active: number; inactive: number; auto_disabled: number }
-  /** Every row of the `event` table, as far as it is compared with the code. */
+  /** The compared columns of every row of the `event` table. */
   eventTypes: Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>[]
   /** The most recent deliveries that ended without success in the last 24 h. */
   recentFailures: DispatchRecord[]
@@ -81,7 +81,7 @@ const selectSummary = statement<SummaryColumns>(`
   select (${DELIVERIES}) as deliveries, (${WEBHOOKS}) as webhooks, array(${EVENT_TYPES}) as event_types,
     array(${RECENT_FAILURES}) as recent_failures, array(${HOURS}) as hours`)
 
-/** Reads what the dashboard shows in one statement, with at most `failures` recent failures. */
+/** Reads the facts of the dashboard in one statement, with at most `failures` recent failures. */
 export async function readSummary(db: Database, now: Date, failures: number): Promise<Summary> {
   const [row] = await selectSummary(db, [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures])
   const { deliveries, webhooks, event_types, recent_failures, hours } = row as SummaryColumns

@@ -68,7 +68,7 @@ it('deliveries count by status for 24 h from their creation, to the millisecond'
   })
 })
 
-it('webhooks count as active or inactive, the auto-disabled among the inactive, the deleted nowhere', async () => {
+it('webhooks count as active or inactive, auto-disabled ones as inactive, deleted ones not', async () => {
   const { pool } = app.database
   const off = await addWebhook(app)
   const auto = await addWebhook(app)
@@ -114,7 +114,7 @@ it('a failure is recent for 24 h from its end', async () => {
   expect(rows.map((row: { document_id: string }) => row.document_id)).toEqual([edge])
 })
 
-it('the series puts a delivery into the hour of its creation, and failed and exhausted together', async () => {
+it('the series counts a delivery in the hour of its creation, with failed and exhausted together', async () => {
   const intoHourMs = 20 * 60_000
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: 0 })
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: intoHourMs })
@@ -132,7 +132,7 @@ it('the series puts a delivery into the hour of its creation, and failed and exh
   ])
 })
 
-it('is for holders of webhook:dashboard only', async () => {
+it('needs the permission webhook:dashboard', async () => {
   expect((await app.anonymous('GET', PATH)).status).toBe(401)
   const member = await app.signInMember([])
   const refused = await member.call('GET', PATH)

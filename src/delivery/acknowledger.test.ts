@@ -1,20 +1,33 @@
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
+import { type EndedAttempt, type SettledAttempts, settleAttempts } from '../webhook/delivery/settle.ts'
 import { type AcknowledgerDeps, buildAcknowledger } from './acknowledger.ts'
-import type { EndedAttempt } from './settle.ts'
 
-async function openRecorder(change: Partial<AcknowledgerDeps> = {}) {
+/** Opens an acknowledger over the ledger of webhooks. `onSettle` runs before each statement, and may refuse it. */
+async function openRecorder(
+  options: { clock?: ManualClock; logger?: Logger; onSettle?: () => void; onRefused?: () => void } = {},
+) {
   const database = await createTestDatabase()
-  const clock = buildManualClock()
+  const { clock = buildManualClock(), logger = pino({ level: 'silent' }) } = options
   const ledger = buildLedger(database.db, clock)
   const webhook = await ledger.addWebhook()
   const done: EndedAttempt[] = []
-  const deps = { ...ledger.deps, clock, db: database.db, logger: pino({ level: 'silent' }), ...change }
-  const acknowledger = buildAcknowledger(deps, (attempts) => {
+  const settled: SettledAttempts[] = []
+  const policy: AcknowledgerDeps<EndedAttempt, SettledAttempts>['policy'] = {
+    queue: {
+      settle: async (ended) => {
+        options.onSettle?.()
+        return settleAttempts(ledger.deps, database.db, ended)
+      },
+    },
+    onSettled: (one) => settled.push(one),
+  }
+  const { onRefused = () => {} } = options
+  const acknowledger = buildAcknowledger({ policy, clock, logger, onRefused }, (attempts) => {
     done.push(...attempts)
     opened.onDone()
   })
@@ -40,10 +53,7 @@ async function openRecorder(change: Partial<AcknowledgerDeps> = {}) {
     }))
   }
   const listStatuses = async () => {
-    const rows = await database.db
-      .selectFrom('webhook_dispatch')
-      .select(['document_id', 'status', 'lease_until'])
-      .execute()
+    const rows = await database.db.selectFrom('webhook_dispatch').select(['document_id', 'status']).execute()
     return new Map(rows.map((row) => [row.document_id, row.status]))
   }
   const opened = {
@@ -52,6 +62,7 @@ async function openRecorder(change: Partial<AcknowledgerDeps> = {}) {
     clock,
     acknowledger,
     done,
+    settled,
     addClaimed,
     listStatuses,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
@@ -86,8 +97,13 @@ describe('the acknowledger', () => {
     expect([...(await t.listStatuses()).values()]).toEqual(['success', 'success'])
   })
 
-  it('lets no result that the database never takes hold up the others', async () => {
-    await using t = await openRecorder()
+  it('lets no result that the database never takes hold up the others, and reports its claim', async () => {
+    let refused = 0
+    await using t = await openRecorder({
+      onRefused: () => {
+        refused += 1
+      },
+    })
     const attempts = await t.addClaimed(5)
     attempts[2] = { ...attempts[2]!, responseExcerpt: 'a NUL \0 is no text for PostgreSQL' }
     for (const attempt of attempts) t.acknowledger.add(attempt)
@@ -95,12 +111,13 @@ describe('the acknowledger', () => {
     const statuses = await t.listStatuses()
     expect(attempts.map((one) => statuses.get(one.id))).toEqual(['success', 'success', 'pending', 'success', 'success'])
     expect(t.done).toHaveLength(5)
+    expect(refused).toBe(1)
   })
 
   it('tries again after any other failure, until it is recorded', async () => {
     let failures = 3
-    const onDispatcherPoint = (point: string) => {
-      if (point !== 'during-record' || failures === 0) return
+    const onSettle = () => {
+      if (failures === 0) return
       failures -= 1
       throw new Error('connection terminated')
     }
@@ -108,12 +125,58 @@ describe('the acknowledger', () => {
     const logger = buildListeningLogger((message) => {
       if (message.startsWith('attempts not recorded yet')) setImmediate(() => clock.advance(250))
     })
-    await using t = await openRecorder({ onDispatcherPoint, clock, logger })
+    await using t = await openRecorder({ onSettle, clock, logger })
     const [attempt] = await t.addClaimed(1)
     t.acknowledger.add(attempt!)
     await t.acknowledger.settled()
     expect(failures).toBe(0)
     expect([...(await t.listStatuses()).values()]).toEqual(['success'])
     expect(t.done).toHaveLength(1)
+  })
+
+  it('collects results for 4 ms after a batch of several', async () => {
+    const clock = buildManualClock()
+    const batches: number[] = []
+    await using t = await openRecorder({ clock })
+    const attempts = await t.addClaimed(6)
+    const recorded = Promise.withResolvers<void>()
+    const onDone = [
+      () => {},
+      // The others come while the acknowledger rests, some before its last millisecond and some in it.
+      () =>
+        setImmediate(() => {
+          t.acknowledger.add(attempts[3]!)
+          clock.advance(3)
+          t.acknowledger.add(attempts[4]!)
+          setImmediate(() => {
+            t.acknowledger.add(attempts[5]!)
+            clock.advance(1)
+          })
+        }),
+      recorded.resolve,
+    ]
+    t.onDone = () => {
+      batches.push(t.done.length)
+      onDone[batches.length - 1]?.()
+    }
+    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
+    await recorded.promise
+    // The first result did not wait; those that came meanwhile are one batch, and those of its rest another.
+    expect(batches).toEqual([1, 3, 6])
+    expect(t.settled.map((one) => one.recorded.length)).toEqual([1, 2, 3])
+    await t.acknowledger.settled()
+  })
+
+  it('does not rest when its end is waited for, as at a stop', async () => {
+    await using t = await openRecorder()
+    const attempts = await t.addClaimed(5)
+    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
+    const settled = t.acknowledger.settled()
+    t.onDone = () => {
+      if (t.done.length === 3) queueMicrotask(() => attempts.slice(3).forEach((one) => t.acknowledger.add(one)))
+    }
+    await settled
+    await t.acknowledger.settled()
+    expect(t.done).toHaveLength(5)
   })
 })

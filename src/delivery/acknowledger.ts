@@ -27,7 +27,7 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
 /** Records ended attempts as they come, all that wait at once: under load the batches grow by themselves. */
 export interface Acknowledger<Ended> {
   add(attempt: Ended): void
-  /** Resolves when nothing waits to be recorded; undefined when nothing does. Until then no more results are collected. */
+  /** Records what waits without a rest; resolves when nothing waits any more, undefined when nothing does. */
   settled(): Promise<void> | undefined
 }
 
@@ -39,8 +39,8 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   const { clock, logger, policy } = deps
   const waiting: Ended[] = []
   let recording: Promise<void> | undefined
-  /** Ended while somebody waits for all that is recorded. */
-  let collecting = new AbortController()
+  /** Ended by `settled`: from then on nothing is collected until all is recorded. */
+  let rest = new AbortController()
 
   async function record(batch: readonly Ended[]): Promise<void> {
     deps.onDispatcherPoint?.('before-record')
@@ -54,7 +54,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
         await record(batch)
         waiting.splice(0, batch.length)
         onDone(batch)
-        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await clock.sleep(BUSY_REST_MS, collecting.signal)
+        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await clock.sleep(BUSY_REST_MS, rest.signal)
       } catch (error) {
         if (isRefusedForGood(error)) {
           waiting.splice(0, batch.length)
@@ -70,7 +70,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
     // Set here, in the same step that saw nothing waiting: set later, a result that comes in between would wait unseen.
     recording = undefined
-    if (collecting.signal.aborted) collecting = new AbortController()
+    rest = new AbortController()
   }
 
   /** The database does not take one of these, ever. The others must not wait behind it. */
@@ -99,7 +99,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       recording ??= recordAll()
     },
     settled: () => {
-      if (recording) collecting.abort()
+      if (recording) rest.abort()
       return recording
     },
   }

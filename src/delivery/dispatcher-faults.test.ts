@@ -1,9 +1,13 @@
+import { sql } from 'kysely'
 import pg from 'pg'
 import { describe, expect, inject, it } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../test/harness/delivery-app.ts'
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
+import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { LEASE_MS, POLL_MS } from './dispatcher.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { POLL_MS } from './dispatcher.ts'
+import { LEASE_MS } from './worker-lease.ts'
 
 /** Makes a database refuse everyone, as one that restarts does, until the returned function is called. */
 async function closeDatabase(d: DeliveryApp): Promise<() => Promise<void>> {
@@ -31,10 +35,10 @@ describe('stopping', () => {
     const stopped = d.t.app.dispatcher.stop()
     answer.resolve()
     await Promise.all([stopped, running])
-    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1, lease_until: null }])
+    expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1, lease_owner: null }])
   })
 
-  it('interrupts a POST that does not end, and makes it due at once for whoever works next', async () => {
+  it('interrupts a POST that does not end, and makes it due at once for the next worker', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     d.receiver.behave({ kind: 'hang' })
@@ -50,28 +54,31 @@ describe('stopping', () => {
       status: 'retrying',
       attempts: 1,
       last_error: 'interrupted',
-      lease_until: null,
+      lease_owner: null,
       next_attempt_at: new Date(d.t.clock.now()),
     })
     expect(d.t.app.dispatcher.inFlight()).toBe(0)
   })
 
   it('gives back what was claimed and not posted: no attempt is counted', async () => {
-    let onClaim = () => {}
-    await using d = await openDelivery({ onCrashPoint: (point) => point === 'after-claim' && onClaim() })
+    await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit(3)
     await d.t.app.router.drain()
+    const { db } = d.t.database
+    let running: Promise<void> | undefined
     let stopped: Promise<void> | undefined
-    onClaim = () => {
+    await inTransaction(db, async (other) => {
+      await sql`lock table webhook_queue in access exclusive mode`.execute(other)
+      running = d.t.app.dispatcher.run()
+      await untilWaiting(db, 1)
       stopped = d.t.app.dispatcher.stop()
-    }
-    await d.t.app.dispatcher.run()
-    await stopped
+    })
+    await Promise.all([running, stopped])
     const rows = await d.listRows()
     expect(rows).toHaveLength(3)
     for (const row of rows)
-      expect(row).toMatchObject({ status: 'pending', attempts: 0, lease_until: null, last_attempt_at: null })
+      expect(row).toMatchObject({ status: 'pending', attempts: 0, fence: 2, lease_owner: null, last_attempt_at: null })
     expect(d.receiver.connectionCount()).toBe(0)
   })
 
@@ -83,7 +90,7 @@ describe('stopping', () => {
     await d.t.app.dispatcher.stop()
     await d.t.app.dispatcher.run()
     await d.t.app.dispatcher.drain()
-    expect(await d.listRows()).toMatchObject([{ status: 'pending', attempts: 0, lease_until: null }])
+    expect(await d.listRows()).toMatchObject([{ status: 'pending', attempts: 0, lease_owner: null }])
   })
 })
 
@@ -127,6 +134,38 @@ describe('a database that refuses while results wait', () => {
     })
     await using d = await openDelivery({ clock, logger })
     await d.makeWebhook()
+    const running = d.t.app.dispatcher.run()
+    await d.emit()
+    await d.t.app.router.drain()
+    d.t.app.dispatcher.notify()
+    await d.receiver.waitFor(1, 10_000)
+    await d.emit()
+    await d.t.app.router.drain()
+    const failed = Promise.withResolvers<void>()
+    onFailed = failed.resolve
+    const reopen = await closeDatabase(d)
+    d.t.app.dispatcher.notify()
+    await failed.promise
+    await reopen()
+    onFailed = () => setImmediate(() => clock.advance(POLL_MS))
+    clock.advance(POLL_MS)
+    await d.receiver.waitFor(2, 10_000)
+    await d.t.app.dispatcher.stop()
+    await running
+    expect(await d.listRows()).toMatchObject([
+      { status: 'success', attempts: 1 },
+      { status: 'success', attempts: 1 },
+    ])
+  })
+
+  it('claims nothing before the database has registered it as a worker', async () => {
+    const clock = buildManualClock()
+    let onFailed = () => {}
+    const logger = buildListeningLogger((message) => {
+      if (message.startsWith('worker not registered yet')) onFailed()
+    })
+    await using d = await openDelivery({ clock, logger })
+    await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
     const failed = Promise.withResolvers<void>()
@@ -134,32 +173,37 @@ describe('a database that refuses while results wait', () => {
     const reopen = await closeDatabase(d)
     const running = d.t.app.dispatcher.run()
     await failed.promise
+    expect(d.t.app.dispatcher.measureRoom()).toMatchObject({ fastSlots: 0, slowSlots: 0 })
     await reopen()
     onFailed = () => setImmediate(() => clock.advance(POLL_MS))
     clock.advance(POLL_MS)
     await d.receiver.waitFor(1, 10_000)
+    expect(d.t.app.dispatcher.measureRoom().fastSlots).toBeGreaterThan(0)
     await d.t.app.dispatcher.stop()
     await running
     expect(await d.listRows()).toMatchObject([{ status: 'success', attempts: 1 }])
   })
 })
 
+/** Makes every row a claim of a worker that is lost, whose lease runs until `leaseUntil`. */
+async function loseClaims(d: DeliveryApp, attempts: number, leaseUntil: Date): Promise<void> {
+  const { db } = d.t.database
+  const worker = { worker_id: 'lost', lease_until: leaseUntil, has_lock: false }
+  await db.insertInto('delivery_worker').values(worker).execute()
+  const claim = { fence: 1, lease_owner: 'lost', next_attempt_at: null, last_attempt_at: new Date(d.t.clock.now()) }
+  await db
+    .updateTable('webhook_dispatch_open')
+    .set({ ...claim, attempts })
+    .execute()
+}
+
 describe('a process that is lost', () => {
-  it('leaves nothing behind: its claims are made again when their lease has run out, and count', async () => {
+  it('leaves nothing behind: its claims are made again when its lease has run out, and count', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
-    const { db } = d.t.database
-    const leaseUntil = new Date(d.t.clock.now() + LEASE_MS)
-    const claim = {
-      attempts: 1,
-      fence: 1,
-      lease_owner: 'lost',
-      lease_until: leaseUntil,
-      last_attempt_at: new Date(d.t.clock.now()),
-    }
-    await db.updateTable('webhook_dispatch').set(claim).execute()
+    await loseClaims(d, 1, new Date(d.t.clock.now() + LEASE_MS))
     await d.pass(LEASE_MS - 1)
     expect(d.receiver.requests).toHaveLength(0)
     await d.pass(1)
@@ -173,9 +217,7 @@ describe('a process that is lost', () => {
     await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
-    const startedAt = new Date(d.t.clock.now())
-    const claim = { attempts: 5, fence: 1, lease_owner: 'lost', lease_until: startedAt, last_attempt_at: startedAt }
-    await d.t.database.db.updateTable('webhook_dispatch').set(claim).execute()
+    await loseClaims(d, 5, new Date(d.t.clock.now()))
     // 60 days: a laptop that was away. 2^31 ms are 24.8 days.
     await d.pass(60 * 86_400_000)
     expect(await d.listRows()).toMatchObject([
@@ -183,19 +225,14 @@ describe('a process that is lost', () => {
     ])
   })
 
-  it('tells of a webhook that a lost attempt disabled', async () => {
+  it('reports a webhook that a lost attempt disabled', async () => {
     const messages: string[] = []
     await using d = await openDelivery({ logger: buildListeningLogger((message) => messages.push(message)) })
     const { id } = await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
-    const { db } = d.t.database
-    await db.updateTable('webhook').set({ consecutive_failures: 19 }).execute()
-    const now = new Date(d.t.clock.now())
-    await db
-      .updateTable('webhook_dispatch')
-      .set({ attempts: 5, fence: 1, lease_until: now, last_attempt_at: now })
-      .execute()
+    await d.t.database.db.updateTable('webhook').set({ consecutive_failures: 19 }).execute()
+    await loseClaims(d, 5, new Date(d.t.clock.now()))
     await d.t.settle()
     expect(await d.readWebhook(id)).toMatchObject({ is_actived: false, disabled_reason: 'consecutive-failures' })
     expect(messages.some((message) => message.startsWith('webhook.auto-disable'))).toBe(true)

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
 import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
-import { LEASE_MS, type WorkerLease } from './worker-lease.ts'
+import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
 export const POLL_MS = 1_000
@@ -91,6 +91,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       slowGroups,
       inFlight: byGroup,
       perGroup,
+      hasPeers: lease.hasPeers(),
     }
   }
 
@@ -118,7 +119,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         lanes.leave(ticket, clock.now())
         acknowledger.add(ended)
         deps.onRoom?.()
-        if (mayWait && isScarce) notify()
+        if (mayWait && (isScarce || (isFull && hasRoom()))) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -127,6 +128,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   /** Whether the last claim left due rows for want of room, so that the end of an attempt is worth another. */
   let mayWait = false
+  /** Whether slots, not caps, were what the last claim wanted for. */
+  let isFull = false
 
   async function round(): Promise<number> {
     const claimed = await claim()
@@ -186,11 +189,26 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     mayWait = untilDueMs <= 0
     const sleep = new AbortController()
     await Promise.race([notified.promise, clock.sleep(mayWait ? POLL_MS : Math.min(untilDueMs, POLL_MS), sleep.signal)])
-    sleep.abort()
+    sleep.abort('over')
+  }
+
+  /** Registers this worker. Where there are others, they see it before it claims: all count each other's claims. */
+  async function join(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await recoverLost()
+        if (lease.hasPeers()) await clock.sleep(JOIN_WAIT_MS, stopping.signal)
+        return
+      } catch (error) {
+        logger.error({ err: error }, 'worker not registered yet: see docs/operations.md, database')
+        await clock.sleep(POLL_MS, stopping.signal)
+      }
+    }
   }
 
   async function run(): Promise<void> {
     let recoveredAtMs = Number.NEGATIVE_INFINITY
+    await join()
     isRunning = true
     while (!stopping.signal.aborted) {
       try {
@@ -200,7 +218,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        const claimed = hasRoom() ? await round() : 0
+        isFull = !hasRoom()
+        const claimed = isFull ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
       } catch (error) {
         logger.error({ err: error }, 'dispatcher round failed: see docs/operations.md, database')

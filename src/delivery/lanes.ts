@@ -22,7 +22,7 @@ export interface Lanes {
   enter(ticket: LaneTicket): void
   /** Ends an attempt; `endedAtMs` tells whether its group is prompt now. */
   leave(ticket: LaneTicket, endedAtMs: number): void
-  /** Whether the end of an attempt of this group makes room that something may wait for. */
+  /** Whether the end of an attempt of this group makes room that rows of its group may wait for. */
   isScarce(group: string, perGroup: number): boolean
   measure(nowMs: number): {
     fastSlots: number
@@ -52,8 +52,7 @@ export function buildLanes(concurrency: number): Lanes {
       if (endedAtMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
       else slow.delete(ticket.group)
     },
-    isScarce: (group, perGroup) =>
-      tickets.size >= concurrency || slow.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
+    isScarce: (group, perGroup) => slow.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
     measure: (nowMs) => {
       for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
       let slowUnderWay = 0

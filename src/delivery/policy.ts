@@ -25,6 +25,8 @@ export interface Room {
   inFlight: ReadonlyMap<string, number>
   /** Attempts in flight for one group at most, over all processes. */
   perGroup: number
+  /** Whether other workers may have claims that count; without them nothing is locked and none are looked for. */
+  hasPeers: boolean
 }
 
 /** What claims are made with. */

@@ -108,7 +108,8 @@ export function buildRouter(deps: RouterDeps): Router {
   async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
     const sleep = new AbortController()
     await Promise.race([event, clock.sleep(limitMs, sleep.signal)])
-    sleep.abort()
+    // With a reason, or an exception with its stack is made for each.
+    sleep.abort('over')
   }
 
   async function run(): Promise<void> {

@@ -30,11 +30,11 @@ export interface RoutingRequest {
 
 const TAKE_EVENTS = `
   taken as (
-    delete from event_queue q using (
-      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked
-    ) t where q.event_id = t.event_id returning q.event_id
+    delete from event_queue where event_id = any(array(
+      select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked))
+    returning event_id
   ), routed as (
-    update event_occurrence e set routed_at = $3 from taken t where e.document_id = t.event_id returning e.*
+    update event_occurrence set routed_at = $3 where document_id = any(array(select event_id from taken)) returning *
   )`
 
 /**

@@ -11,11 +11,14 @@ export const LEASE_MS = 30_000
 /** How long the lock of a worker must be gone: its connection may have broken while it works on. */
 export const LOCK_LOST_MS = 2_000
 
+/** How long a worker that joins others waits before its first claim: they renew their leases, and see it, each second. */
+export const JOIN_WAIT_MS = 1_500
+
 /** The lease of this worker, and what it sees of the others. */
 export interface WorkerLease {
   /** Renews the lease. Returns the workers that are gone: their claims are to be made again. */
   renew(): Promise<string[]>
-  /** Whether other workers were alive at the last renewal. */
+  /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
   /** Ends the lease of a worker that holds no claim. */
   end(): Promise<void>
@@ -37,15 +40,21 @@ export interface WorkerLeaseDeps {
 export function buildWorkerLease({ db, clock, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
   let lostSince = new Map<string, number>()
   let peers = 0
+  let isKnown = false
+
+  async function look(): Promise<OtherWorker[]> {
+    const nowMs = clock.now()
+    const until = new Date(nowMs + LEASE_MS)
+    return renewLease(db, { workerId, until, hasLock: hasLock(), now: new Date(nowMs) })
+  }
+
   return {
     renew: async () => {
+      // Of two that come at once at least one sees the other: both are written before the second look.
+      if (!isKnown) await look()
+      isKnown = true
       const nowMs = clock.now()
-      const others = await renewLease(db, {
-        workerId,
-        until: new Date(nowMs + LEASE_MS),
-        hasLock: hasLock(),
-        now: new Date(nowMs),
-      })
+      const others = await look()
       lostSince = findLockLost(others, lostSince, nowMs)
       const gone = others.filter((one) => isGone(one, lostSince, nowMs)).map((one) => one.workerId)
       peers = others.length - gone.length

@@ -2,11 +2,11 @@ import { FatalError } from '../app/fatal.ts'
 
 /** A minimal client of the service's own API. */
 export interface DemoClient {
-  /** Calls the API and returns `data`. Throws a `FatalError` that says which call failed and how. */
+  /** Calls the API and returns `data`. Throws a `FatalError` with the failed call and its answer. */
   call<Data>(method: string, path: string, body?: unknown): Promise<Data>
 }
 
-/** Builds a client that speaks to `baseUrl` with a bearer token. */
+/** Builds a client of `baseUrl` with a bearer token. */
 export function buildDemoClient(baseUrl: string, token: string): DemoClient {
   return {
     call: async <Data>(method: string, path: string, body?: unknown) => {

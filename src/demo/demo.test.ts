@@ -11,7 +11,7 @@ import { systemRandom } from '../random.ts'
 import { runDemo } from './demo.ts'
 import { buildDemoClient } from './demo-client.ts'
 
-/** A service in development that really listens; its deliveries are made while the demonstration waits for them. */
+/** A service in development that listens, and delivers while the demonstration waits. */
 async function startHouse(options: TestAppOptions = {}) {
   const app = await createTestApp({
     ...options,
@@ -44,7 +44,7 @@ async function startHouse(options: TestAppOptions = {}) {
   }
 }
 
-it('it makes a change, and shows the event, the attempt, what the sink said, and the ledger row that it left', async () => {
+it('makes a change, and shows its event, attempt, answer of the sink and ledger row', async () => {
   await using house = await startHouse()
   const commands = await house.run()
   const text = house.printed.join('\n')
@@ -59,7 +59,7 @@ it('it makes a change, and shows the event, the attempt, what the sink said, and
   expect(commands.join('\n')).toContain(`/api/v3/webhook/dispatch/${row.document_id}`)
 })
 
-it('at the next start it finds its rows again, shows a change of that start, and makes nothing a second time', async () => {
+it('reuses its rows at the next start, and shows a new change', async () => {
   await using house = await startHouse()
   await house.run()
   const tables = ['account', 'contract', 'webhook', 'webhook_event']
@@ -76,7 +76,7 @@ it('at the next start it finds its rows again, shows a change of that start, and
   expect(house.printed.join('\n')).toContain(`ledger    ${rows[0].document_id}  success`)
 })
 
-it('it mends its webhook when that was switched off, unsubscribed, or left on the port of an earlier start', async () => {
+it('repairs its webhook that was deactivated, unsubscribed, or has the port of an earlier start', async () => {
   await using house = await startHouse()
   await house.run()
   const [webhook] = (await house.call('GET', '/api/v3/webhook/webhook')).body.data
@@ -91,7 +91,7 @@ it('it mends its webhook when that was switched off, unsubscribed, or left on th
   expect(house.printed.at(-2)).toContain('success')
 })
 
-it('the key for the commands is in a file that only its owner reads, holds for a week, and replaces the one before', async () => {
+it('the key for the commands is in a file that only its owner can read, is valid for a week, and replaces the last one', async () => {
   await using house = await startHouse()
   const file = join(house.dataDir, 'demo-token')
   const commands = await house.run()
@@ -111,7 +111,7 @@ it('the key for the commands is in a file that only its owner reads, holds for a
   expect([...house.printed, ...commands].join('\n')).not.toContain(second)
 })
 
-it('while the event queue is off it makes the change, says why nothing is sent, and gives a command that works', async () => {
+it('with the event queue off it makes the change, says why nothing is sent, and shows a working command', async () => {
   await using house = await startHouse({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const commands = await house.run()
   expect(house.printed.join('\n')).toMatch(
@@ -122,20 +122,20 @@ it('while the event queue is off it makes the change, says why nothing is sent, 
   expect(await house.count('event_occurrence')).toBe(0)
 })
 
-it('a delivery that nobody makes is told after 15 s, with what may be the reason', async () => {
+it('a missing delivery is reported after 15 s, with the likely reason', async () => {
   await using house = await startHouse()
   const run = house.run(async () => house.app.clock.advance(1_000))
   await expect(run).rejects.toThrow(FatalError)
   await expect(run).rejects.toThrow(/not made within 15 s.*SIGNALBOX_ROLES/)
 })
 
-it('a delivery that the sink refuses is told with the attempt, not waited for', async () => {
+it('a delivery that the sink refuses is reported at once with its attempt', async () => {
   await using house = await startHouse({ env: { WEBHOOK_SINK_SECRET: createSecret(systemRandom) } })
   await expect(house.run()).rejects.toThrow(/not accepted by the sink/)
   expect(house.printed.join('\n')).toMatch(/attempt {3}1 {2}401/)
 })
 
-it('a call that fails says which one, how, and the detail of the problem', async () => {
+it('the error of a failed call has the call, the status and the detail of the problem', async () => {
   const server = createServer((_request, response) => {
     response.writeHead(503, { 'content-type': 'application/problem+json' })
     response.end('{"detail":"The database does not answer."}')

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildDemoClient, type DemoClient } from './demo-client.ts'
 
-/** What the demonstration uses. */
+/** Dependencies of the demonstration. */
 export interface DemoOptions {
   baseUrl: string
   /** A session JWT of an administrator. */
@@ -18,7 +18,7 @@ export interface DemoOptions {
   print: (line: string) => void
 }
 
-/** How long the demonstration waits for its delivery. The first attempt is made at once; more than this is a fault. */
+/** Time limit for the delivery of the demonstration. The first attempt is immediate, so more is a fault. */
 const DELIVERY_LIMIT_MS = 15_000
 
 const KEY_NAME = 'npm start'
@@ -28,16 +28,16 @@ const DEMO_EVENTS = ['contract.create', 'contract.update']
 
 type Row = { document_id: string } & Record<string, unknown>
 
-/** The demonstration's own rows; found again at the next start. */
+/** The names of the demonstration's rows; the next start reuses them. */
 interface DemoRows {
   contract: Row
   webhook: Row
 }
 
 /**
- * Shows the main job working on real input: makes sure that one account, one contract and one webhook on the service's
- * own sink exist, changes the contract through the API, and prints what happens until the ledger row says `success`; while
- * the event queue is off, why nothing is sent. Returns commands to try by hand, as they can be pasted into a shell.
+ * Demonstrates a delivery: ensures that one account, one contract and one webhook on the service's own sink exist, changes
+ * the contract through the API, and prints each step until the ledger row is `success`; with the event queue off, prints
+ * why nothing is sent. Returns commands to try, quoted for a shell.
  */
 export async function runDemo(options: DemoOptions): Promise<string[]> {
   const { baseUrl, print } = options
@@ -69,7 +69,7 @@ async function ensureDemoRows(client: DemoClient, baseUrl: string): Promise<Demo
     body: { name: `${DEMO_NAME} account` },
   })
   const webhook = await ensureDemoWebhook(client, `${baseUrl}${SINK_PATH}`)
-  // By its account, not by its name: the first command to try changes the name.
+  // Found by its account, because the first command to try changes its name.
   const contract = await findOrCreate(client, {
     path: '/api/v3/contract/contract',
     by: 'account',
@@ -93,7 +93,7 @@ async function findOrCreate(
   return found ?? client.call<Row>('POST', path, body)
 }
 
-/** The webhook on the sink. Its URL follows the port, which may be another one than at the last start. */
+/** The webhook on the sink. Its URL is updated, because the port may have changed since the last start. */
 async function ensureDemoWebhook(client: DemoClient, url: string): Promise<Row> {
   const path = '/api/v3/webhook/webhook'
   const [found] = await client.call<Row[]>(
@@ -137,8 +137,8 @@ interface DispatchDetail extends Row {
 }
 
 /**
- * The event of the change just made: recorded with it, so it is there when the change has been answered. Found by its own
- * time. A ledger row's time is that of the router's round, which may have begun before the change.
+ * The event of the change just made, found by its time. It was recorded in the transaction of the change, so it exists
+ * after the answer. The time of a ledger row is that of the router's round, which may have begun before the change.
  */
 async function loadEvent(client: DemoClient, rows: DemoRows, changedAt: string): Promise<Row> {
   const filters = [
@@ -151,7 +151,7 @@ async function loadEvent(client: DemoClient, rows: DemoRows, changedAt: string):
   return event
 }
 
-/** Follows the delivery of the change to the demo webhook until it has ended, printing each step when it is there. */
+/** Follows the delivery of the change to the demo webhook until it ends, and prints each step. */
 async function showDelivery(
   client: DemoClient,
   rows: DemoRows,
@@ -177,7 +177,7 @@ async function showDelivery(
         print(`  ledger    ${dispatch.document_id}  ${dispatch.status}  attempts = ${dispatch.attempts}`)
         return dispatch
       }
-      // The row and its attempts are read one after the other: an attempt may be there before the row says what it came to.
+      // Row and attempts are read one after the other: an attempt may exist before the row has its outcome.
       if (dispatch.status !== 'pending')
         throw new FatalError('The demonstration delivery was not accepted by the sink; the attempt above says why.')
     }
@@ -188,7 +188,7 @@ async function showDelivery(
   )
 }
 
-/** An API key for the commands to try: a fresh one at each start, in a file only its owner reads. Older ones are revoked. */
+/** Creates the API key of the commands to try, in a file that only its owner can read, and revokes older ones. */
 async function writeToken(client: DemoClient, options: DemoOptions): Promise<string> {
   const path = '/api/v3/identity/api-key'
   const older = await client.call<Row[]>('GET', `${path}?${encodeFilter('name', KEY_NAME)}`)
@@ -218,7 +218,7 @@ function buildCommands(input: {
   ]
 }
 
-/** Quotes a path for a POSIX shell, whatever characters it holds. */
+/** Quotes any path for a POSIX shell. */
 function quoteForShell(path: string): string {
   return `'${path.replaceAll("'", "'\\''")}'`
 }

@@ -24,7 +24,7 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
-  it('end at the limit, and the age is that of the oldest row all the same', async () => {
+  it('end at the limit, and the age is that of the oldest row', async () => {
     expect(await readWebhookOutFacts(database.db, now, LIMIT)).toEqual({
       exhausted_24h: LIMIT,
       auto_disabled: LIMIT,
@@ -38,7 +38,7 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
     expect(facts).toMatchObject({ exhausted_24h: ROWS, auto_disabled: ROWS, backlog: 2 * ROWS })
   })
 
-  it('come from reading a small multiple of the limit, whatever the backlog', async () => {
+  it('read a small multiple of the limit for any backlog', async () => {
     const explained = await explainStatements(database, (db) => readWebhookOutFacts(db, now, LIMIT))
     const rowsRead = explained.flatMap(({ nodes }) => nodes).reduce((sum, node) => sum + countRowsRead(node), 0)
     expect(rowsRead).toBeGreaterThan(3 * LIMIT)
@@ -46,15 +46,15 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
   })
 })
 
-/** Rows that a step took from a table or an index, those that it then passed over included. */
+/** Rows that a plan step read from a table or an index, including filtered ones. */
 function countRowsRead(node: PlanNode & { 'Rows Removed by Filter'?: number }): number {
   if (!node['Relation Name'] || !node['Node Type'].includes('Scan')) return 0
   return ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 1)
 }
 
 /**
- * Due rows of an active webhook, the oldest `ROWS` seconds old; as many of one that rests; exhausted and failed rows of
- * the last day; webhooks that the service disabled, and as many that people did; events that no router has seen.
+ * Due rows of an active webhook, the oldest `ROWS` seconds old; as many of an inactive one; exhausted and failed rows of
+ * the last day; webhooks that the service disabled, and as many that users disabled; events without routing.
  */
 async function fillLedger(db: Database, input: { active: WebhookId; resting: WebhookId; now: Date }): Promise<void> {
   const { active, resting, now } = input
@@ -85,5 +85,7 @@ async function fillLedger(db: Database, input: { active: WebhookId; resting: Web
       from generate_series(1, ${ROWS}::int) n returning document_id
     )
     insert into event_queue select document_id from recorded`.execute(db)
-  await sql`analyze webhook_dispatch_open, webhook_dispatch_ended, webhook_queue, event_queue, event_occurrence, webhook`.execute(db)
+  await sql`analyze webhook_dispatch_open, webhook_dispatch_ended, webhook_queue, event_queue, event_occurrence, webhook`.execute(
+    db,
+  )
 }

@@ -20,7 +20,7 @@ function toComponentRow({ component, status, checkedAt, details }: ComponentHeal
   return { component, status, checked_at: checkedAt.toISOString(), details: { ...details } }
 }
 
-/** Public: neither secrets nor tenant data. All callers of a process share one check in 5 s. */
+/** Public, without secrets or tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {

@@ -10,18 +10,18 @@ const activeWebhooks = (limit: number) => sql`
       where not q.is_held order by q.visit_at limit ${limit}
     )`
 
-/** The due rows of one webhook of `active` that nobody has claimed, the longest due first. */
+/** The due, unclaimed rows of one webhook of `active`, the longest due first. */
 const dueRows = (now: Date, limit: number) => sql`
       select d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = active.webhook and d.next_attempt_at <= ${now}
       order by d.next_attempt_at, d.document_id limit ${limit}`
 
 /**
- * Reads what the health of outbound webhooks is decided by. Auto-disabled are those that the service disabled itself.
- * Events that no router has seen wait like due dispatches do: without a running dispatcher they are all there is to see.
+ * Reads the facts for the health of outbound webhooks. Auto-disabled webhooks are those that the service disabled. Events
+ * without routing count as waiting, because without a running dispatcher there are no due dispatches.
  *
- * Each count ends at `limit`, and each comes from an index that holds nothing else, so the statement reads some multiple
- * of `limit` rows, however long the backlog is.
+ * Each count ends at `limit`, and each reads a partial index of exactly these rows, so the statement reads a small multiple
+ * of `limit` rows for any backlog.
  */
 export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {
   const since = new Date(now.getTime() - HEALTH_WINDOW_MS)

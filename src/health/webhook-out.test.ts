@@ -16,7 +16,7 @@ it.each([
   expect(decideWebhookOutHealth({ ...HEALTHY, ...facts })).toBe(status)
 })
 
-it('outbound webhooks are never down, and never better for more trouble', () => {
+it('the health of outbound webhooks is never down, and worse facts never improve it', () => {
   const facts = fc.record({
     exhausted_24h: fc.nat(),
     auto_disabled: fc.nat(),

@@ -4,27 +4,27 @@ const DEGRADED_AT_EXHAUSTED = 10
 /** The window of the health component and the dashboard, in milliseconds (docs/contract/delivery.md#fixed-constants). */
 export const HEALTH_WINDOW_MS = 24 * 3_600_000
 
-/** How long the oldest due dispatch may wait before the component says so. The dispatcher is down, or far behind. */
+/** Wait of the oldest due dispatch from which on the component is degraded: the dispatcher is down or far behind. */
 const DEGRADED_AT_LAG_SECONDS = 300
 
-/** Where each count of the component ends: this many, or more. */
+/** Upper bound of each count: this many, or more. */
 export const COUNT_LIMIT = 10_000
 
-/** How long the facts are kept in a process, in milliseconds: health and metrics are at most this old. */
+/** Cache lifetime of the facts in a process, in milliseconds: health and metrics are at most this old. */
 export const FACTS_LIFETIME_MS = 5_000
 
-/** What the component looks at. Counts end at `COUNT_LIMIT`. */
+/** The facts of the component. Counts end at `COUNT_LIMIT`. */
 export interface WebhookOutFacts {
   exhausted_24h: number
   auto_disabled: number
-  /** Due dispatches that wait, and events that wait for their routing. */
+  /** Due dispatches and events without routing. */
   backlog: number
-  /** How long the longest due one has waited, in seconds; 0 when none waits. */
+  /** The longest wait of these, in seconds; 0 when none waits. */
   oldest_pending_s: number
 }
 
 /**
- * Judges the health of outbound webhooks: `operational` or `degraded`, never `down` (docs/contract/delivery.md#health-of-outbound-webhooks).
+ * Decides the health of outbound webhooks: `operational` or `degraded`, never `down` (docs/contract/delivery.md#health-of-outbound-webhooks).
  * Ten exhausted deliveries in 24 h or any auto-disabled webhook degrade it; so does work that waits for five minutes.
  */
 export function decideWebhookOutHealth(facts: WebhookOutFacts): 'operational' | 'degraded' {

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * What counts as one address: an IPv4 address, also in its mapped form; of IPv6 the /64, since one subscriber line
- * usually gets that many.
+ * The group that a rate limit counts an address in: an IPv4 address, also in its mapped form; of an IPv6 address its /64,
+ * which is the usual size of one subscriber's network.
  */
 export function groupAddress(address: string): string {
   const plain = address.replace(/%.*$/, '')

@@ -1,11 +1,11 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
 import type { FastifyReply } from 'fastify'
 import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** What is sent. Everything that can fail has happened when it exists. */
+/** A response, ready to send: it is serialized, so sending it cannot fail. */
 export interface Answer {
   status: number
   contentType: string | undefined
@@ -14,7 +14,7 @@ export interface Answer {
   cookies: readonly AnswerCookie[]
 }
 
-/** Turns an outcome into what is sent. Throws when the data cannot be serialized. */
+/** Builds the response of an outcome. Throws when the data cannot be serialized. */
 export function buildAnswer(
   route: RouteDeclaration,
   outcome: Exclude<Outcome<unknown>, RefusalOutcome>,
@@ -62,7 +62,7 @@ function serialize(reply: FastifyReply, status: number, body: unknown): string {
 }
 
 /**
- * What a repeat of the request is answered with: the same, but without the member that is shown once
+ * The body that answers a repeat of the request: the first body with null for the member that is shown once
  * (docs/contract/api.md#secrets-in-repeated-answers).
  */
 export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unknown>, reply: FastifyReply): string {
@@ -73,7 +73,10 @@ export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unk
   return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, { ...outcome, data, message }))
 }
 
-/** Sends an answer. Answers are one caller's own: no cache keeps them (RFC 9111) unless the route says otherwise. */
+/**
+ * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise. A stream is read as fast as the
+ * client takes it, and destroyed when the client disconnects.
+ */
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
@@ -86,6 +89,12 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   }
   reply.code(answer.status)
   if (answer.contentType) reply.type(answer.contentType)
-  // A stream is read as fast as the client takes it, and destroyed when the client disconnects.
-  return reply.send(answer.payload)
+  return reply.send(reply.request.method === 'HEAD' ? withoutReading(answer.payload) : answer.payload)
+}
+
+/** The payload for a HEAD request. Fastify drops it, but would read a stream to its end first. */
+function withoutReading(payload: Answer['payload']): Answer['payload'] {
+  if (typeof payload === 'string') return payload
+  payload.destroy()
+  return Readable.from([])
 }

@@ -12,7 +12,7 @@ function build(load: (count: number) => Promise<number>) {
   return { clock, read, count: () => count }
 }
 
-test('a result is kept for its lifetime and not a millisecond longer', async () => {
+test('a result is cached for exactly its lifetime', async () => {
   const { clock, read } = build(async (count) => count)
   expect(await read()).toBe(1)
   clock.advance(4_999)
@@ -21,7 +21,7 @@ test('a result is kept for its lifetime and not a millisecond longer', async () 
   expect(await read()).toBe(2)
 })
 
-test('any number of calls at once run the load once, even when it takes longer than the lifetime', async () => {
+test('concurrent calls run the load once, even when it takes longer than the lifetime', async () => {
   const gate = Promise.withResolvers<number>()
   const { clock, read, count } = build(() => gate.promise)
   const early = Array.from({ length: 100 }, read)
@@ -32,7 +32,7 @@ test('any number of calls at once run the load once, even when it takes longer t
   expect(count()).toBe(1)
 })
 
-test('a failure reaches all who wait for it, and the next call loads again', async () => {
+test('a failure rejects all concurrent calls, and the next call loads again', async () => {
   const { read, count } = build(async (count) => {
     if (count === 1) throw new Error('away')
     return count

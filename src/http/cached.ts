@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 
 /**
- * Returns a function that runs `load` at most once in `lifetimeMs`, counted from its start. Calls meanwhile share its
- * result, also while it runs, so that any number of requests costs one. A failure reaches those who share it and is not
- * kept. A clock that steps back ends the lifetime.
+ * Returns a function that runs `load` at most once in `lifetimeMs`, counted from the start of the run. Calls within that
+ * time share the result, also while `load` runs. A failure rejects the calls that share it and is not cached. A clock that
+ * steps back ends the lifetime.
  */
 export function cacheFor<Value>(
   clock: Pick<Clock, 'now'>,

@@ -38,7 +38,7 @@ describe('patterns', () => {
     expect(matchesPattern(pattern, permission)).toBe(expected)
   })
 
-  test('a pattern without a star covers itself and nothing else', () => {
+  test('a pattern without a star covers only itself', () => {
     const word = fc.stringMatching(/^[a-z][a-z-]{0,8}$/)
     const permission = fc.tuple(word, word).map(([resource, action]) => `${resource}:${action}`)
     fc.assert(
@@ -50,14 +50,14 @@ describe('patterns', () => {
 })
 
 describe('the scope of a permission', () => {
-  test('is all for one that holds everywhere, even beside one for the own accounts', () => {
+  test('is all for a global pattern, even beside one for the own accounts', () => {
     const caller = buildCaller({ patterns: ['contract:find-one'], accountPatterns: ['contract:*'] })
     expect(findPermissionScope(caller, 'contract:find-one')).toBe('all')
     expect(findPermissionScope(caller, 'contract:update')).toEqual([mine])
     expect(findPermissionScope(caller, 'webhook:update')).toBeUndefined()
   })
 
-  test('is narrowed by an API key and never widened', () => {
+  test('is narrowed and never widened by an API key', () => {
     const narrowed = buildCaller({ patterns: ['webhook:*'], keyPatterns: ['webhook:find-all', 'user:*'] })
     expect(findPermissionScope(narrowed, 'webhook:find-all')).toBe('all')
     expect(findPermissionScope(narrowed, 'webhook:create')).toBeUndefined()
@@ -72,7 +72,7 @@ describe('the scope of a permission', () => {
     ['all', [true, true, true]],
     [[mine], [true, false, false]],
     [[], [false, false, false]],
-  ] as const)('%j reaches the own account, another one and what nobody owns: %j', (scope, expected) => {
+  ] as const)('%j covers the own account, another account and rows without an owner: %j', (scope, expected) => {
     expect([mine, theirs, null].map((account) => includesAccount(scope, account))).toEqual(expected)
   })
 })

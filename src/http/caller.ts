@@ -14,11 +14,11 @@ export interface Caller {
   accountPatterns: readonly string[]
   /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
-  /** What an API key narrows its owner's permissions to; null when nothing is narrowed. */
+  /** The patterns that an API key narrows its owner's permissions to; null for a session. */
   keyPatterns: readonly string[] | null
 }
 
-/** What a caller reaches with one permission: everything, or what these accounts own (an empty list: nothing). */
+/** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */
 export type PermissionScope = 'all' | readonly AccountId[]
 
 /** Whether `pattern` covers `permission` (`webhook:create`): itself, `webhook:*` or `*:*`. */
@@ -29,8 +29,8 @@ export function matchesPattern(pattern: string, permission: string): boolean {
 }
 
 /**
- * What `caller` reaches with `permission`; undefined when the caller does not hold it at all. An API key never reaches
- * further than its owner.
+ * The scope of `permission` for `caller`; undefined when the caller does not hold it. The scope of an API key is within
+ * that of its owner.
  */
 export function findPermissionScope(caller: Caller, permission: string): PermissionScope | undefined {
   const covers = (pattern: string) => matchesPattern(pattern, permission)
@@ -40,7 +40,7 @@ export function findPermissionScope(caller: Caller, permission: string): Permiss
   return undefined
 }
 
-/** Whether `scope` reaches what `account` owns. What nobody owns is reached by `all` only. */
+/** Whether `scope` covers rows of `account`. Rows without an owner (null) are covered by `all` only. */
 export function includesAccount(scope: PermissionScope, account: AccountId | null): boolean {
   return scope === 'all' || (account !== null && scope.includes(account))
 }

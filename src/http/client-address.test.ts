@@ -42,11 +42,11 @@ describe('TRUST_PROXY', () => {
     expect(() => parseTrustProxy(text)).toThrow(/^must be false, the number of proxies/)
   })
 
-  test.each(['0.0.0.0/0', '::/0', '10.0.0.0/8,0.0.0.0/0'])('refuses %s, which is everybody', (text) => {
+  test.each(['0.0.0.0/0', '::/0', '10.0.0.0/8,0.0.0.0/0'])('refuses %s, which contains every address', (text) => {
     expect(() => parseTrustProxy(text)).toThrow(/^must be false/)
   })
 
-  test('refuses true and says what to write', () => {
+  test('refuses true and names the accepted forms', () => {
     expect(() => parseTrustProxy('true')).toThrow(/must not be true.*such as 1.*such as 10\.0\.0\.0\/8$/)
   })
 })
@@ -107,7 +107,7 @@ describe('the address of the client', () => {
     'for=203.0.113.9',
     '0x7f000001',
     '<script>',
-  ])('is that of the proxy which wrote %s, no IP address, and what stands before it is not believed', (entry) => {
+  ])('is that of the proxy which wrote %s, not an IP address, and entries to its left are ignored', (entry) => {
     for (const trust of ['1', '3', '10.0.0.0/8'])
       expect(find(trust, `198.51.100.1, ${entry}`)).toEqual({ address: PROXY, ignored: entry })
   })
@@ -119,8 +119,8 @@ const address = fc.oneof(ipv4, fc.ipV6())
 const anything = fc.oneof(address, fc.string({ unit: 'grapheme-ascii' }), fc.constantFrom('10.0.0.1', 'unknown', ''))
 const trusts = fc.constantFrom('1', '2', '5', '10.0.0.0/8', 'loopback,uniquelocal')
 
-describe('whatever a client sends', () => {
-  test('what stands left of the first untrusted address changes nothing', () => {
+describe('for any header', () => {
+  test('entries to the left of the rightmost untrusted address have no effect', () => {
     const outside = address.filter((one) => find('uniquelocal,10.0.0.0/8', '1.1.1.1', one).address !== '1.1.1.1')
     fc.assert(
       fc.property(fc.array(anything), outside, (forged, client) => {
@@ -145,7 +145,7 @@ describe('whatever a client sends', () => {
     )
   })
 
-  test('the answer is an IP address', () => {
+  test('the result is an IP address', () => {
     fc.assert(
       fc.property(trusts, fc.array(anything), address, (trust, entries, peer) => {
         const found = find(trust, entries.join(','), peer)

@@ -1,15 +1,15 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Which proxies may say in `X-Forwarded-For` whom they speak for: none, as many as stand in front of the service, or those
- * of some networks.
+ * The proxies whose entries in `X-Forwarded-For` are trusted: none, a number of hops in front of the service, or those of
+ * some networks.
  */
 export type TrustProxy = false | { hops: number } | { networks: BlockList }
 
-/** More proxies than stand in front of any service. */
+/** Upper bound on hops. Real deployments have fewer. */
 const HOPS_LIMIT = 32
 
-/** Networks that have a name of their own: RFC 6890, RFC 1918, RFC 4193. */
+/** Names for networks of RFC 6890, RFC 1918 and RFC 4193. */
 const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
@@ -23,7 +23,7 @@ export function parseTrustProxy(text: string): TrustProxy {
   if (text === 'false') return false
   if (text === 'true')
     throw new Error(
-      'must not be true: anybody can send X-Forwarded-For. Write how many proxies stand in front of the service, such as 1, or their networks, such as 10.0.0.0/8',
+      'must not be true: any client can send X-Forwarded-For. Set the number of proxies in front of the service, such as 1, or their networks, such as 10.0.0.0/8',
     )
   if (/^\d{1,2}$/.test(text)) {
     const hops = Number(text)
@@ -38,7 +38,7 @@ export function parseTrustProxy(text: string): TrustProxy {
   return { networks }
 }
 
-/** Adds an address or a CIDR network. A network of prefix 0 is everybody, so trusting it would trust any header. */
+/** Adds an address or a CIDR network. Refuses prefix 0, which contains every address: any header would be trusted. */
 function addNetwork(networks: BlockList, text: string): void {
   const [address = '', prefix, ...rest] = text.split('/')
   const version = isIP(address)
@@ -50,18 +50,18 @@ function addNetwork(networks: BlockList, text: string): void {
   networks.addSubnet(address, bits, type)
 }
 
-/** Whom a request is from. */
+/** The client of a request. */
 export interface ClientAddress {
   address: string
-  /** An entry of `X-Forwarded-For` that is no IP address: it and what stands before it were not believed. */
+  /** An entry of `X-Forwarded-For` that is not an IP address: it and the entries to its left were ignored. */
   ignored: string | undefined
 }
 
 /**
- * Finds the address of the client: the rightmost one, of `X-Forwarded-For` and then the peer of the connection, that is
- * not a trusted proxy; where all are trusted, the leftmost. Each proxy appends whom it was called by, so what a trusted
- * proxy did not write is never reached. An entry that is no address ends the search: what stands before it was written by
- * nobody known, so the proxy that wrote it counts.
+ * Finds the address of the client: the rightmost entry of `X-Forwarded-For`, with the peer of the connection appended,
+ * that is not a trusted proxy; if all are trusted, the leftmost. Each proxy appends the address of its peer, so the search
+ * never reads an entry that an untrusted party wrote. An entry that is not an IP address ends the search, and the proxy
+ * that wrote it counts as the client.
  */
 export function findClientAddress(input: {
   /** The other end of the connection. */
@@ -73,7 +73,7 @@ export function findClientAddress(input: {
   const { peer, forwardedFor, trust } = input
   let address = toPlainAddress(peer)
   if (trust === false || forwardedFor === undefined) return { address, ignored: undefined }
-  // RFC 9110 section 5.6.1: empty elements of a list count for nothing.
+  // RFC 9110 section 5.6.1: a recipient ignores empty list elements.
   const entries = forwardedFor
     .split(',')
     .map((entry) => entry.trim())
@@ -92,7 +92,7 @@ function isTrusted(address: string, hop: number, trust: Exclude<TrustProxy, fals
   return isIP(address) !== 0 && trust.networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
 
-/** Reads an entry: an address, or one with a port as some proxies write it (`192.0.2.1:4711`, `[2001:db8::1]:4711`). */
+/** Parses an entry: an address, or one with a port as some proxies write it (`192.0.2.1:4711`, `[2001:db8::1]:4711`). */
 function parseForwardedAddress(entry: string): string | undefined {
   if (isIP(entry) !== 0) return toPlainAddress(entry)
   const [, bracketed, dotted] = /^(?:\[([^\]]{2,64})\](?::\d{1,5})?|([\d.]{7,15}):\d{1,5})$/.exec(entry) ?? []
@@ -100,7 +100,7 @@ function parseForwardedAddress(entry: string): string | undefined {
   return dotted !== undefined && isIPv4(dotted) ? dotted : undefined
 }
 
-/** Without the zone of a link-local address; an IPv4 address that the system writes as IPv6 in its own form. */
+/** Removes the zone of a link-local address and unmaps an IPv4-mapped IPv6 address. */
 function toPlainAddress(address: string): string {
   const [unzoned = ''] = address.split('%', 1)
   const [, mapped = ''] = /^::ffff:([\d.]+)$/i.exec(unzoned) ?? []

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 
 /**
- * Keeps what is compiled of schemas for the life of the process, by their text. Routes share most of their schemas (problems,
- * ids, lists), and compiling them takes the larger part of building a server. `context`: what else the result depends on.
+ * Caches compiled schemas by their text, for the life of the process. Routes share most of their schemas (problems, ids,
+ * lists), and compiling takes the larger part of building a server. `context` is the other input of the compilation.
  */
 export function keepCompiled<Compiled>(): (schema: unknown, context: string, compile: () => Compiled) => Compiled {
   const kept = new Map<string, Compiled>()
@@ -19,7 +19,7 @@ const buildCompiler = SerializerSelector()
 const keepSerializer = keepCompiled<(body: unknown) => string>()
 const digests = new WeakMap<object, string>()
 
-/** Fastify's own factory of serializers, except that equal schemas are compiled once. `shared`: what a `$ref` may name. */
+/** Fastify's own factory of serializers, except that equal schemas are compiled once. `shared` holds the targets of `$ref`. */
 export const buildSerializerCompiler: typeof buildCompiler = (shared, options) => {
   const compile = buildCompiler(shared, options)
   const context = Object.values(shared as Record<string, object>)

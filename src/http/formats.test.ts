@@ -36,6 +36,6 @@ test.each([
   'a@b.c\n',
   `a@${'b'.repeat(64)}.c`,
   `${'a'.repeat(243)}@example.com`,
-])('%j is no e-mail address', (text) => {
+])('%j is not an e-mail address', (text) => {
   expect(isEmailAddress(text)).toBe(false)
 })

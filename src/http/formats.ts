@@ -3,8 +3,8 @@ import { INSTANT_RULE, parseInstant } from './instant.ts'
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EMAIL_LENGTH_LIMIT = 254
 
-// The atoms of RFC 5322 section 3.2.3, and the labels of RFC 1123 section 2.1. No repetition stands inside another one
-// without a character between them that neither takes, so each text is read once.
+// The atoms of RFC 5322 section 3.2.3, and the labels of RFC 1123 section 2.1. A separator that neither matches stands
+// between nested repetitions, so matching takes linear time.
 const EMAIL_LOCAL_PATTERN = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const HOST_LABEL_PATTERN = /^[a-z0-9-]{1,63}$/i
 
@@ -21,7 +21,7 @@ function isHostLabel(label: string): boolean {
   return HOST_LABEL_PATTERN.test(label) && !label.startsWith('-') && !label.endsWith('-')
 }
 
-/** A format: whether a text has it, and what the text has to be, in words that finish "must be ...". */
+/** A format: its check, and its rule in words that complete "must be ...". */
 interface Format {
   isValid: (text: string) => boolean
   rule: string
@@ -35,6 +35,6 @@ export const REQUEST_FORMATS: Readonly<Record<string, Format>> = {
   'date-time': { isValid: (text) => parseInstant(text) !== undefined, rule: INSTANT_RULE },
   email: { isValid: isEmailAddress, rule: 'an e-mail address' },
   uri: { isValid: (text) => URL.canParse(text), rule: 'a URL' },
-  // The pattern beside it decides, and is stricter: one broken rule is one error.
+  // The pattern beside it is stricter and reports the error; checking the format too would report it twice.
   uuid: { isValid: () => true, rule: 'a UUID in lower case' },
 }

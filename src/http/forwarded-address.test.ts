@@ -6,7 +6,7 @@ import { systemRandom } from '../random.ts'
 import { parseTrustProxy } from './client-address.ts'
 import { buildServer } from './server.ts'
 
-/** A server that answers with the address it takes a request for, and the lines it logs. */
+/** A server that answers with the client address of a request, and the lines it logs. */
 async function build(trust: string) {
   const clock = buildManualClock()
   const logged: { msg: string; address?: string; entry?: string }[] = []
@@ -25,7 +25,7 @@ async function build(trust: string) {
   return { clock, logged, ask }
 }
 
-test('a request is from the rightmost address that is no trusted proxy, in the log line too', async () => {
+test('the client address is the rightmost one that is not a trusted proxy, also in the log line', async () => {
   const { ask, logged } = await build('10.0.0.0/8')
   expect(await ask('198.51.100.1, 203.0.113.9, 10.0.0.2')).toBe('203.0.113.9')
   expect(await ask('203.0.113.9', '192.0.2.1')).toBe('192.0.2.1')
@@ -33,12 +33,12 @@ test('a request is from the rightmost address that is no trusted proxy, in the l
   expect(logged.map(({ address }) => address)).toEqual(['203.0.113.9', '192.0.2.1', '203.0.113.9'])
 })
 
-test('without a trusted proxy a request is from the other end of its connection', async () => {
+test('without a trusted proxy the client address is the peer of the connection', async () => {
   const { ask } = await build('false')
   expect(await ask('203.0.113.9')).toBe('10.0.0.1')
 })
 
-test('an entry that is no address is logged, cut to 64 characters, and once a minute at most', async () => {
+test('an entry that is not an address is logged, cut to 64 characters, at most once a minute', async () => {
   const { ask, logged, clock } = await build('1')
   const warnings = () => logged.filter(({ msg }) => msg.startsWith('X-Forwarded-For ignored'))
   for (let count = 0; count < 5; count += 1) expect(await ask(`203.0.113.9, ${'x'.repeat(5_000)}`)).toBe('10.0.0.1')

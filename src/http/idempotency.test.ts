@@ -34,7 +34,7 @@ async function listKeys(key: string) {
 }
 
 describe('the same key again', () => {
-  test('returns the first answer, marked, with null for the secret, and creates and emits nothing', async () => {
+  test('returns the first answer, marked, with null for the secret, and creates no row and no event', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     const first = await send(sample, 'key-1', { name: 'once' })
     const again = await send(sample, 'key-1', { name: 'once' })
@@ -50,7 +50,7 @@ describe('the same key again', () => {
     expect(sample.recorded).toHaveLength(1)
   })
 
-  test('what is kept of the first answer never holds the secret', async () => {
+  test('the stored answer does not hold the secret', async () => {
     const { rows } = await sql<{ all: string }>`select idempotency_key::text as all from idempotency_key`.execute(
       database.db,
     )
@@ -58,7 +58,7 @@ describe('the same key again', () => {
     expect(rows.map((row) => row.all).join()).not.toContain('whsec_')
   })
 
-  test('with another body, another query or another row is a 422 and does nothing', async () => {
+  test('with another body, another query or another row is a 422 and changes nothing', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     const id = (await send(sample, 'key-2', { name: 'two' })).json().data.document_id
     const other = await send(sample, 'key-2', { name: 'two b' })
@@ -79,7 +79,7 @@ describe('the same key again', () => {
     expect(elsewhere.headers['idempotency-replayed']).toBeUndefined()
   })
 
-  test('within 24 h is replayed, from then on it is new', async () => {
+  test('is replayed within 24 h and starts anew after that', async () => {
     const clock = buildManualClock()
     const sample = await buildPipelineServer({ db: database.db, clock })
     await send(sample, 'key-5', { name: 'five' })
@@ -93,20 +93,20 @@ describe('the same key again', () => {
   })
 })
 
-describe('a key that is not kept', () => {
-  test('a refused request frees its key, so the corrected one may use it', async () => {
+describe('a key that is not stored', () => {
+  test('a refused request does not store its key, so the corrected request may use it', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, 'key-6', { name: '' })).statusCode).toBe(422)
     expect((await send(sample, 'key-6', { name: 'six' })).statusCode).toBe(201)
   })
 
-  test('a request that fails on our side frees its key too', async () => {
+  test('a request that ends as a 500 does not store its key', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     expect((await send(sample, 'key-7', { url: `${THING}/break` })).statusCode).toBe(500)
     expect(await listKeys('key-7')).toEqual([])
   })
 
-  test('an answer that is a credential is never kept, whatever the header says', async () => {
+  test('an answer that is a credential is not stored, with or without a key', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     const options = { method: 'POST', url: `${THING}/sign-in`, payload: { password: 'x' } } as const
     const response = await sample.server.inject({ ...options, headers: { 'idempotency-key': 'key-8' } })
@@ -161,11 +161,11 @@ describe('two requests with one key at once, on two connections', () => {
     await inside.promise
     const second = send(sample, name, { name }).then((response) => response)
     await waitUntilBlocked()
-    outcome(gate.resolve, () => gate.reject(new Error('the first one dies')))
+    outcome(gate.resolve, () => gate.reject(new Error('the first request fails')))
     return { first: await first, second: await second, entered: () => entered }
   }
 
-  /** Until the database says that the second request waits for the first. */
+  /** Resolves when the second request waits for the lock of the first. */
   async function waitUntilBlocked() {
     const giveUpAt = Date.now() + 4000
     for (;;) {
@@ -176,7 +176,7 @@ describe('two requests with one key at once, on two connections', () => {
     }
   }
 
-  test('create once: the second waits and gets the answer of the first', async () => {
+  test('create one row: the second waits and gets the answer of the first', async () => {
     const { first, second, entered } = await startTwo('at-once', (release) => release())
     expect([first.statusCode, second.statusCode]).toEqual([201, 201])
     expect(second.headers['idempotency-replayed']).toBe('true')
@@ -185,14 +185,14 @@ describe('two requests with one key at once, on two connections', () => {
     expect(await countThings('at-once')).toBe(1)
   })
 
-  test('when the first fails, the second is the first', async () => {
+  test('when the first fails, the second runs as a first request', async () => {
     const { first, second } = await startTwo('at-once-failing', (_, fail) => fail())
     expect([first.statusCode, second.statusCode]).toEqual([500, 201])
     expect(second.headers['idempotency-replayed']).toBeUndefined()
     expect(await countThings('at-once-failing')).toBe(1)
   })
 
-  test('twenty at once create one thing', async () => {
+  test('twenty concurrent requests create one row', async () => {
     const sample = await buildPipelineServer({ db: database.db })
     const all = await Promise.all(Array.from({ length: 20 }, () => send(sample, 'twenty', { name: 'twenty' })))
     expect(all.map((response) => response.statusCode)).toEqual(Array(20).fill(201))
@@ -201,7 +201,7 @@ describe('two requests with one key at once, on two connections', () => {
     expect(await countThings('twenty')).toBe(1)
   })
 
-  test('a second one that waits too long is told to come back', async () => {
+  test('a second request that waits too long is a 409 idempotency_in_progress', async () => {
     const holder = await database.pool.connect()
     await holder.query('begin')
     await holder.query(
@@ -218,7 +218,7 @@ describe('two requests with one key at once, on two connections', () => {
 })
 
 describe('maintenance', () => {
-  test('removes what is older than a day, oldest first, no more than asked', async () => {
+  test('deletes keys older than a day, oldest first, up to its limit', async () => {
     const clock = buildManualClock(Date.UTC(2020, 0, 1))
     const sample = await buildPipelineServer({ db: database.db, clock })
     for (const key of ['old-1', 'old-2', 'old-3']) {

@@ -9,12 +9,12 @@ import { type Caller, includesAccount } from './caller.ts'
 import { notFound, Problem } from './problem.ts'
 import { operationIdOf, type RequestFacts, type RouteDeclaration } from './route.ts'
 
-/** How long a key is remembered (docs/contract/api.md#idempotency). */
+/** Lifetime of a key (docs/contract/api.md#idempotency). */
 export const IDEMPOTENCY_KEPT_MS = 24 * 3_600_000
 
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 
-/** What makes two requests the same: caller, route and key say which; `requestHash` says whether they ask the same. */
+/** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
   caller: string
   route: string
@@ -23,12 +23,12 @@ export interface IdempotencyKey {
   requestHash: Buffer
 }
 
-/** The first answer as it is kept: never with a secret that is shown once. */
+/** The first answer as it is stored: without the secret that is shown once. */
 export interface KeptAnswer {
   status: number
   payload: string
   location: string | undefined
-  /** The owner of what was changed. A caller who does not reach it any more does not get the answer again. */
+  /** The owner of the changed row. A caller that no longer reaches it does not get the answer again. */
   account: AccountId | null
 }
 
@@ -49,14 +49,14 @@ export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclarat
   return { caller, route: operationIdOf(route), key, requestHash }
 }
 
-/** Whose keys these are: a person's over all sessions, an API key's its own, since each is another program. */
+/** The namespace of a caller's keys: the user for all sessions of a user, the API key for an API key. */
 function describeCaller(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
 
 /**
- * The statement that takes the key and keeps the answer. It fails on a key that is taken (`isKeyTaken`); a key that
- * another request is taking right now is waited for, since PostgreSQL waits for the end of that transaction.
+ * The statement that inserts the key with its answer. It fails for a key that exists (`isKeyTaken`), and waits for an
+ * uncommitted transaction that inserts the same key.
  */
 export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
   const { caller, route, requestHash } = key
@@ -70,20 +70,21 @@ export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Dat
   }
 }
 
-/** Whether `error` says that the key of the request was taken before. */
+/** Whether `error` reports that the key of the request exists. */
 export function isKeyTaken(error: unknown): boolean {
   return isUniqueViolation(error, 'idempotency_key_pkey')
 }
 
 /** 409 for a request that waited too long for the first one with its key. */
 export function buildInProgress(): Problem {
-  const detail = 'The first request with this Idempotency-Key still runs. Send the same request again in a few seconds.'
+  const detail =
+    'The first request with this Idempotency-Key is still running. Send the same request again in a few seconds.'
   return new Problem('idempotency_in_progress', detail, { headers: { 'retry-after': '5' } })
 }
 
 /**
- * The answer that was kept under the key; undefined when there is none, or when its 24 hours are over.
- * Throws 422 `idempotency_key_reused` for another request, 404 when the caller no longer reaches what was changed.
+ * The answer that is stored under the key; undefined when there is none, or when its 24 hours are over.
+ * Throws 422 `idempotency_key_reused` for another request, 404 when the caller no longer reaches the changed row.
  */
 export async function findAnswer(
   db: Database,
@@ -102,7 +103,7 @@ export async function findAnswer(
   if (!earlier) return undefined
   if (!earlier.body_hash.equals(key.requestHash)) {
     const detail =
-      'This Idempotency-Key was used with another path or body within 24 hours. Make a new key for a new request.'
+      'This Idempotency-Key was used with another path or body within 24 hours. Send a new key with a new request.'
     throw new Problem('idempotency_key_reused', detail)
   }
   const account = earlier.account as AccountId | null
@@ -115,7 +116,7 @@ export async function findAnswer(
   }
 }
 
-/** The first answer as it is sent again. */
+/** The first answer, as it answers a repeat. */
 export function buildRepeatedAnswer(kept: KeptAnswer): Answer {
   return {
     status: kept.status,
@@ -126,7 +127,7 @@ export function buildRepeatedAnswer(kept: KeptAnswer): Answer {
   }
 }
 
-/** Frees a key whose 24 hours are over and that maintenance has not removed yet. */
+/** Deletes a key whose 24 hours are over and that maintenance has not removed yet. */
 export async function deleteExpiredAnswer(db: Database, key: IdempotencyKey, now: Date): Promise<void> {
   await db
     .deleteFrom('idempotency_key')
@@ -137,7 +138,7 @@ export async function deleteExpiredAnswer(db: Database, key: IdempotencyKey, now
     .execute()
 }
 
-/** Removes up to `limit` keys made at or before `before`, oldest first; answers how many. For maintenance. */
+/** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
 export async function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from idempotency_key where ctid in (

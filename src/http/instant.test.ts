@@ -43,7 +43,7 @@ describe('an instant', () => {
     expect(parseInstant(text)).toBeUndefined()
   })
 
-  test('of the years 1970 to 9999 is read back as it was written, and no other one is', () => {
+  test('round-trips within the years 1970 to 9999 and is refused outside them', () => {
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true }), (date) => {
         const isWithin = date >= FIRST_INSTANT && date <= LAST_INSTANT
@@ -53,7 +53,7 @@ describe('an instant', () => {
     )
   })
 
-  test('of any text is within the bounds, so that it is written with a year of four digits', () => {
+  test('parsed from any text is within the bounds, so its year has four digits', () => {
     const part = (max: number) => fc.nat(max).map((number) => String(number).padStart(2, '0'))
     const texts = fc
       .tuple(fc.nat(9999), part(13), part(32), part(24), fc.constantFrom('+', '-'), part(24))
@@ -67,7 +67,7 @@ describe('an instant', () => {
     )
   })
 
-  test('of a request that cannot be read is a 422 that names its member and the rule', () => {
+  test('that cannot be parsed is a 422 that names its member and the rule', () => {
     const read = () => readInstant('expires_at', '9999-12-31T23:59:59-23:59')
     expect(read).toThrow(
       expect.objectContaining({

@@ -1,6 +1,6 @@
 import { invalidField } from './problem.ts'
 
-/** What an instant has to be, in words that finish "must be ...". */
+/** The rule for an instant, in words that complete "must be ...". */
 export const INSTANT_RULE = 'an instant like 2026-09-11T08:00:00.000Z of the years 1970 to 9999 in UTC'
 
 /**
@@ -14,8 +14,8 @@ const INSTANT_PATTERN =
   /^(\d{4})-(\d{2})-(\d{2})T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
 /**
- * Reads a date-time of RFC 3339 with an offset; digits after the millisecond are cut off. Undefined for any other text, for
- * a day the calendar does not have, for a leap second, and for an instant outside the years 1970 to 9999 in UTC.
+ * Parses a date-time of RFC 3339 with an offset; digits after the millisecond are cut off. Undefined for any other text,
+ * for a day that does not exist, for a leap second, and for an instant outside the years 1970 to 9999 in UTC.
  */
 export function parseInstant(text: string): Date | undefined {
   const match = INSTANT_PATTERN.exec(text)
@@ -31,7 +31,7 @@ function countDays(year: number, month: number): number {
   return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
 }
 
-/** The instant of a member of a request. Throws 422 `validation_failed` at `path` for what `parseInstant` does not read. */
+/** The instant of a member of a request. Throws 422 `validation_failed` at `path` for text that `parseInstant` refuses. */
 export function readInstant(path: string, text: string): Date {
   const instant = parseInstant(text)
   if (!instant) throw invalidField(path, 'format', `must be ${INSTANT_RULE}`)

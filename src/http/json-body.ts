@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from './problem.ts'
 
-/** How deep a body may nest. Those that routes take nest to 4; what walks a value by calling itself is safe up to here. */
+/** Nesting limit of a body. Bodies of routes nest to 4; recursive code is safe up to this depth. */
 const DEPTH_LIMIT = 64
 
 const MALFORMED_BODY = 'The body is not valid JSON in UTF-8. Check quotes, commas and braces.'
 
-/** Parses JSON bodies strictly. Signatures are over the bytes as they came, so those are kept beside the parsed body. */
+/** Parses JSON bodies strictly, and keeps the raw bytes beside the parsed body, because signatures cover them. */
 export function keepRawBody(server: FastifyInstance): void {
   server.removeContentTypeParser(['application/json', 'text/plain'])
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -23,16 +23,16 @@ export function keepRawBody(server: FastifyInstance): void {
 }
 
 function parseJson(bytes: Buffer): unknown {
-  // Fatal decoding: bytes that are no UTF-8 are no JSON either, and a stray one must not become U+FFFD silently.
+  // Fatal decoding: invalid UTF-8 is an error and must not become U+FFFD silently.
   const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   checkValues(value)
   return value
 }
 
 /**
- * Refuses what no later step should meet: a member named `__proto__`, which some code would make a prototype; text that
- * PostgreSQL cannot keep as it is (U+0000, half a surrogate pair); and deep nesting. Goes level by level instead of
- * calling itself, and after the parser: a reviver costs ten times as much. Throws 400 `malformed_request`.
+ * Refuses a member named `__proto__` (prototype pollution), text that PostgreSQL cannot store (U+0000, half a surrogate
+ * pair), and deep nesting. Walks the parsed value level by level, without recursion; a reviver costs ten times as much.
+ * Throws 400 `malformed_request`.
  */
 function checkValues(root: unknown): void {
   let level: unknown[] = [root]

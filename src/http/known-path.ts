@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from './problem.ts'
 
-/** Which paths take which methods, so that a wrong method is distinguished from a wrong path. */
+/** The methods of each path, to distinguish 405 from 404. */
 export interface KnownPaths {
   /** The problem of a request that no route serves: 405 `method_not_allowed` with `Allow`, or 404 `not_found`. */
   buildProblem(target: string): Problem
 }
 
-/** What answers for a path that does not exist, and for one that must not be seen to exist. */
+/** The 404 of a path that does not exist, and of one that is hidden from the caller. */
 export function buildPathProblem(): Problem {
   return new Problem('not_found', 'There is nothing at this path. The API reference is at /docs.')
 }
@@ -30,7 +30,7 @@ export function collectPaths(server: FastifyInstance): KnownPaths {
   }
 }
 
-/** A parameter takes one segment, so that each text is read once whatever it holds. */
+/** A parameter matches one segment, so matching takes linear time. */
 function buildPattern(url: string): RegExp {
   const source = url
     .replace(/[.+?^$()[\]\\]/g, '\\$&')

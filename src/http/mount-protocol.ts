@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** A protocol that brings its own handler: an OAuth provider, the HTTP API of a realtime server. */
+/** A protocol with a handler of its own: an OAuth provider, the HTTP API of a realtime server. */
 export interface ForeignProtocol {
-  /** The path under which every request is the protocol's: `/api/v3/oauth`. Routes declared below it stay ours. */
+  /** The protocol serves every request below this path (`/api/v3/oauth`), except those of declared routes. */
   prefix: string
-  /** Gets the request as Node read it, its body unread, and answers it itself. */
+  /** Serves the raw Node request, whose body is unread. */
   handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
   /** Counts a request against its address before it is handled. Throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
 /**
- * Mounts a foreign protocol in a scope of its own: no parser of ours reads its bodies, no header of ours is sent with
- * its answers, and its errors are its own. What stays ours is what protects the process: request ids, the rate limit of
- * the address, the one log line, the limits of the server on time and connections.
+ * Mounts a foreign protocol in a scope of its own: the service does not parse its bodies, does not add headers to its
+ * answers, and does not shape its errors. Request ids, the rate limit of the address, the log line, and the server's
+ * limits on time and connections apply.
  */
 export async function mountProtocol(server: FastifyInstance, protocol: ForeignProtocol): Promise<void> {
   const { prefix, handle, limit } = protocol
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // The body stays in the socket until the handler reads it, so its limits are the handler's.
+    // The body stays in the socket until the handler reads it: the handler limits its size.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     const serve = async (request: FastifyRequest, reply: FastifyReply) => {
       limit(request, reply)

@@ -26,8 +26,8 @@ export interface ReadRecord {
 }
 
 /**
- * What the pipeline is given by the app. The pipeline knows no business word: who the caller is, what an event is and
- * where an audit entry is kept are functions here.
+ * The dependencies of the pipeline, built by the app. They keep `http/` free of features: authentication, events and the
+ * audit log are functions here.
  */
 export interface Pipeline {
   /** The pool of requests. Workers have their own. */
@@ -36,15 +36,15 @@ export interface Pipeline {
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>
   /**
-   * Writes events, audit entry and kept answer in one statement, the last of the transaction `tx`: `commit` is sent with
-   * it. Returns what the transaction has changed that processes hold in memory, for `afterCommit`.
+   * Writes events, audit entry and stored answer in one statement, the last of the transaction `tx`: `commit` is sent with
+   * it. Returns the cache keys that the transaction invalidates, for `afterCommit`.
    */
   recordChange(tx: Database, change: ChangeRecord): Promise<string>
   /** Records the event of a read, when some webhook subscribes to it (docs/contract/events.md#events-of-reads). */
   recordRead(read: ReadRecord): Promise<void>
   /** Writes the audit entry of a refused call (403). Never throws. */
   recordRefusal(refusal: { route: RouteDeclaration; request: Facts; problem: Problem }): Promise<void>
-  /** Runs when a change was committed: drops what is held of it in memory, and notifies the workers. Never throws. */
+  /** Runs after the commit of a change: invalidates caches and notifies the workers. Never throws. */
   afterCommit(notes: string): void
   /** Counts a request against its address; throws `rate_limited`. */
   limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void

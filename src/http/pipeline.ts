@@ -28,7 +28,7 @@ function toFastifyPath(path: string): string {
 /** A feature's route with the dependencies of its operations. */
 type Mounted<Deps> = { pipeline: Pipeline; route: Route<Deps>; deps: Deps }
 
-/** Mounts the routes of one feature. `serveRequest` below is everything that a request passes, in order. */
+/** Mounts the routes of one feature. `checkCaller`, then `serveRequest`, are the steps of every request. */
 export function mountRoutes<Deps>(
   server: FastifyInstance,
   pipeline: Pipeline,
@@ -67,7 +67,10 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   const scope = findPermissionScope(caller, permission)
   request.scope = scope ?? []
   if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
-  const refusal = new Problem('permission_denied', `This needs the permission ${permission}, which you do not hold.`)
+  const refusal = new Problem(
+    'permission_denied',
+    `This needs the permission ${permission}, which your token does not hold.`,
+  )
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
 }
@@ -76,15 +79,15 @@ function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: Fast
   return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db })
 }
 
-/** A form is read only where a route asks for it: else a page of any site could post one (415). */
+/** Refuses a form (415) unless the route takes forms: a page of any site can post one. */
 function checkMediaType(route: Route<never>, request: FastifyRequest): void {
-  if (request.method === 'GET') return
+  if (route.method === 'GET') return
   const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm)
     throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
 }
 
-/** A request with what it is served by. */
+/** A request with its route and reply. */
 interface Served<Deps> extends Mounted<Deps> {
   request: FastifyRequest
   reply: FastifyReply
@@ -107,7 +110,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   }
 }
 
-/** 404 before 422: a request that breaks a rule is asked first whether its path names anything. */
+/** Validates a request. When it is invalid, a missing row still wins: 404 comes before 422. */
 async function checkRequest<Deps>({ route, deps, request, context }: Served<Deps>): Promise<void> {
   checkValidation(request, 'params')
   try {
@@ -130,9 +133,9 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
 }
 
 /**
- * A change: one transaction holds the change, its events, its audit entry and the answer of its idempotency key. The key
- * is taken by the last statement, so a first request pays no round trip for it. Whatever stops a later request with the
- * same key, the first answer is looked up before the refusal is sent.
+ * A change: one transaction holds the change, its events, its audit entry and the answer of its idempotency key. The last
+ * statement inserts the key, so a first request pays no round trip for it. When a request with a key is refused, for any
+ * reason, the stored answer of the first request wins.
  */
 async function performChange<Deps>(served: Served<Deps>): Promise<Answer> {
   const { pipeline, route, context } = served
@@ -144,7 +147,7 @@ async function performChange<Deps>(served: Served<Deps>): Promise<Answer> {
     const earlier = await findAnswer(pipeline.db, key, { route, facts: context })
     if (earlier) return buildRepeatedAnswer(earlier)
     if (!isKeyTaken(error)) throw error
-    // The key was used over 24 hours ago and is not removed yet: it is free.
+    // The key expired and maintenance has not removed it yet.
     await deleteExpiredAnswer(pipeline.db, key, context.now)
     return prepareAndCommit(served, key)
   }
@@ -182,7 +185,7 @@ async function commitChange<Deps>(
   const { pipeline, route, context, reply } = served
   context.db = tx
   const outcome = await handle(served)
-  // An answer that cannot be serialized fails here, while nothing is kept yet.
+  // Serialized before the commit: a failure rolls back.
   const result = outcome.kind === 'refusal' ? outcome.problem : buildAnswer(route, outcome, reply)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
   const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
@@ -198,7 +201,7 @@ function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknow
   return { status: answer.status, payload, location: answer.headers.location, account }
 }
 
-/** Loads what the path names, and calls the operation. */
+/** Loads the row of the path, and calls the operation. */
 async function handle<Deps>({ route, deps, context }: Served<Deps>): Promise<Outcome<unknown>> {
   if (route.load) context.target = await route.load(deps, context as never)
   return route.handle(deps, context)

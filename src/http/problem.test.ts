@@ -12,12 +12,12 @@ describe('the registry of problems', () => {
     },
   )
 
-  test('is in the order of its statuses, so that a new code finds its place', () => {
+  test('is sorted by status', () => {
     const statuses = Object.values(PROBLEMS).map(({ status }) => status)
     expect(statuses).toEqual(statuses.toSorted((one, other) => one - other))
   })
 
-  test('gives a problem the status of its code and keeps the reason off the detail', () => {
+  test('sets the status of a problem by its code, and keeps the reason out of the body', () => {
     for (const code of Object.keys(PROBLEMS) as ProblemCode[]) {
       const problem = new Problem(code, 'What to do.', { reason: 'for the log' })
       expect(problem).toMatchObject({

@@ -1,31 +1,31 @@
 /**
- * The closed registry of errors (docs/contract/api.md#errors, RFC 9457). Each code has one status, one title and one page at `/docs/errors/<code>`,
- * whose text is `docs/errors.md`; a test holds the two together in both directions.
+ * The closed registry of errors (docs/contract/api.md#errors, RFC 9457). Each code has one status, one title and one page
+ * at `/docs/errors/<code>`, rendered from `docs/errors.md`; a test compares both lists in both directions.
  */
 export const PROBLEMS = {
-  malformed_request: { status: 400, title: 'The request could not be read' },
-  unauthenticated: { status: 401, title: 'A valid bearer token is needed' },
-  login_failed: { status: 401, title: 'E-mail or password is wrong' },
-  refresh_failed: { status: 401, title: 'The refresh token is not valid' },
-  signature_invalid: { status: 401, title: 'The signature is not valid' },
-  permission_denied: { status: 403, title: 'A permission is missing' },
-  not_found: { status: 404, title: 'There is no such thing' },
-  method_not_allowed: { status: 405, title: 'The path does not take this method' },
-  request_timeout: { status: 408, title: 'The request did not arrive in time' },
-  conflict: { status: 409, title: 'The state does not allow this' },
-  duplicate_not_confirmed: { status: 409, title: 'The delivery may repeat; confirm it' },
-  webhook_inactive: { status: 409, title: 'The webhook is inactive or deleted' },
-  limit_reached: { status: 409, title: 'A limit is reached' },
-  idempotency_in_progress: { status: 409, title: 'The first request with this key still runs' },
-  body_too_large: { status: 413, title: 'The body is too large' },
-  unsupported_media_type: { status: 415, title: 'The content type is not taken' },
-  validation_failed: { status: 422, title: 'The request breaks a rule' },
-  idempotency_key_reused: { status: 422, title: 'The key was used with another body' },
+  malformed_request: { status: 400, title: 'Malformed request' },
+  unauthenticated: { status: 401, title: 'Authentication required' },
+  login_failed: { status: 401, title: 'Wrong e-mail or password' },
+  refresh_failed: { status: 401, title: 'Invalid refresh token' },
+  signature_invalid: { status: 401, title: 'Invalid signature' },
+  permission_denied: { status: 403, title: 'Permission denied' },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  request_timeout: { status: 408, title: 'Request timeout' },
+  conflict: { status: 409, title: 'Conflict with the current state' },
+  duplicate_not_confirmed: { status: 409, title: 'Possible duplicate not confirmed' },
+  webhook_inactive: { status: 409, title: 'Webhook inactive or deleted' },
+  limit_reached: { status: 409, title: 'Limit reached' },
+  idempotency_in_progress: { status: 409, title: 'First request with this key in progress' },
+  body_too_large: { status: 413, title: 'Body too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  validation_failed: { status: 422, title: 'Validation failed' },
+  idempotency_key_reused: { status: 422, title: 'Idempotency key reused' },
   rate_limited: { status: 429, title: 'Too many requests' },
-  headers_too_large: { status: 431, title: 'The headers are too large' },
-  internal_error: { status: 500, title: 'Something went wrong on our side' },
-  overloaded: { status: 503, title: 'Too many requests of this kind at once' },
-  dependency_unavailable: { status: 503, title: 'Something we depend on is down' },
+  headers_too_large: { status: 431, title: 'Request headers too large' },
+  internal_error: { status: 500, title: 'Internal error' },
+  overloaded: { status: 503, title: 'Overloaded' },
+  dependency_unavailable: { status: 503, title: 'Dependency unavailable' },
 } as const
 
 /** A code of the registry. */
@@ -38,12 +38,12 @@ export interface FieldError {
   message: string
 }
 
-/** More than a person reads; a body of a million faults is not answered with a million sentences. */
+/** Most entries of `errors`: bounds the size of an answer. */
 export const ERRORS_LIMIT = 50
 
 /**
- * An error that a caller may read. Of `errors` it keeps the first 50. `detail` is a sentence a person can act on; `reason` goes to the log only.
- * Never put a secret, an SQL text or a stack into either.
+ * An error that the caller receives. Keeps the first 50 of `errors`. `detail` is a sentence that a person can act on;
+ * `reason` is logged and not sent. Neither holds a secret, an SQL text or a stack.
  */
 export class Problem extends Error {
   readonly code: ProblemCode
@@ -69,7 +69,7 @@ export class Problem extends Error {
   }
 }
 
-/** A problem as it goes over the wire (RFC 9457). */
+/** A problem on the wire (RFC 9457). */
 export function buildProblemBody(
   problem: Problem,
   { requestId, baseUrl }: { requestId: string; baseUrl: string },

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
 
-/** Rows of one statement; more buckets go in several. */
+/** Most rows of one statement. */
 const CHUNK = 5_000
 
 /** Counts one hit, and returns the sum of all processes in this window. */
@@ -18,8 +18,8 @@ export async function addHit(db: Database, bucket: string, windowStartedAt: Date
 }
 
 /**
- * Adds the hits of many buckets, and returns the sum of all processes for each. In one order, so that two processes never
- * wait for each other.
+ * Adds the hits of many buckets, and returns the sum of all processes for each. Rows are locked in one order, which
+ * prevents deadlocks between processes.
  */
 export async function addHits(
   db: Database,
@@ -41,7 +41,7 @@ export async function addHits(
   return sums
 }
 
-/** Removes the windows that began before `before`; returns how many. For maintenance. */
+/** Deletes the windows that began before `before`; returns their number. For maintenance. */
 export async function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('rate_limit')

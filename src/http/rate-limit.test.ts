@@ -65,7 +65,7 @@ describe('rate limits', () => {
     expect(await readStatuses(4, () => read(limited))).toEqual([200, 200, 200, 429])
   })
 
-  test('headers name each limit, what remains and when it begins anew', async () => {
+  test('headers name each limit, the remaining requests and the time until the reset', async () => {
     const limited = await buildLimited({ perMinute: 100 })
     const { headers } = await read(limited)
     expect(headers['ratelimit-policy']).toBe('"address";q=100;w=60, "caller";q=100;w=60')
@@ -85,7 +85,7 @@ describe('rate limits', () => {
     expect(await readStatuses(4, () => read(limited, { as: 'nobody' }))).toEqual([401, 401, 401, 429])
   })
 
-  test('callers are limited wherever they come from, addresses whoever calls', async () => {
+  test('the limit of a caller counts all addresses, the limit of an address all callers', async () => {
     const limited = await buildLimited()
     expect(await readStatuses(3, () => read(limited))).toEqual([200, 200, 200])
     expect((await read(limited, { from: '192.0.2.2' })).json().detail).toContain('"caller"')
@@ -96,18 +96,18 @@ describe('rate limits', () => {
   test('two processes share one count of a generous limit from their next exchange on', async () => {
     const [one, other] = [await buildLimited(), await buildLimited()]
     expect(await readStatuses(2, () => read(one))).toEqual([200, 200])
-    // Not exchanged yet: a fleet may pass a limit by the traffic between two exchanges.
+    // Before an exchange, a fleet may exceed a limit by the traffic between two exchanges.
     expect(await readStatuses(2, () => read(other))).toEqual([200, 200])
     await one.limiter.exchange()
     await other.limiter.exchange()
     expect((await read(other)).statusCode).toBe(429)
-    // The other one learns of it with the exchange after its next request.
+    // The other process reads the sum at the exchange after its next request.
     expect((await read(one)).statusCode).toBe(200)
     await one.limiter.exchange()
     expect((await read(one)).statusCode).toBe(429)
   })
 
-  test('two processes share one count of a strict limit at once', async () => {
+  test('two processes share one count of a strict limit immediately', async () => {
     const [one, other] = [await buildLimited(), await buildLimited()]
     expect((await signIn(one)).statusCode).toBe(200)
     expect(await readStatuses(2, () => signIn(other))).toEqual([200, 429])
@@ -128,7 +128,7 @@ describe('rate limits', () => {
     ])
   })
 
-  test('what an exchange could not write goes with the next one', async () => {
+  test('counts of a failed exchange are part of the next exchange', async () => {
     const limited = await buildLimited({ perMinute: 100 })
     await readStatuses(2, () => read(limited))
     await database.db.schema.alterTable('rate_limit').renameTo('rate_limit_away').execute()
@@ -139,7 +139,7 @@ describe('rate limits', () => {
     expect(hits).toBe(2)
   })
 
-  test('of many requests at once exactly the limit passes', async () => {
+  test('exactly the limit of concurrent requests passes', async () => {
     const limited = await buildLimited({ perMinute: 10 })
     const statuses = await Promise.all(Array.from({ length: 30 }, async () => (await read(limited)).statusCode))
     expect(statuses.filter((status) => status === 200)).toHaveLength(10)
@@ -152,7 +152,7 @@ describe('rate limits', () => {
     expect(hits).toBe(3)
   })
 
-  test('while the database is away a generous limit is counted by the process alone, and a strict one refuses with 503', async () => {
+  test('without a database the process counts a generous limit alone, and a strict limit refuses with 503', async () => {
     const away = openDatabase({
       connectionString: 'postgres://nobody@127.0.0.1:1/none',
       size: 1,
@@ -166,7 +166,7 @@ describe('rate limits', () => {
     await away.close()
   })
 
-  test('an API key is counted apart from its owner', async () => {
+  test('an API key has a limit separate from its owner', async () => {
     const limiter = buildRateLimiter({ db: database.db, clock, perMinute: 3, strictPerMinute: 2 })
     const reply = { getHeader: () => undefined, header: () => {} } as never
     const owner = buildCaller('admin')!
@@ -176,7 +176,7 @@ describe('rate limits', () => {
     expect(() => limiter.limitCaller(owner, reply)).toThrow('"caller"')
   })
 
-  test('maintenance removes the windows that began before an instant, no others', async () => {
+  test('maintenance deletes only the windows that began before an instant', async () => {
     const limited = await buildLimited()
     await signIn(limited)
     clock.advance(60_000)

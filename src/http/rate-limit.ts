@@ -7,13 +7,13 @@ import { Problem } from './problem.ts'
 import { addHit, addHits } from './rate-limit.store.ts'
 import type { RouteDeclaration } from './route.ts'
 
-/** The window of every limit. All begin at the full minute, so that one `Retry-After` ends the wait for all of them. */
+/** The window of every limit. All begin at the full minute, so one `Retry-After` is right for all of them. */
 const WINDOW_MS = 60_000
 
 /** How often a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
 const EXCHANGE_EVERY_MS = 1_000
 
-/** Buckets that one process counts at most; beyond, the oldest is forgotten and counted anew. */
+/** Most buckets of one process; beyond it the oldest is evicted and starts at zero. */
 const BUCKETS_LIMIT = 100_000
 
 /** Rate limits as the pipeline checks them, and their exchange between processes. */
@@ -37,7 +37,7 @@ interface Policy {
   perMinute: number
 }
 
-/** What one process knows of a bucket in the window that began at `startMs`. */
+/** The counts of one process for a bucket, in the window that began at `startMs`. */
 interface Bucket {
   startMs: number
   /** Hits of all processes, as of the last exchange. */
@@ -47,10 +47,10 @@ interface Bucket {
 }
 
 /**
- * Builds the rate limits. A generous limit is counted in memory, and the sums of all processes meet in the database about
- * once a second: a request pays no round trip, and a fleet may pass a limit by one second's traffic. A strict limit is
- * counted in the database before the request is handled; when that fails, the request fails: a guess at a password must
- * not go uncounted.
+ * Builds the rate limits. A generous limit is counted in memory, and the processes exchange their sums through the
+ * database about once a second: a request pays no round trip, and a fleet may exceed a limit by one second's traffic. A
+ * strict limit is counted in the database before the request is handled; when that fails, the request fails, so that
+ * every guess at a password is counted.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
  * which a sliding estimate would not allow; in return `Retry-After` is exact (docs/decisions/0008-fixed-rate-windows.md).
@@ -91,7 +91,7 @@ export function buildRateLimiter(options: {
     const window = findWindow(clock.now())
     const name = `${strict.name}:${subject}`
     const bucket = takeBucket(name, window.startMs)
-    // A bucket that is spent stays so until its window ends: a flood costs the database nothing.
+    // A spent bucket stays spent until its window ends: a flood writes nothing to the database.
     if (bucket.shared <= strict.perMinute) bucket.shared = await addHit(db, name, new Date(window.startMs))
     else bucket.shared += 1
     checkStanding({ hits: bucket.shared, resetMs: window.resetMs }, strict, reply)
@@ -123,7 +123,7 @@ export function buildRateLimiter(options: {
     run: async () => {
       while (!stopping.signal.aborted) {
         await clock.sleep(EXCHANGE_EVERY_MS, stopping.signal)
-        // What could not be exchanged stays counted here and goes with the next exchange.
+        // The counts stay here and are part of the next exchange.
         if (!stopping.signal.aborted) await exchange().catch((error: unknown) => onError?.(error))
       }
     },
@@ -136,13 +136,13 @@ function findWindow(nowMs: number): { startMs: number; resetMs: number } {
   return { startMs, resetMs: startMs + WINDOW_MS - nowMs }
 }
 
-/** Where a bucket stands after a request was counted. */
+/** The state of a bucket after a request was counted. */
 interface Standing {
   hits: number
   resetMs: number
 }
 
-/** Writes the headers of draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4) and refuses what is over the limit. */
+/** Sets the headers of draft-ietf-httpapi-ratelimit-headers-11 (sections 3 and 4), and throws when a limit is exceeded. */
 function checkStanding({ hits, resetMs }: Standing, policy: Policy, reply: FastifyReply): void {
   const resetSeconds = Math.ceil(resetMs / 1000)
   appendItem(reply, 'ratelimit-policy', `"${policy.name}";q=${policy.perMinute};w=${WINDOW_MS / 1000}`)

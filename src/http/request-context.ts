@@ -7,8 +7,8 @@ import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.
 const NO_BODY = Buffer.alloc(0)
 
 /**
- * One request as it passes the pipeline. Each step adds what it found: `listing` after validation, `prepared` before the
- * transaction, `db` and `target` inside it.
+ * One request in the pipeline. Validation sets `listing`, `prepare` sets `prepared`, the transaction sets `db` and
+ * `target`.
  */
 export class RequestContext implements RouteRequest<unknown, unknown, unknown, unknown, unknown> {
   readonly params: unknown
@@ -46,7 +46,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
 
   /** Throws on a public route, which has no caller. */
   get caller(): Caller {
-    if (!this.#caller) throw new Error('a public route asked for its caller')
+    if (!this.#caller) throw new Error('a public route has no caller')
     return this.#caller
   }
 

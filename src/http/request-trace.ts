@@ -1,15 +1,15 @@
-/** The trace of one request (W3C Trace Context), as the shell uses it. What a trace is, the app says. */
+/** The trace of one request (W3C Trace Context), as the pipeline uses it; the app supplies the implementation. */
 export interface RequestTrace {
   /** For the log line: 32 and 16 hex digits. */
   traceId: string
   spanId: string
-  /** The text that an event of this request is stored with, so that its deliveries go on in the same trace. */
+  /** The trace context that is stored with events of this request, so that their deliveries continue the trace. */
   stored: string
-  /** Tells how the request ended. `route` is null where no route was found; `code` is the problem's. */
+  /** Ends the span. `route` is null where no route matched; `code` is the problem's. */
   end(result: { route: string | null; status: number; code: string | undefined; durationMs: number }): void
 }
 
-/** Starts the trace of a request, from its headers or anew. Never throws, whatever the headers hold. */
+/** Starts or continues the trace of a request, from its headers. Never throws. */
 export type RequestTraceStart = (request: {
   method: string
   requestId: string

@@ -44,16 +44,16 @@ export interface ClosingWrite {
   explain: (db: Database) => Promise<Problem>
 }
 
-/** What every outcome may say besides its content. */
+/** Parts that every outcome may have. */
 interface OutcomeFacts {
   closing?: ClosingWrite
-  /** The resources that changed. A route that changes something and leaves this out emits nothing. */
+  /** The resources that changed. Without it the pipeline records no event. */
   changed?: Changed[]
   headers?: Record<string, string>
   cookies?: readonly AnswerCookie[]
-  /** More for the audit entry. Never a secret. */
+  /** Additional members of the audit entry. Never a secret. */
   audit?: Record<string, unknown>
-  /** Who acted, where the request carries no token: a sign-in. For the audit entry. */
+  /** The actor for the audit entry, where the request carries no token: a sign-in. */
   actor?: { userId: UserId | null; sessionId: SessionId | null; account: AccountId | null }
 }
 
@@ -64,9 +64,9 @@ export interface DataOutcome<Data> extends OutcomeFacts {
   message: string
   /** Set by list routes. */
   pagination?: { page_size: number; next_cursor: string | null; total?: number }
-  /** The path of what was created; becomes the `Location` header of a 201. */
+  /** The path of the created row; becomes the `Location` header of a 201. */
   location?: string
-  /** The status of this success, where it is the one of the declaration's `also`. */
+  /** The status of this success, when it is that of the declaration's `also`. */
   status?: number
 }
 
@@ -74,7 +74,7 @@ export interface DataOutcome<Data> extends OutcomeFacts {
 export interface RedirectOutcome extends OutcomeFacts {
   kind: 'redirect'
   location: string
-  /** 302 unless said; 303 after a POST whose target is read by GET (RFC 9110 section 15.4.4). */
+  /** Default 302; 303 after a POST whose target is read by GET (RFC 9110 section 15.4.4). */
   status?: 302 | 303
 }
 
@@ -82,11 +82,11 @@ export interface RedirectOutcome extends OutcomeFacts {
 export interface PageOutcome extends OutcomeFacts {
   kind: 'page'
   html: string
-  /** 200 unless said. */
+  /** Default 200. */
   status?: number
 }
 
-/** A success that is sent as it is produced. For a declaration with `media`, a GET. */
+/** A success that is streamed. For a GET with `media`. */
 export interface StreamOutcome extends OutcomeFacts {
   kind: 'stream'
   contentType: string
@@ -94,20 +94,20 @@ export interface StreamOutcome extends OutcomeFacts {
 }
 
 /**
- * A refusal that keeps what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
- * audited as a failure and emits no event. A thrown `Problem` keeps nothing.
+ * A refusal that commits what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
+ * audited as a failure and records no event. A thrown `Problem` rolls back.
  */
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed' | 'closing'> {
   kind: 'refusal'
   problem: Problem
-  /** The `document_id` of what the request was about, for the audit entry. */
+  /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }
 
 /** What an operation returns to the pipeline. */
 export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome
 
-/** What is known of a request before anything is read or written. */
+/** The parts of a request that are known before any database access. */
 export interface RequestFacts<Params, Query, Body> {
   params: Params
   query: Query
@@ -116,39 +116,42 @@ export interface RequestFacts<Params, Query, Body> {
   caller: Caller
   /** The permission of the route: `resource:action`. */
   permission: string
-  /** What the caller reaches with the permission of the route; nothing for a caller without it, and on a public route. */
+  /** The scope of the route's permission for the caller; empty for a caller without it, and on a public route. */
   scope: PermissionScope
-  /** The instant of the request. The same for everything the request writes. */
+  /** The instant of the request; every row that the request writes has it. */
   now: Date
   /** Filters, sort and page of a list route. */
   listing: Listing
   requestId: string
-  /** What the events of this request are stored with, so that their deliveries belong to its trace; null when it has none. */
+  /** The trace context that is stored with the events of this request; null when it has none. */
   trace: string | null
   /** The network address of the client. */
   address: string
   headers: Record<string, string | string[] | undefined>
-  /** The body as it came, for signatures. */
+  /** The bytes of the body, for signatures. */
   rawBody: Buffer
 }
 
-/** A request outside any transaction, as `prepare` and `locate` get it. `db` takes a connection for each statement. */
+/** A request outside any transaction, for `prepare` and `locate`. `db` takes a connection for each statement. */
 export interface UnpreparedRequest<Params, Query, Body> extends RequestFacts<Params, Query, Body> {
   db: Database
 }
 
-/** A request as an operation gets it: read, validated, and inside its transaction. */
+/** A validated request inside its transaction, for `load` and `handle`. */
 export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   extends RequestFacts<Params, Query, Body> {
-  /** What `load` found. */
+  /** The result of `load`. */
   target: Target
-  /** What `prepare` made ready. */
+  /** The result of `prepare`. */
   prepared: Prepared
   /** The transaction of the change; for a read, the pool. */
   db: Database
 }
 
-/** What a route says about itself, once (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit entry all come from it. */
+/**
+ * The declaration of a route (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit
+ * entry are derived from it.
+ */
 export interface RouteDeclaration {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With parameters in braces: `/api/v3/contract/contract/{id}`. */
@@ -158,38 +161,38 @@ export interface RouteDeclaration {
   /** The verb: `create`, `find-all`, `rotate-secret`. */
   action: string
   accountScope: AccountScope
-  /** The permission that opens the route, where two routes share one. `resource:action` unless said. */
+  /** The permission of the route, where two routes share one. Default `resource:action`. */
   permission?: `${string}:${string}`
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
   /**
-   * With `access: 'caller'`: everybody reaches their own rows by right, the route's permission opens those of everybody,
-   * and an API key needs it even for its owner's. So the permission exists and can be granted.
+   * With `access: 'caller'`: a session reaches the user's own rows without a permission; the route's permission opens the
+   * rows of all users, and an API key needs it also for its owner's rows. The permission then exists and can be granted.
    */
   opensAll?: boolean
   /**
-   * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`) opens this route. Then its
-   * operations look at the owner of what they touch. Without it such a permission opens nothing.
+   * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`)
+   * opens this route. Its operations then check the owner of each row. Without it such a permission does not open the route.
    */
   ownAccounts?: boolean
   /**
    * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
-   * it (the synthetic `webhook.test`). `none`: not in the catalogue at all (the development sink, which would feed itself).
+   * it (the synthetic `webhook.test`). `none`: not in the catalogue (the development sink, whose events would loop).
    */
   event?: 'pipeline' | 'operation' | 'none'
-  /** Whether a request writes. Unless said, every method but GET does. */
+  /** Whether a request writes. Default: every method but GET. */
   writes?: boolean
-  /** The status of a success. 200 unless said. */
+  /** The status of a success. Default 200. */
   status?: 200 | 201 | 202
-  /** A second kind of success, told apart by its status: what would happen, where the first says what does. */
+  /** A second kind of success, distinguished by its status: a dry run. */
   also?: { status: 200; description: string; data: TSchema }
-  /** The media types of a success that is streamed, each with its shape; `data` then describes nothing. */
+  /** The media types of a streamed success, each with its shape; `data` is then unused. */
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */
   bare?: boolean
-  /** The largest body in bytes, where it is not 64 KiB. */
+  /** The largest body in bytes. Default 64 KiB. */
   bodyLimitBytes?: number
-  /** Whether the body may come as `application/x-www-form-urlencoded` too (docs/contract/realtime.md#channel-authorization). */
+  /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
   /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials, so they take no `Idempotency-Key`. */
   strictRateLimit?: boolean
@@ -202,9 +205,9 @@ export interface RouteDeclaration {
   data: TSchema
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
-  /** Problems that its operations throw besides those that follow from the rest of the declaration. For the document. */
+  /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */
   problems?: readonly ProblemCode[]
-  /** The member of `data` that is shown once; an idempotent replay says null instead (docs/contract/api.md#idempotency). */
+  /** The member of `data` that is shown once; null in an idempotent replay (docs/contract/api.md#idempotency). */
   shownOnce?: string
 }
 
@@ -232,18 +235,18 @@ type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: 
   ? Static<Data>
   : never
 
-/** What a route does, in the order in which its steps run. */
+/** The steps of a route, in the order in which they run. */
 export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Prepared, Data> {
   /**
-   * What may be slow (a name service, a password hash, another server) runs here: after validation, outside the
-   * transaction, while no connection is held. Throws like `handle`.
+   * Slow work (a name service, a password hash, another server): runs after validation, outside the transaction, while no
+   * connection is held. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
-  /** Finds what the path names, inside the transaction. Throws not-found. */
+  /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>
   /**
-   * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Asked only
-   * when validation failed, since 404 comes before 422 (docs/contract/api.md#check-order).
+   * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Runs only
+   * after a failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
    */
   locate?: (deps: Deps, request: Unprepared) => Promise<unknown>
   /** Makes one call of an operation, inside the transaction. */
@@ -254,7 +257,7 @@ type AnyUnprepared = UnpreparedRequest<unknown, unknown, unknown>
 type AnyLoading = RouteRequest<unknown, unknown, unknown, undefined, unknown>
 type AnyRequest = RouteRequest<unknown, unknown, unknown, unknown, unknown>
 
-/** A declaration with what it does. `Deps` is what its operations use, given by the app. */
+/** A declaration with its behaviour. The app supplies `Deps`, the dependencies of its operations. */
 export interface Route<Deps>
   extends RouteDeclaration,
     RouteBehaviour<Deps, AnyUnprepared, AnyLoading, AnyRequest, unknown, unknown, unknown> {}
@@ -283,7 +286,7 @@ export function isChange(route: Pick<RouteDeclaration, 'method' | 'writes'>): bo
   return route.writes ?? route.method !== 'GET'
 }
 
-/** `webhook:create`: what the route says itself, or its resource and action. */
+/** `webhook:create`: the declared permission, or resource and action. */
 export function permissionOf(route: Pick<RouteDeclaration, 'resource' | 'action' | 'permission'>): string {
   return route.permission ?? `${route.resource}:${route.action}`
 }

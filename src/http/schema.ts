@@ -5,11 +5,11 @@ import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './
 
 /**
  * Names a schema: `name` becomes its key under `components.schemas` of the OpenAPI document, and the name of its type in a
- * generated client. Every row, every body and every part of them that two schemas share has a name; one name stands for
- * one shape. The name is carried as `title`, which validation and serialization ignore.
+ * generated client. Every row, every body and every part that two schemas share has a name; a name belongs to one shape.
+ * The name is stored as `title`, which validation and serialization ignore.
  */
 export function named<Schema extends TSchema>(name: string, schema: Schema): Schema {
-  // TypeBox keeps its own marks in members that a spread leaves out.
+  // TypeBox keeps marks in non-enumerable members, which a spread drops.
   const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Schema
   return Object.assign(copy, { title: name })
 }
@@ -22,7 +22,7 @@ export function enumSchema<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
-/** A UUID in lower case (docs/contract/api.md#identifiers). The pattern decides; the format is for generated clients. */
+/** A UUID in lower case (docs/contract/api.md#identifiers). The pattern validates; the format is for generated clients. */
 export const UuidSchema = Type.String({
   format: 'uuid',
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
@@ -33,8 +33,8 @@ export const UuidSchema = Type.String({
 export const TimestampSchema = Type.String({ format: 'date-time', description: 'ISO 8601, UTC, milliseconds.' })
 
 /**
- * `schema`, or null. As one schema with two types, not as two alternatives: a broken rule is then one error, and the
- * serializer needs no validator to choose. For schemas with one `type`.
+ * `schema`, or null, as one schema with two types. Alternatives (`anyOf`) would report a broken rule once for each, and
+ * the serializer would need a validator to choose. For schemas with one `type`.
  */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
   const { type, enum: words } = schema as { type?: unknown; enum?: readonly string[] }
@@ -43,8 +43,8 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
 }
 
 /**
- * What a person names something with: one line, not blank, no control characters. The pattern takes linear time: only the
- * first repetition takes a blank, so no text can be divided between the two in more than one way.
+ * A name: one line, not blank, no control characters. The pattern takes linear time, because the two repetitions cannot
+ * divide a text in more than one way.
  */
 export function lineSchema(maxLength: number) {
   return Type.String({
@@ -68,8 +68,8 @@ export const ProblemSchema = named(
     type: Type.String({ format: 'uri', description: 'The page of this error.' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: enumSchema(Object.keys(PROBLEMS) as ProblemCode[], { description: 'Stable; what programs decide on.' }),
-    detail: Type.String({ description: 'A sentence a person can act on.' }),
+    code: enumSchema(Object.keys(PROBLEMS) as ProblemCode[], { description: 'Stable; programs decide on it.' }),
+    detail: Type.String({ description: 'A sentence that a person can act on.' }),
     request_id: Type.String(),
     errors: Type.Optional(
       Type.Array(
@@ -105,7 +105,7 @@ function buildAnswerSchema(data: TSchema): TSchema {
   return title === undefined ? answer : named(`${title}Answer`, answer)
 }
 
-/** `ContractPage`: some `Contract`s, a message and where the page stands. */
+/** `ContractPage`: a list of `Contract`, a message and the pagination. */
 function buildPageSchema(row: TSchema): TSchema {
   const page = Type.Object({ data: Type.Array(row), message: Type.String(), pagination: PaginationSchema })
   const { title } = row as Node
@@ -122,12 +122,13 @@ type Node = {
 }
 
 /**
- * A request's schema with every object closed: an unknown member is a 422, never silently dropped (docs/contract/api.md#errors). An object that
- * says `additionalProperties` itself keeps what it says; alternatives and lists are closed inside. A schema that lists its
- * values loses its type, which says nothing more: a wrong value is then one error, whatever its type.
+ * Closes every object of a request's schema, also in lists: an unknown member is a 422 (docs/contract/api.md#unknown-members).
+ * An object that sets `additionalProperties` keeps it. A schema with an `enum` loses its `type`, so that a wrong value is
+ * one error. Throws on alternatives: a broken rule would be one error for each of them.
  */
 export function closeObjects(schema: TSchema): TSchema {
   const { properties, items, anyOf, enum: values } = schema as Node
+  if (anyOf) throw new Error('a request takes no alternatives (anyOf): use nullable or enumSchema')
   const { type: _, ...untyped } = schema as Node
   return {
     ...(properties && { additionalProperties: false }),
@@ -136,14 +137,13 @@ export function closeObjects(schema: TSchema): TSchema {
       properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, closeObjects(member)])),
     }),
     ...(items && !Array.isArray(items) && { items: closeObjects(items) }),
-    ...(anyOf && { anyOf: anyOf.map(closeObjects) }),
   }
 }
 
-/** Where @fastify/swagger looks for the description of a response, apart from that of its schema. */
+/** The member in which @fastify/swagger expects the description of a response. */
 const RESPONSE_DESCRIPTION = 'x-response-description'
 
-/** Whether repeating the route can be made safe with an `Idempotency-Key`. */
+/** Whether the route takes an `Idempotency-Key`. */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
   return isChange(route) && !route.strictRateLimit
 }
@@ -153,26 +153,26 @@ function needsPermission(route: RouteDeclaration): boolean {
 }
 
 /**
- * The statuses of the problems that a route may answer: those that follow from its declaration, and those of the codes
- * in `problems`, which its operations throw besides.
+ * The statuses of the problems that a route may answer: those that follow from its declaration, and those of its
+ * `problems`.
  */
 export function listProblemStatuses(route: RouteDeclaration): number[] {
-  // A path with %00 is malformed on every route; on those that read a body, so is the body.
+  // On every route, because a path with %00 is malformed.
   const codes: ProblemCode[] = ['malformed_request', 'rate_limited', 'internal_error', 'dependency_unavailable']
   if (route.access !== 'public') codes.push('unauthenticated')
   if (needsPermission(route)) codes.push('permission_denied')
   if (route.params) codes.push('not_found')
-  // A body is read, and refused, also where none is taken.
+  // A route without a body still reads and refuses one.
   if (route.method !== 'GET') codes.push('body_too_large', 'unsupported_media_type', 'validation_failed')
   if (route.list || route.query) codes.push('validation_failed')
   if (takesIdempotencyKey(route)) codes.push('idempotency_in_progress', 'idempotency_key_reused')
-  // A repeated request whose caller no longer reaches what the first one made.
+  // A repeated request whose caller no longer reaches the row of the first one.
   if (takesIdempotencyKey(route) && route.ownAccounts) codes.push('not_found')
   codes.push(...(route.problems ?? []))
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
-/** The Fastify schema of a route: validation, serialization and its OpenAPI operation, all from the declaration (docs/contract/api.md#route-declaration). */
+/** The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined

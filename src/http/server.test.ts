@@ -40,7 +40,7 @@ async function createThing(name: string): Promise<string> {
 }
 
 describe('success', () => {
-  test('a creation answers 201 with the envelope, its Location, and no cache keeps it', async () => {
+  test('a creation answers 201 with the envelope, Location and no-store', async () => {
     const response = await send('POST', THING, { payload: { name: 'first' } })
     const { data, message } = response.json()
     expect(response.statusCode).toBe(201)
@@ -49,13 +49,13 @@ describe('success', () => {
     expect((await send('GET', response.headers.location as string)).json().data.name).toBe('first')
   })
 
-  test('what only enqueues answers 202, with or without an empty body', async () => {
+  test('an action that only enqueues answers 202, with or without an empty body', async () => {
     const id = await createThing('enqueued')
     expect((await send('POST', `${THING}/${id}/test`)).statusCode).toBe(202)
     expect((await send('POST', `${THING}/${id}/test`, { payload: {} })).statusCode).toBe(202)
   })
 
-  test('a list answers its page and where the next one begins', async () => {
+  test('a list answers a page and the cursor of the next one', async () => {
     await createThing('page one')
     await createThing('page two')
     const first = (await send('GET', `${THING}?page_size=1&filters=name|like|page`)).json()
@@ -70,7 +70,7 @@ describe('success', () => {
     expect(response.json()).toEqual({ jwt: 'jwt' })
   })
 
-  test('a public route serves without any token, a caller route with any', async () => {
+  test('a public route needs no token, a caller route any valid token', async () => {
     const open = await sample.server.inject({ method: 'POST', url: `${THING}/sign-in`, payload: { password: 'x' } })
     expect(open.statusCode).toBe(200)
     expect((await send('GET', `${THING}/me`, { as: 'stranger' })).json().data).toEqual({ user: 'stranger' })
@@ -91,7 +91,7 @@ describe('success', () => {
 describe('the order of checks: 401, 403, 404, 422, 409', () => {
   const wrong = { payload: { name: 5 } }
 
-  test('no valid token comes before everything, and names the scheme', async () => {
+  test('a missing or invalid token is the first refusal, and names the scheme', async () => {
     const response = await send('PATCH', `${THING}/no-uuid`, { as: 'nobody', ...wrong })
     expect(response.statusCode).toBe(401)
     expect(response.headers['www-authenticate']).toBe('Bearer')
@@ -105,7 +105,7 @@ describe('the order of checks: 401, 403, 404, 422, 409', () => {
     expect((await send('POST', THING, { as: 'reader', ...broken })).statusCode).toBe(403)
   })
 
-  test('a missing permission comes before a missing row, and is named', async () => {
+  test('a missing permission comes before a missing row, and the detail names it', async () => {
     const response = await send('PATCH', MISSING, { as: 'reader', ...wrong })
     expect(response.statusCode).toBe(403)
     expect(response.json().detail).toContain('thing:update')
@@ -131,7 +131,7 @@ describe('problems', () => {
     expect(response.headers['content-type']).toMatch(/^application\/problem\+json/)
     expect(response.json()).toEqual({
       type: 'http://service.test/docs/errors/not_found',
-      title: 'There is no such thing',
+      title: 'Not found',
       status: 404,
       code: 'not_found',
       detail: 'There is no thing with this id, or it was deleted.',
@@ -139,11 +139,13 @@ describe('problems', () => {
     })
   })
 
-  test('a path that takes other methods is a 405 that lists them; an unknown path a 404', async () => {
+  test('a wrong method is a 405 whose Allow lists the right ones; an unknown path is a 404', async () => {
     const response = await send('PUT', THING)
     expect(response.statusCode).toBe(405)
-    expect(response.headers.allow).toBe('GET, POST')
-    expect((await send('DELETE', `${THING}/01890000-0000-7000-8000-000000000001`)).headers.allow).toBe('GET, PATCH')
+    expect(response.headers.allow).toBe('GET, HEAD, POST')
+    expect((await send('DELETE', `${THING}/01890000-0000-7000-8000-000000000001`)).headers.allow).toBe(
+      'GET, HEAD, PATCH',
+    )
     expect((await send('GET', `${THING}/a/b/c`)).statusCode).toBe(404)
     expect((await send('GET', `${THING}/`)).statusCode).toBe(404)
     expect((await send('POST', '/nothing', { payload: { a: 1 } })).statusCode).toBe(404)
@@ -166,16 +168,7 @@ describe('problems', () => {
     },
   )
 
-  test('64 KiB is read, one byte more is a 413 that names the limit', async () => {
-    const fill = (length: number) => `{"name":"a","note":{"text":"${'x'.repeat(length - 31)}"}}`
-    expect(fill(65_536)).toHaveLength(65_536)
-    expect((await sendText(fill(65_536))).statusCode).toBe(201)
-    const refused = (await sendText(fill(65_537))).json()
-    expect(refused).toMatchObject({ status: 413, code: 'body_too_large' })
-    expect(refused.detail).toContain('at most 64 KiB')
-  })
-
-  test('a path that does not exist, or does not take the method, is so whatever its body is', async () => {
+  test('an unknown path is a 404 and a wrong method a 405, for any body', async () => {
     for (const [payload, type] of [
       ['{', 'application/json'],
       ['<x/>', 'application/xml'],
@@ -188,7 +181,7 @@ describe('problems', () => {
     }
   })
 
-  test('an unforeseen error is one fixed sentence: no SQL, no stack, no constraint; the log has it, the change is undone', async () => {
+  test('an unexpected error answers a fixed text without SQL, stack or constraint, is logged, and rolls back', async () => {
     const response = await send('POST', `${THING}/break`)
     expect(response.statusCode).toBe(500)
     expect(response.body).not.toMatch(/role|insert|duplicate|constraint|half done|\.ts|node_modules|\bat /)
@@ -198,12 +191,12 @@ describe('problems', () => {
   })
 
   test.each([
-    ['bytes that are no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', 400, 'malformed_request'],
-    ['a header that is none', 'GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n', 400, 'malformed_request'],
+    ['bytes that are not HTTP', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', 400, 'malformed_request'],
+    ['an invalid header', 'GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n', 400, 'malformed_request'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_request'],
     ['headers over 16 KiB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
     ['an address over 16 KiB', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`, 431, 'headers_too_large'],
-  ])('%s are answered by a problem, and the connection is closed', async (_, bytes, status, code) => {
+  ])('%s: the answer is a problem, and the connection is closed', async (_, bytes, status, code) => {
     const { head, body } = await sendBytes(bytes)
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`))
     expect(body).toMatchObject({ status, code, request_id: expect.stringMatching(/^[0-9a-f-]{36}$/) })
@@ -211,7 +204,7 @@ describe('problems', () => {
   })
 })
 
-/** Writes bytes to a connection of its own and reads the answer to its end. */
+/** Writes bytes to a new connection and reads the answer to its end. */
 async function sendBytes(bytes: string) {
   const { port } = sample.server.server.address() as AddressInfo
   const answer = await new Promise<string>((resolve) => {
@@ -228,16 +221,15 @@ async function sendBytes(bytes: string) {
 
 describe('a method that no route has', () => {
   const words = ['FOO', 'get', 'Get', 'DESCRIBE', 'ANNOUNCE', 'PROPFINDX', 'X', "!#$%&'*+.^_`|~-", 'A'.repeat(64)]
-  const methods = [...METHODS, ...words].filter((method) => method !== 'GET' && method !== 'POST')
+  const methods = [...METHODS, ...words].filter((method) => !['GET', 'HEAD', 'POST'].includes(method))
 
   test.each(methods)('%s is a 405 with Allow on a known path, and a 404 on any other', async (method) => {
     const request = (path: string) => `${method} ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`
     const known = await sendBytes(request(THING))
     expect(known.head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/)
-    expect(known.head.toLowerCase()).toContain('\r\nallow: get, post')
+    expect(known.head.toLowerCase()).toContain('\r\nallow: get, head, post')
     const unknown = await sendBytes(request('/nothing'))
     expect(unknown.head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
-    if (method === 'HEAD') return
     expect(known.body).toMatchObject({ status: 405, code: 'method_not_allowed' })
     expect(unknown.body).toMatchObject({ status: 404, code: 'not_found' })
   })
@@ -285,13 +277,11 @@ describe('bodies', () => {
     expect((await sendText(text)).json().code).toBe('validation_failed')
   })
 
-  test('all broken rules are told at once, at most 50 of them', async () => {
+  test('a 422 lists all broken rules', async () => {
     expect((await send('POST', THING, { payload: { nmae: 1, note: {} } })).json().errors).toHaveLength(3)
-    const payload = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]))
-    expect((await send('POST', THING, { payload })).json().errors).toHaveLength(50)
   })
 
-  test('members sent to a route that takes no body are a 422', async () => {
+  test('members of a body are a 422 on a route that takes none', async () => {
     const id = await createThing('bodyless')
     const response = await send('POST', `${THING}/${id}/test`, { payload: { force: true } })
     expect(response.json()).toMatchObject({ status: 422, errors: [{ path: 'force', code: 'unknown_member' }] })
@@ -314,12 +304,12 @@ describe('bodies', () => {
     expect((await sendText(text)).json()).toMatchObject({ status: 400, code: 'malformed_request' })
   })
 
-  test('a byte order mark is skipped; of a member given twice the last one counts, as in JSON.parse', async () => {
+  test('a byte order mark is skipped; the last of two equal members counts, as in JSON.parse', async () => {
     expect((await sendText('\ufeff{"name":"marked"}')).json().data.name).toBe('marked')
     expect((await sendText('{"name":"one of two","name":"two of two"}')).json().data.name).toBe('two of two')
   })
 
-  test('constructor and prototype are unknown members like any other', async () => {
+  test('constructor and prototype are unknown members', async () => {
     const response = await sendText('{"name":"a","constructor":{"prototype":{"admin":true}}}')
     expect(response.json().errors).toMatchObject([{ path: 'constructor', code: 'unknown_member' }])
     expect(({} as { admin?: boolean }).admin).toBeUndefined()
@@ -344,7 +334,7 @@ describe('query strings', () => {
     expect(response.json()).toMatchObject({ status: 422, code: 'validation_failed', errors: [{ path }] })
   })
 
-  test('filters may come once or repeated', async () => {
+  test('the filters parameter may be repeated', async () => {
     await createThing('filtered')
     const once = await send('GET', `${THING}?filters=name%7Ceq%7Cfiltered`)
     const twice = await send('GET', `${THING}?filters=name|eq|filtered&filters=is_system|eq|false`)
@@ -353,14 +343,14 @@ describe('query strings', () => {
 })
 
 describe('request ids', () => {
-  test.each(['a', 'A-z_0.9', 'x'.repeat(128)])('%s is taken and echoed', async (id) => {
+  test.each(['a', 'A-z_0.9', 'x'.repeat(128)])('%s is accepted and echoed', async (id) => {
     const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
     expect(response.headers['x-request-id']).toBe(id)
     expect(response.json().request_id).toBe(id)
   })
 
   test.each(['', 'x'.repeat(129), 'a b', 'a/b', 'é', '<script>', 'a,b', '{"a":1}'])(
-    '%j is replaced by one made here',
+    '%j is replaced by a generated one',
     async (id) => {
       const response = await send('GET', MISSING, { headers: { 'x-request-id': id } })
       expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
@@ -384,8 +374,8 @@ describe('request ids', () => {
   })
 })
 
-describe('a change that the database gave up for another one', () => {
-  test.each(['40P01', '40001'])('answers 503 for %s: nothing was kept, and the same again may well pass', (code) => {
+describe('a transaction that the database aborted', () => {
+  test.each(['40P01', '40001'])('is a 503 with Retry-After for %s', (code) => {
     const lines: unknown[] = []
     const request = { log: { warn: (line: unknown) => lines.push(line), error: (line: unknown) => lines.push(line) } }
     const problem = toProblem(Object.assign(new Error('deadlock detected'), { code }), request as never)
@@ -395,8 +385,8 @@ describe('a change that the database gave up for another one', () => {
   })
 })
 
-describe('while the database is away', () => {
-  test('reads and changes answer 503 with Retry-After and without a word about the database server', async () => {
+describe('without a database', () => {
+  test('reads and changes answer 503 with Retry-After and without details of the database server', async () => {
     const closed = openDatabase({
       connectionString: 'postgres://nobody@127.0.0.1:1/none',
       size: 1,

@@ -32,13 +32,13 @@ import { classifyReadError, endWithProblem } from './unreadable.ts'
 import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
-/** The body of a route that says nothing else: 64 KiB. */
+/** Default limit of a body: 64 KiB. */
 const BODY_LIMIT_BYTES = 65_536
 
-/** Open connections at most, unless the app says otherwise. */
+/** Default limit of open connections. */
 const CONNECTIONS_LIMIT = 2_000
 
-/** An unreadable `X-Forwarded-For` is logged once in this time, in milliseconds. */
+/** Interval between log lines about an unreadable `X-Forwarded-For`, in milliseconds. */
 const FORWARDED_LOG_MS = 60_000
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
@@ -47,25 +47,25 @@ export interface ServerOptions {
   logger: Logger
   clock: Clock
   ids: IdMaker
-  /** Which proxies may name the client in `X-Forwarded-For`. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   trustProxy: TrustProxy
-  /** Open connections at most. */
+  /** Limit of open connections. */
   maxConnections?: number
-  /** How long a connection may be silent under a request, in milliseconds. */
+  /** Idle limit of a connection with a request in flight, in milliseconds. */
   socketIdleLimitMs?: number
-  /** What the service calls itself; asked late, since the port may be chosen at start. */
+  /** The base URL of the service; a function, because the port may be chosen at start. */
   baseUrl: () => string
-  /** Takes over connections that ask for another protocol; without it none is. */
+  /** Handles protocol upgrades; without it, `Upgrade` headers are ignored. */
   upgrades?: UpgradeRouter
   /** Counts a request that no route serves against its address. Throws `rate_limited`. */
   limitUnknown?: (request: FastifyRequest, reply: FastifyReply) => void
-  /** Starts the trace of a request; without it requests have none. */
+  /** Starts the trace of a request; without it, requests are not traced. */
   startTrace?: RequestTraceStart
 }
 
 /**
- * Headers of every answer, by helmet. What only a page needs (content policy, opener and embedder policies) is set where
- * pages are served; an answer of the API carries what protects JSON in a browser.
+ * Headers of every answer, by helmet: those that protect JSON in a browser. Headers for pages (content policy, opener and
+ * embedder policies) are set where pages are served.
  */
 const ANSWER_HEADERS = collectHeaders({
   contentSecurityPolicy: false,
@@ -78,7 +78,7 @@ const ANSWER_HEADERS = collectHeaders({
   xXssProtection: false,
 })
 
-/** What helmet sets with these options. The same for every answer, so it runs once. */
+/** The headers that helmet sets with these options. They are constant, so helmet runs once. */
 function collectHeaders(options: HelmetOptions): Record<string, string> {
   const headers: Record<string, string> = {}
   const response = {
@@ -91,7 +91,7 @@ function collectHeaders(options: HelmetOptions): Record<string, string> {
   return headers
 }
 
-/** Builds the bare HTTP server: request ids, problems, security headers, limits, one wide log line a request. */
+/** Builds the HTTP server without routes: request ids, problems, security headers, limits, one log line for each request. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const { clock, baseUrl } = options
   const server: FastifyInstance = Fastify(
@@ -103,23 +103,22 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   server.setValidatorCompiler(compileValidator as never)
   const known = collectPaths(server)
   const connections = limitConnections(server, { maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT, clock })
-  /** Answers what is no request for a route, unless an answer before it is still being written. */
+  /** Answers with a problem and ends the connection; only ends it when an earlier answer is in flight. */
   const endConnection = (socket: Socket, problem: Problem) => {
     if (!socket.writable || connections.countInFlight(socket) > 0) return void socket.destroy()
     endWithProblem(socket, problem, { requestId: options.ids.next<'request'>(), baseUrl: baseUrl() })
   }
   if (options.upgrades) server.server.on('upgrade', options.upgrades.upgrade)
-  // Node gives CONNECT to nobody else.
+  // Node emits CONNECT requests on this event only.
   server.server.on('connect', ({ url }, socket) => endConnection(socket as Socket, known.buildProblem(url ?? '')))
   await server.register(formbody)
   keepRawBody(server)
   logRequests(server, options)
   if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
   server.addHook('onRequest', (request, reply, done) => {
-    if (request.url.includes('%00'))
-      return done(new Problem('malformed_request', 'The address holds %00, which no text here can.'))
+    if (request.url.includes('%00')) return done(new Problem('malformed_request', 'The URL contains %00. Remove it.'))
     if (!request.is404) return done()
-    // Here, and not in the not-found handler: that one runs after the body was read, which may be refused as a 400 or a 415.
+    // Not in the not-found handler: it runs after the body was parsed, which may fail with 400 or 415.
     try {
       options.limitUnknown?.(request, reply)
       done(known.buildProblem(request.url))
@@ -137,7 +136,7 @@ function buildFastifyOptions(
 ) {
   return {
     loggerInstance: logger as FastifyBaseLogger,
-    // One line of ours a request; every line that comes of a request carries its id.
+    // `logRequest` writes the one line of a request. Every line of a request carries its id.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: BODY_LIMIT_BYTES,
     connectionTimeout: socketIdleLimitMs ?? SOCKET_IDLE_LIMIT_MS,
@@ -149,13 +148,14 @@ function buildFastifyOptions(
       shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.takes(request.url) === true,
     },
     forceCloseConnections: 'idle' as const,
-    // A request that comes while we stop, over a connection that was kept, is served like any other and is its last.
+    // During shutdown, a request on a kept-alive connection is served, and the connection then closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
     schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
-    exposeHeadRoutes: false,
+    // Every GET route also serves HEAD: the same headers, no body (RFC 9110 section 9.3.2).
+    exposeHeadRoutes: true,
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      // What fails before any hook ran: a path that cannot be decoded.
+      // An error before any hook: a path that cannot be decoded.
       reply.header('x-request-id', request.id)
       return sendProblem(toProblem(error, request), request, reply, baseUrl())
     },
@@ -167,7 +167,7 @@ function buildFastifyOptions(
   }
 }
 
-/** Gives each request its id, its trace and its log line, and each answer its headers. */
+/** Adds the trace and the log line of each request, and the headers of each answer. */
 function logRequests(server: FastifyInstance, { clock, startTrace }: ServerOptions): void {
   server.addHook('onRequest', (request, reply, done) => {
     request.startedAtMs = clock.now()
@@ -189,7 +189,7 @@ function logRequests(server: FastifyInstance, { clock, startTrace }: ServerOptio
   })
 }
 
-/** Makes `request.ip` the address of the client rather than that of the nearest proxy. */
+/** Sets `request.ip` to the address of the client instead of that of the nearest proxy. */
 function readClientAddresses(server: FastifyInstance, trust: TrustProxy, clock: Clock): void {
   let loggedAtMs = Number.NEGATIVE_INFINITY
   server.addHook('onRequest', (request, _reply, done) => {
@@ -209,7 +209,7 @@ function readClientAddresses(server: FastifyInstance, trust: TrustProxy, clock: 
   })
 }
 
-/** What a caller learns of an error. Everything unforeseen becomes one fixed sentence (docs/contract/api.md#errors). */
+/** Maps an error to the problem that the caller receives. Unexpected errors map to one fixed text (docs/contract/api.md#errors). */
 export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   const { code, statusCode } = (error ?? {}) as FastifyError
@@ -217,21 +217,25 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
     return new Problem('body_too_large', `This route takes a body of at most ${formatBytes(bodyLimitOf(request))}.`)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
-  // A path parameter that is longer than any id names nothing.
+  // 414 is a path parameter that is longer than any id.
   if (statusCode === 414) return new Problem('not_found', 'There is nothing at this path.')
   if (statusCode === 400)
-    return new Problem('malformed_request', 'The request could not be read. Check its headers and body.')
+    return new Problem('malformed_request', 'The request is malformed. Check its headers and body.')
   if (isGivenUp(error)) {
-    request.log.warn({ err: error }, 'transaction given up for another one')
-    return new Problem('dependency_unavailable', 'Another change was in the way. Nothing was changed; try again.', {
-      headers: { 'retry-after': '1' },
-    })
+    request.log.warn({ err: error }, 'transaction aborted: deadlock or serialization failure')
+    return new Problem(
+      'dependency_unavailable',
+      'A concurrent change aborted this one. Nothing was changed; try again.',
+      {
+        headers: { 'retry-after': '1' },
+      },
+    )
   }
   if (isDatabaseUnavailable(error)) {
     request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
     return new Problem(
       'dependency_unavailable',
-      'The database does not answer. Try again; repeat a change with the same Idempotency-Key, in case the first one was kept.',
+      'The database is unavailable. Try again; repeat a change with the same Idempotency-Key, in case it was committed.',
       {
         headers: { 'retry-after': '5' },
       },
@@ -240,7 +244,7 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   request.log.error({ err: error }, 'unexpected error')
   return new Problem(
     'internal_error',
-    'Unexpected error. Quote the request id to the operator; send a change again only under its Idempotency-Key.',
+    'Unexpected error. Report the request id to the operator; repeat a change only with its Idempotency-Key.',
   )
 }
 
@@ -259,12 +263,12 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
     .send(buildProblemBody(problem, { requestId: request.id, baseUrl }))
 }
 
-/** The path as it was declared, without what a caller filled in; null where there is no such route. */
+/** The declared path, without parameter values; null where no route matched. */
 function routePathOf(request: FastifyRequest): string | null {
   return request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
 }
 
-/** The one line of a request: ids first, then what happened (docs/contract/api.md#log-lines). Never a body, token or query value. */
+/** Writes the log line of a request, ids first (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
   const isFault = reply.statusCode >= 500
   if (!isFault && !(request.log as Logger).isLevelEnabled('info')) return

@@ -33,7 +33,7 @@ async function start(options: Partial<ServerOptions> & { logged?: string[] } = {
   return { server, clock }
 }
 
-/** Opens a connection that reads nothing until it is told to. */
+/** Opens a connection that does not read until `resume`. */
 async function open(to: FastifyInstance): Promise<Socket> {
   const { port } = to.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
@@ -46,7 +46,7 @@ async function open(to: FastifyInstance): Promise<Socket> {
 const listen = (one: FastifyInstance) => one.listen({ port: 0, host: '127.0.0.1' })
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
 
-/** Everything that comes until the other end closes. */
+/** Reads until the peer closes. */
 async function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk) => {
@@ -57,7 +57,7 @@ async function readAll(socket: Socket): Promise<string> {
 }
 
 describe('a client that does not read its answer', () => {
-  test('is cut off when it took nothing of it for the idle limit, and its answer is not kept', async () => {
+  test('is disconnected after the idle limit, and its answer is released', async () => {
     const { server } = await start({ socketIdleLimitMs: 200 })
     const answer = Buffer.alloc(64 * 1_048_576, 'a')
     server.get('/large', () => answer)
@@ -71,7 +71,7 @@ describe('a client that does not read its answer', () => {
     expect((await readAll(client)).length).toBeLessThan(answer.length)
   })
 
-  test('has no more than the limit of pipelined requests worked on, and is closed beyond it', async () => {
+  test('has at most the limit of pipelined requests in flight, and is closed beyond it', async () => {
     const { server } = await start()
     const gate = Promise.withResolvers<string>()
     let worked = 0
@@ -87,7 +87,7 @@ describe('a client that does not read its answer', () => {
     gate.resolve('late')
   })
 
-  test('may send the limit of pipelined requests, again and again, and reads the answers in order', async () => {
+  test('that reads may pipeline the limit repeatedly, and gets the answers in order', async () => {
     const { server } = await start()
     let count = 0
     server.get('/count', () => {
@@ -118,7 +118,7 @@ test('a connection that sends nothing, or half a request, is closed', async () =
   await Promise.all([readAll(silent), readAll(halved)])
 })
 
-test('a connection that was handed to another protocol may be silent for longer than one of HTTP', async () => {
+test('an upgraded connection may be idle for longer than one of HTTP', async () => {
   const upgrades = buildUpgradeRouter()
   upgrades.mount('/echo', (_request, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
@@ -140,7 +140,7 @@ test('a connection that was handed to another protocol may be silent for longer 
   upgrades.close()
 })
 
-test('a request has 30 s to arrive and its head 20 s, an idle connection lives for 72 s', async () => {
+test('the limits are 30 s for a request, 20 s for its headers and 72 s for an idle connection', async () => {
   const { server } = await start()
   expect(server.server).toMatchObject({
     requestTimeout: 30_000,
@@ -151,7 +151,7 @@ test('a request has 30 s to arrive and its head 20 s, an idle connection lives f
   })
 })
 
-test('connections over the cap are closed at once, one line a minute logs them, and a free place is taken again', async () => {
+test('connections over the limit are closed at once and logged once a minute, and a free slot is reused', async () => {
   const logged: string[] = []
   const { server, clock } = await start({ maxConnections: 2, logged })
   server.get('/', () => 'here')

@@ -3,40 +3,40 @@ import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 
 /**
- * How long a connection may be silent while a request or its answer is under way, in milliseconds. A client that does not
- * read its answer takes no byte of it for this long, and is cut off.
+ * Idle limit of a connection with a request in flight, in milliseconds. It closes the connection of a client that does not
+ * read its answer.
  */
 export const SOCKET_IDLE_LIMIT_MS = 30_000
 
-/** How long a connection may be open without a request, in milliseconds: longer than proxies keep theirs (60 s). */
+/** Idle limit of a connection without a request, in milliseconds: longer than that of common proxies (60 s). */
 export const KEEP_ALIVE_MS = 72_000
 
-/** How long a request may take to arrive, and its head before it, in milliseconds. */
+/** Time limits for receiving a request and its header section, in milliseconds. */
 export const REQUEST_LIMIT_MS = 30_000
 export const HEAD_LIMIT_MS = 20_000
 
-/** How often Node looks for requests that are over these two limits, in milliseconds. */
+/** Interval at which Node checks these two limits, in milliseconds. */
 export const LIMIT_CHECK_MS = 5_000
 
 /**
- * Requests of one connection that may wait for their answers at once. Answers to pipelined requests wait in memory for
- * those before them, and Node takes all requests that one packet holds before it looks at what waits: without a limit, a
- * client that does not read has a thousand answers built and kept.
+ * Most requests in flight on one connection. Answers to pipelined requests wait in memory for earlier ones, and Node
+ * dispatches all requests of a packet at once: without a limit, a client that does not read makes the process build and
+ * hold a thousand answers.
  */
 export const PIPELINE_LIMIT = 32
 
-/** Refused connections are logged once in this time, in milliseconds. */
+/** Interval between log lines about refused connections, in milliseconds. */
 const REFUSAL_LOG_MS = 60_000
 
-/** The connections of a server, as far as their requests in flight go. */
+/** Counts the requests in flight of a server's connections. */
 export interface Connections {
-  /** How many requests of this connection wait for their answers. */
+  /** The number of requests in flight on this connection. */
   countInFlight(socket: Socket): number
 }
 
 /**
- * Bounds what connections may hold: at most `maxConnections` at once, each with at most `PIPELINE_LIMIT` requests in
- * flight; what is over either limit is closed.
+ * Limits a server to `maxConnections` connections, and each connection to `PIPELINE_LIMIT` requests in flight. A
+ * connection beyond either limit is closed.
  */
 export function limitConnections(
   server: FastifyInstance,
@@ -51,7 +51,7 @@ export function limitConnections(
     inFlight.set(socket, count)
     reply.raw.once('close', () => inFlight.set(socket, countInFlight(socket) - 1))
     if (count <= PIPELINE_LIMIT) return done()
-    // Never answered: what waits on this connection ends with it.
+    // Not answered: the requests in flight end with the connection.
     reply.hijack()
     socket.destroy()
   })

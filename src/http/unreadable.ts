@@ -3,23 +3,23 @@ import type { Socket } from 'node:net'
 import type { KnownPaths } from './known-path.ts'
 import { buildProblemBody, Problem } from './problem.ts'
 
-/** How the parser of Node reports bytes that are no request it can read. */
+/** An error of Node's HTTP parser. */
 interface ReadError extends Error {
   code?: string
-  /** What arrived last, with the bytes that it stopped at. */
+  /** The last packet, which holds the offending bytes. */
   rawPacket?: Buffer
 }
 
-/** A request line as far as it is needed here (RFC 9112 section 3): a method of any name, the target, the version. */
+/** A request line (RFC 9112 section 3): any method, the target, the version. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\S{1,8192}) HTTP\/1\.[01]\r?\n/
 
-/** The codes of a method that the parser does not know, or knows from another protocol only. */
+/** The parser's codes for a method that is unknown, or known from another protocol only. */
 const METHOD_CODES = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT']
 
-/** How long the other end has to take the answer and close, in milliseconds. */
+/** Time limit for the peer to read the answer and close, in milliseconds. */
 const CLOSE_LIMIT_MS = 5_000
 
-/** The problem of bytes that could not be read as a request: a method of no route is a 405 or a 404 like any other one. */
+/** The problem of an unreadable request. An unknown method is a 405 on a known path and a 404 on others. */
 export function classifyReadError({ code, rawPacket }: ReadError, known: KnownPaths): Problem {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new Problem('headers_too_large', 'Send headers and an address of at most 16 KiB together.')
@@ -29,10 +29,10 @@ export function classifyReadError({ code, rawPacket }: ReadError, known: KnownPa
     const [, , target] = REQUEST_LINE.exec(rawPacket?.subarray(0, 8_400).toString('latin1') ?? '') ?? []
     if (target !== undefined) return known.buildProblem(target)
   }
-  return new Problem('malformed_request', 'The bytes are no HTTP request.')
+  return new Problem('malformed_request', 'The connection received bytes that are not an HTTP request.')
 }
 
-/** Writes a problem to a connection that has no request to answer, and ends it. */
+/** Writes a problem to a connection without a parsed request, and ends it. */
 export function endWithProblem(socket: Socket, problem: Problem, names: { requestId: string; baseUrl: string }): void {
   const body = JSON.stringify(buildProblemBody(problem, names))
   const headers = {

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** Takes over a connection that asks for another protocol (RFC 9110 section 7.8). `head` is what came behind the request. */
+/** Serves an upgraded connection (RFC 9110 section 7.8). `head` holds the bytes after the request. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Where connections that ask for an upgrade are handed to. */
+/** Routes protocol upgrades to their handlers. */
 export interface UpgradeRouter {
-  /** Hands upgrades below `prefix` (whole path segments) to `handler`. Throws for a prefix that is taken. */
+  /** Mounts `handler` below `prefix` (whole path segments). Throws for a prefix that is taken. */
   mount(prefix: string, handler: UpgradeHandler): void
-  /** Whether some handler takes an upgrade of this URL. Any other request is served as if it did not ask for one. */
+  /** Whether a handler is mounted for this URL. Other requests are served as plain HTTP. */
   takes(url: string | undefined): boolean
-  /** Hands a connection over. The router ends it with its peer and at `close`. */
+  /** Passes a connection to its handler. The router ends it with its peer and at `close`. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Ends every connection that was handed over: Node counts them no more, and would wait for them for ever. */
+  /** Ends every upgraded connection: Node no longer tracks them, and closing the server would wait forever. */
   close(): void
 }
 
@@ -33,14 +33,14 @@ export function buildUpgradeRouter(): UpgradeRouter {
 
   return {
     mount: (prefix, handler) => {
-      if (handlers.has(prefix)) throw new Error(`upgrades below ${prefix} are mounted already`)
+      if (handlers.has(prefix)) throw new Error(`an upgrade handler is already mounted below ${prefix}`)
       handlers.set(prefix, handler)
     },
     takes: (url) => find(url) !== undefined,
     upgrade: (request, socket, head) => {
       sockets.add(socket)
       socket.on('close', () => sockets.delete(socket))
-      // A client that disconnects in the middle is no fault of the process; one that ends its half ends the connection.
+      // A client that disconnects is not an error; one that half-closes ends the connection.
       socket.on('error', () => socket.destroy())
       socket.on('end', () => socket.end())
       find(request.url)?.(request, socket, head)

@@ -15,7 +15,6 @@ const body = closeObjects(
     url: Type.String({ maxLength: 10 }),
     account: Type.Optional(nullable(UuidSchema)),
     status: Type.Optional(enumSchema(['open', 'closed'])),
-    size: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal(5)])),
     events: Type.Optional(Type.Array(Type.Object({ id: UuidSchema }), { minItems: 1 })),
     more: Type.Optional(Type.Object({ any: Type.String() }, { additionalProperties: true })),
   }),
@@ -28,7 +27,7 @@ describe('bodies', () => {
     { url: 'a', account: null },
     { url: 'a', account: ID, status: 'open', events: [{ id: ID }] },
     { url: 'a', more: { any: 'b', other: 1 } },
-  ])('%j is taken', (value) => {
+  ])('%j is valid', (value) => {
     expect(findErrors(body, value)).toEqual([])
   })
 
@@ -45,15 +44,13 @@ describe('bodies', () => {
     [{ url: 'a', account: 'no' }, 'account', 'pattern'],
     [{ url: 'a', status: 'ajar' }, 'status', 'enum'],
     [{ url: 'a', status: 5 }, 'status', 'enum'],
-    [{ url: 'a', size: 'tiny' }, 'size', 'type'],
-  ])('%j is told once, at %s as %s', (value, path, code) => {
+  ])('%j is one error, at %s as %s', (value, path, code) => {
     expect(findErrors(body, value)).toMatchObject([{ path, code }])
   })
 
-  test('the values that are allowed are part of the message', () => {
+  test('the message lists the allowed values', () => {
     expect(findErrors(body, { url: 'a', status: 'ajar' })[0]?.message).toBe('must be one of open, closed')
     expect(findErrors(body, { url: 'a', status: 5 })[0]?.message).toBe('must be one of open, closed')
-    expect(findErrors(body, { url: 'a', size: true })[0]?.message).toBe('must be "small" or 5')
     expect(findErrors(body, { url: 'a', account: 5 })[0]?.message).toBe('must be string or null')
   })
 
@@ -64,7 +61,7 @@ describe('bodies', () => {
 })
 
 describe('query strings', () => {
-  test('are text and are read as what the schema says', () => {
+  test('are text and are coerced to the types of the schema', () => {
     const schema = closeObjects(
       Type.Object({ size: Type.Integer(), all: Type.Boolean(), names: Type.Array(Type.String()) }),
     )
@@ -76,14 +73,19 @@ describe('query strings', () => {
 })
 
 describe('closing the objects of a request', () => {
-  test('reaches lists, alternatives and nested objects, and leaves the given schema as it was', () => {
-    const given = Type.Object({ one: Type.Union([Type.Object({ a: Type.String() }), Type.Null()]) })
+  test('closes nested objects and those in lists, and leaves the given schema unchanged', () => {
+    const given = Type.Object({ one: Type.Array(Type.Object({ a: Type.String() })) })
     const closed = closeObjects(given)
-    expect(findErrors(closed, { one: { a: 'x', b: 1 } })).not.toEqual([])
-    expect(findErrors(given, { one: { a: 'x', b: 1 } })).toEqual([])
+    expect(findErrors(closed, { one: [{ a: 'x', b: 1 }] })).toMatchObject([{ path: 'one.0.b' }])
+    expect(findErrors(given, { one: [{ a: 'x', b: 1 }] })).toEqual([])
   })
 
-  test('keeps a map of names open to its names', () => {
+  test('refuses a schema with alternatives', () => {
+    const schema = Type.Object({ one: Type.Union([Type.String(), Type.Integer()]) })
+    expect(() => closeObjects(schema)).toThrow(/anyOf/)
+  })
+
+  test('leaves a map open to any name', () => {
     const schema = closeObjects(Type.Object({ labels: Type.Record(Type.String(), Type.String()) }))
     expect(findErrors(schema, { labels: { any: 'name' } })).toEqual([])
   })
@@ -96,26 +98,26 @@ describe('the work that an input can cause', () => {
     expect(findErrors(schema, { name: `${'a'.repeat(40)}!` })).toMatchObject([{ path: 'name', code: 'maxLength' }])
   })
 
-  test('a text of its maxLength is matched, and the pattern is part of the message', () => {
+  test('a text of its maxLength is matched, and the message holds the pattern', () => {
     const schema = Type.Object({ name: Type.String({ maxLength: 3, pattern: '^[a-z]+$' }) })
     const message = 'must match ^[a-z]+$'
     for (const name of ['ab1', '😀😀😀'])
       expect(findErrors(schema, { name })).toEqual([{ path: 'name', code: 'pattern', message }])
   })
 
-  test('a small input has all its faults listed, at most 50; a large one its first', () => {
+  test('a small input lists all its errors, at most 50; a large one its first', () => {
     const extra = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]))
     expect(findErrors(body, { url: 5, account: 5, ...extra(10) })).toHaveLength(12)
     expect(findErrors(body, extra(1_000))).toHaveLength(50)
     expect(findErrors(body, { url: 5, account: 5, note: 'x'.repeat(70_000) })).toHaveLength(1)
   })
 
-  test('a path shows no more than 200 characters of a name that the caller made up', () => {
+  test('a path is cut to 200 characters', () => {
     const [error] = findErrors(body, { url: 'a', ['x'.repeat(10_000)]: 1 })
     expect(error?.path).toBe(`${'x'.repeat(200)}…`)
   })
 
-  test('a schema with a format that nothing checks is refused when it is compiled', () => {
+  test('a schema with an unknown format is refused when it is compiled', () => {
     const schema = Type.String({ format: 'hostname' })
     expect(() => compileValidator({ schema, httpPart: 'body', method: 'POST', url: '/' })).toThrow(/hostname/)
   })

@@ -5,8 +5,8 @@ import { REQUEST_FORMATS } from './formats.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from './problem.ts'
 
 /**
- * Up to this size, in characters of text and number of values, an input has all its faults listed; a larger one its first.
- * The body of a route without a limit of its own is never larger.
+ * Size limit, in characters of text plus number of values, up to which all errors of an input are listed; a larger input
+ * lists the first. Equals the default limit of a body.
  */
 const FAULT_LIST_SIZE_LIMIT = 65_536
 
@@ -17,14 +17,14 @@ function buildAjv(coerceTypes: false | 'array', allErrors: boolean): Ajv {
     removeAdditional: false,
     useDefaults: true,
     strict: false,
-    // Refuses a schema with a format that nothing checks.
+    // Refuses a schema with an unknown format.
     strictSchema: true,
     formats: Object.fromEntries(Object.entries(REQUEST_FORMATS).map(([name, { isValid }]) => [name, isValid])),
   })
   return ajv.removeKeyword('pattern').addKeyword(PATTERN_KEYWORD)
 }
 
-/** `pattern` as in JSON Schema, except that a text over the `maxLength` beside it is not matched: that is its fault already. */
+/** `pattern` of JSON Schema, except that a text over the schema's `maxLength` is not matched: `maxLength` reports it. */
 const PATTERN_KEYWORD: FuncKeywordDefinition = {
   keyword: 'pattern',
   type: 'string',
@@ -40,21 +40,20 @@ const PATTERN_KEYWORD: FuncKeywordDefinition = {
   },
 }
 
-/** Whether `text` has more than `limit` characters, counted as `maxLength` counts them: a surrogate pair is one. */
+/** Whether `text` has more than `limit` characters. A surrogate pair counts as one, as in `maxLength`. */
 function isLonger(text: string, limit: number): boolean {
   return text.length > limit && (text.length > 2 * limit || Array.from(text).length > limit)
 }
 
-// Bodies are JSON and say their types: "true" is not a boolean. Query and path parameters are text and are read.
+// JSON bodies have types: "true" is not a boolean. Query and path parameters are text and are coerced.
 const bodyAjv = { first: buildAjv(false, false), all: buildAjv(false, true) }
 const textAjv = { first: buildAjv('array', false), all: buildAjv('array', true) }
 
 /**
- * Compiles the validators of all routes: strict for bodies, reading text for parameters. The first pass ends at the first
- * fault, and ajv checks lengths before `uniqueItems`, items, patterns and formats: that pass looks into no text over its
- * `maxLength` and no list over its `maxItems`, and takes time linear in the input. Only a small input that failed is read
- * a second time for all its faults: ajv has no limit for the number of errors it makes, and with `allErrors` it goes on
- * after a length that failed.
+ * Compiles the validators of all routes: strict for bodies, coercing for parameters. The first pass ends at the first
+ * error. ajv checks lengths before `uniqueItems`, items, patterns and formats, so this pass does not read a text over its
+ * `maxLength` or a list over its `maxItems`, and takes time linear in the input. Only a small invalid input gets a second
+ * pass for all its errors: with `allErrors`, ajv continues after a failed length and does not limit the number of errors.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
   httpPart === 'body'
@@ -79,7 +78,7 @@ function buildValidator(ajv: typeof bodyAjv, schema: object) {
   return validate
 }
 
-/** Whether a value is within the limit. Stops where it is not; takes no stack, however deep the value nests. */
+/** Whether a value is within the limit. Not recursive, so deep nesting is safe. */
 function isSmall(value: unknown): boolean {
   let left = FAULT_LIST_SIZE_LIMIT
   const waiting = [value]
@@ -98,90 +97,46 @@ function isSmall(value: unknown): boolean {
 }
 
 /**
- * Turns what the validator found into a problem. Path parameters that can name nothing are a 404, the rest a 422 (docs/contract/api.md#errors).
- * `part` says which of the two is asked: path parameters are judged before the target is loaded, the rest after it.
+ * Throws the problem of a failed validation: 404 for invalid path parameters, 422 for the rest
+ * (docs/contract/api.md#errors). `part` selects which of the two to check.
  */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
   const error = request.validationError
   if (!error) return
   const isParams = error.validationContext === 'params'
   if (part === 'params') {
-    if (isParams) throw new Problem('not_found', 'The id in the path is not a UUID in lower case, so it names nothing.')
+    if (isParams) throw new Problem('not_found', 'The id in the path is not a UUID in lower case.')
     return
   }
   const errors = buildFieldErrors((error.validation ?? []) as ErrorObject[])
   const first = errors[0]
   throw new Problem(
     'validation_failed',
-    first ? `${first.path || 'The body'}: ${first.message}` : 'The request breaks a rule.',
+    first ? `${first.path || 'The body'}: ${first.message}` : 'The request is invalid.',
     {
       errors,
     },
   )
 }
 
-/** Longer than any path of a schema. A member that the caller made up is shown as far as this. */
+/** Characters of a path in an error: longer than any path of a schema; cuts unknown members. */
 const PATH_LENGTH_LIMIT = 200
 
-/** Refuses members sent to a route that takes no body (docs/contract/api.md#errors: never silently dropped). An empty object is as good as nothing. */
+/** Refuses members of a body on a route that takes none (docs/contract/api.md#unknown-members). An empty object is accepted. */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']
   if (members.length === 0) return
-  const message = 'is not taken: this request has no body; remove it'
+  const message = 'is not accepted: this route takes no body; remove it'
   const errors = members
     .slice(0, ERRORS_LIMIT)
     .map((path) => ({ path: cutPath(path), code: 'unknown_member', message }))
-  throw new Problem('validation_failed', 'This request takes no body; remove it.', { errors })
+  throw new Problem('validation_failed', 'This route takes no body; remove it.', { errors })
 }
 
-/**
- * One entry for each broken rule, at most 50. Of alternatives (`anyOf`): the rules of the one whose type fits, or, where
- * none fits, one entry that names them all. Takes time linear in the number of errors.
- */
+/** One entry for each broken rule, at most 50. Takes time linear in the number of errors. */
 export function buildFieldErrors(found: readonly ErrorObject[]): FieldError[] {
-  const unions = new Map(found.filter(isUnion).map((union) => [union.instancePath, union]))
-  const branches = new Map([...unions.keys()].map((path) => [path, [] as ErrorObject[]]))
-  const plain: ErrorObject[] = []
-  for (const error of found) {
-    if (!isUnion(error)) (branches.get(error.instancePath) ?? plain).push(error)
-  }
-  const errors = plain.slice(0, ERRORS_LIMIT).map(describe)
-  for (const [path, union] of unions) {
-    if (errors.length >= ERRORS_LIMIT) break
-    errors.push(...describeUnion(union, branches.get(path) ?? []))
-  }
-  return errors.slice(0, ERRORS_LIMIT)
-}
-
-function isUnion({ keyword }: ErrorObject): boolean {
-  return keyword === 'anyOf'
-}
-
-function describeUnion(union: ErrorObject, branches: ErrorObject[]): FieldError[] {
-  const fitting = branches.filter(({ keyword }) => keyword !== 'type' && keyword !== 'const')
-  if (fitting.length === 0) return [describeAlternatives(union, branches)]
-  return fitting.slice(0, ERRORS_LIMIT).map(describe)
-}
-
-function describeAlternatives(union: ErrorObject, branches: ErrorObject[]): FieldError {
-  // A literal breaks both its type and its value; the value says more.
-  const consts = branches.filter(({ keyword }) => keyword === 'const')
-  const allowed = consts.map(({ params }) => JSON.stringify(params.allowedValue))
-  const types = branches
-    .filter((error) => error.keyword === 'type' && !consts.some((one) => isSameBranch(one, error)))
-    .map(({ params }) => String(params.type))
-  const words = [...new Set([...allowed, ...types])].join(' or ')
-  return {
-    path: toDotted(union.instancePath),
-    code: 'type',
-    message: words ? `must be ${words}` : 'has the wrong type',
-  }
-}
-
-function isSameBranch(one: ErrorObject, other: ErrorObject): boolean {
-  const branch = ({ schemaPath }: ErrorObject) => schemaPath.slice(0, schemaPath.lastIndexOf('/'))
-  return branch(one) === branch(other)
+  return found.slice(0, ERRORS_LIMIT).map(describe)
 }
 
 function toDotted(pointer: string): string {

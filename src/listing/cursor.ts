@@ -1,21 +1,21 @@
 import type { ListFieldType, ListValue } from './value.ts'
 import { formatValue, parseValue } from './value.ts'
 
-/** The row a page ended with: its value in the sort field, and its id. */
+/** The last row of a page: its value in the sort field, and its id. */
 export interface ListPosition {
   value: ListValue
   id: string
 }
 
 /**
- * Writes the opaque `next_cursor` (docs/contract/api.md#filters): base64url of JSON that names its sort, so that a cursor of another sort is told.
- * Timestamps keep their milliseconds, which is all the columns hold.
+ * Encodes the opaque `next_cursor` (docs/contract/api.md#cursors): base64url of JSON that names its sort, so that a cursor
+ * of another sort is refused. Timestamps are in milliseconds, the precision of the columns.
  */
 export function encodeCursor(sort: string, position: ListPosition): string {
   return Buffer.from(JSON.stringify([sort, formatValue(position.value), position.id])).toString('base64url')
 }
 
-/** Reads a cursor of `sort`; undefined when it is not one that `encodeCursor` wrote for this sort. */
+/** Decodes a cursor of `sort`; undefined when `encodeCursor` did not make it for this sort. */
 export function decodeCursor(text: string, sort: string, type: ListFieldType): ListPosition | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.toString('base64url') !== text) return undefined

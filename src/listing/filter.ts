@@ -8,20 +8,20 @@ export type ListFields = Readonly<Record<string, { type: ListFieldType; sortable
 const LIST_OPERATORS = ['eq', 'ne', 'in', 'nin', 'lt', 'lte', 'gt', 'gte', 'between', 'like', 'null'] as const
 export type ListOperator = (typeof LIST_OPERATORS)[number]
 
-/** `filters=<field>|<operator>|<values>` once read. */
+/** A parsed `filters=<field>|<operator>|<values>`. */
 export interface ListFilter {
   field: string
   operator: ListOperator
   values: ListValue[]
 }
 
-/** Enough for any page of the console, few enough that one request cannot keep the database busy. */
+/** Bounds the cost of one statement. */
 export const FILTERS_LIMIT = 20
 const FILTER_VALUES_LIMIT = 500
 
 const ORDERED: readonly ListOperator[] = ['lt', 'lte', 'gt', 'gte', 'between']
 
-/** The operators that a field of `type` takes: no order among booleans and ids, `like` on text only. */
+/** The operators of a field of `type`: no order for booleans and ids, `like` for text only. */
 export function listOperators(type: ListFieldType): ListOperator[] {
   const isOrdered = type === 'text' || type === 'integer' || type === 'timestamp'
   return LIST_OPERATORS.filter((operator) => {
@@ -31,13 +31,13 @@ export function listOperators(type: ListFieldType): ListOperator[] {
 }
 
 /**
- * Reads the filters of a list request (docs/contract/api.md#filters). Every fault is named, each at `filters.<index>`, with what is allowed there.
- * Throws 422 `validation_failed`.
+ * Parses the filters of a list request (docs/contract/api.md#filters). Throws 422 `validation_failed` with every error at
+ * `filters.<index>` and the allowed values.
  */
 export function parseFilters(texts: readonly string[], fields: ListFields): ListFilter[] {
   if (texts.length > FILTERS_LIMIT)
     throw buildListProblem([
-      { path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are taken` },
+      { path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are allowed` },
     ])
   const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
   const errors = parsed.filter((one) => 'message' in one)
@@ -50,7 +50,7 @@ export function buildListProblem(errors: [FieldError, ...FieldError[]] | FieldEr
   const first = errors[0]
   return new Problem(
     'validation_failed',
-    first ? `${first.path}: ${first.message}.` : 'The list parameters break a rule.',
+    first ? `${first.path}: ${first.message}.` : 'The list parameters are invalid.',
     {
       errors,
     },
@@ -58,7 +58,7 @@ export function buildListProblem(errors: [FieldError, ...FieldError[]] | FieldEr
 }
 
 function parseFilter(text: string, fields: ListFields, path: string): ListFilter | FieldError {
-  // Only the first two bars divide; a value may hold bars of its own.
+  // Only the first two bars are separators; a value may contain bars.
   const match = /^([^|]*)\|([^|]*)\|([\s\S]*)$/.exec(text)
   if (!match) return { path, code: 'form', message: 'must have the form <field>|<operator>|<values>' }
   const [, field = '', operatorText = '', valuesText = ''] = match
@@ -95,7 +95,7 @@ function findCountFault(operator: ListOperator, texts: readonly string[]): strin
     case 'between':
       return texts.length === 2 ? undefined : 'takes exactly two values with between: <low>,<high>, both included'
     case 'like':
-      if (texts[0] === '' && texts.length === 1) return 'takes at least one character with like'
+      if (texts[0] === '' && texts.length === 1) return 'needs at least one character with like'
   }
   return texts.length === 1 ? undefined : `takes one value with ${operator}; write \\, for a comma inside it`
 }
@@ -103,8 +103,8 @@ function findCountFault(operator: ListOperator, texts: readonly string[]): strin
 const COMPARISONS = { lt: '<', lte: '<=', gt: '>', gte: '>=' } as const
 
 /**
- * The condition of one filter. `column` comes from the route's declaration, never from the request; values are
- * parameters, each cast to a type as wide as any that was read, so that no value makes the statement fail.
+ * The condition of one filter. `column` comes from the route's declaration, never from the request. Values are
+ * parameters, each cast to a type wide enough for every parsed value, so that no value makes the statement fail.
  * A row without a value counts as "not equal" to any value (`ne`, `nin`).
  */
 export function buildCondition(
@@ -133,7 +133,7 @@ export function buildCondition(
   }
 }
 
-// bigint for every integer: a column of int4 compares with it, through its index too, and no value read overflows.
+// bigint for every integer: it compares with int4 columns, also through an index, and no parsed value overflows.
 const SQL_TYPES = {
   text: 'text',
   uuid: 'uuid',

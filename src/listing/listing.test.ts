@@ -26,7 +26,7 @@ function findErrors(query: Record<string, unknown>) {
 }
 
 describe('list parameters', () => {
-  test('without any: newest first, 50 a page, no filter, no total', () => {
+  test('default to newest first, 50 a page, no filter and no total', () => {
     expect(parseListing({}, fields)).toEqual({
       filters: [],
       sort: { field: 'created_at', descending: true },
@@ -41,7 +41,7 @@ describe('list parameters', () => {
     expect(parseListing({}, other).sort).toEqual({ field: 'name', descending: false })
   })
 
-  test.each([1, 200, '1', '200', '050'])('page_size %s is taken', (page_size) => {
+  test.each([1, 200, '1', '200', '050'])('page_size %s is accepted', (page_size) => {
     expect(parseListing({ page_size }, fields).pageSize).toBe(Number(page_size))
   })
 
@@ -62,7 +62,7 @@ describe('list parameters', () => {
     ['sort', 'constructor'],
     ['sort', '__proto__'],
     ['sort', ['name', 'attempts']],
-  ])('%s=%s is refused, and says so', (path, value) => {
+  ])('%s=%s is a 422 at its parameter', (path, value) => {
     expect(findErrors({ [path]: value })).toMatchObject([{ path }])
   })
 
@@ -72,7 +72,7 @@ describe('list parameters', () => {
     )
   })
 
-  test('one filter may come alone or repeated; all faults of several are told at once', () => {
+  test('filters may be one or repeated, and a 422 lists all errors', () => {
     expect(parseListing({ filters: 'attempts|eq|3' }, fields).filters).toEqual([
       { field: 'attempts', operator: 'eq', values: [3] },
     ])
@@ -164,13 +164,13 @@ describe('filters', () => {
     expect(findErrors({ filters })).toMatchObject([{ path: 'filters.0' }])
   })
 
-  test('a value of the wrong type is told with its field and the rule', () => {
+  test('the error of a value of the wrong type names the field and the rule', () => {
     expect(findErrors({ filters: 'attempts|eq|many' })?.[0]?.message).toBe(
       'has a value for attempts that must be a whole number, at most 15 digits',
     )
   })
 
-  test('escaped values come back as they were, whatever they hold', () => {
+  test('escaped values of any text round-trip', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1 }), (values) => {
         expect(splitValues(joinValues(values))).toEqual(values)
@@ -183,7 +183,7 @@ describe('filters', () => {
     )
   })
 
-  test('any text is read or refused, never an unexpected error', () => {
+  test('any text is parsed or refused, without an unexpected error', () => {
     const wild = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc
@@ -199,7 +199,7 @@ describe('filters', () => {
     )
   })
 
-  test('a timestamp is read to the millisecond and any instant of the years 1970 to 9999 is taken', () => {
+  test('a timestamp is precise to the millisecond, and any instant of the years 1970 to 9999 is accepted', () => {
     const dates = fc.date({
       min: new Date('1970-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -214,7 +214,7 @@ describe('filters', () => {
 })
 
 describe('cursors', () => {
-  test('come back as they were', () => {
+  test('round-trip', () => {
     const value = new Date('2026-09-11T08:00:00.123Z')
     const cursor = encodeCursor('-created_at', { value, id: ID })
     expect(cursor).toMatch(/^[\w-]+$/)
@@ -244,7 +244,7 @@ describe('cursors', () => {
 })
 
 describe('the query schema of a list', () => {
-  test('names every field, its type and its operators, takes the extra members, and nothing else', () => {
+  test('lists every field with its type and operators, and accepts only its own and the extra members', () => {
     const schema = buildListQuery(fields, { type: 'object', properties: { format: { type: 'string' } } } as never)
     const text = JSON.stringify(schema)
     for (const [name, { type }] of Object.entries(fields))

@@ -26,21 +26,21 @@ export interface Listing {
   filters: ListFilter[]
   sort: { field: string; descending: boolean }
   pageSize: number
-  /** The row that the page before ended with. */
+  /** The last row of the previous page. */
   after: ListPosition | undefined
-  /** Whether the total is asked for. */
+  /** Whether the request asks for the total. */
   count: boolean
 }
 
-/** Where a list reads: the table or alias its columns are of, and the unique column that breaks ties. */
+/** The source of a list: the table or alias of its columns, and the unique column that breaks ties. */
 export interface ListSource {
   /** Qualifies columns where more than one table is joined. A field's `column` with a dot is already qualified. */
   table?: string
-  /** The unique column that ends every order. `document_id` unless said; any other one is compared as text. */
+  /** The unique column that breaks ties. Default `document_id`; any other one is compared as text. */
   idColumn?: string
 }
 
-/** What `applyListing` selects besides the columns of the query: the position of each row. */
+/** The columns that `applyListing` adds to a query: the position of each row. */
 export interface ListedRow {
   listing_sort: ListValue
   listing_id: string
@@ -52,13 +52,13 @@ const PARAMETERS = ['filters', 'sort', 'page_size', 'cursor', 'count']
 function findDefaultSort(fields: ListFields): string {
   if (fields.created_at?.sortable) return '-created_at'
   const first = Object.keys(fields).find((field) => fields[field]?.sortable)
-  if (!first) throw new Error('a list needs one sortable field')
+  if (!first) throw new Error('a list needs a sortable field')
   return first
 }
 
 /**
- * Reads the list parameters of a query string, as text or as the validator coerced them (docs/contract/api.md#filters).
- * Other members are the route's own. Throws 422 `validation_failed` that says what is allowed.
+ * Parses the list parameters of a query string, as text or as coerced by the validator (docs/contract/api.md#filters).
+ * Ignores other members, which belong to the route. Throws 422 `validation_failed` with the allowed values.
  */
 export function parseListing(query: Record<string, unknown>, fields: ListFields): Listing {
   const filters = parseFilters(readTexts('filters', query.filters), fields)
@@ -122,8 +122,8 @@ function listSorts(fields: ListFields): string[] {
 }
 
 /**
- * The query string of a list route: the parameters of lists (docs/contract/api.md#filters) and the members of `extra`, nothing else.
- * It describes and roughly checks; `parseListing` knows the finer rules.
+ * The schema of a list route's query string: the list parameters (docs/contract/api.md#filters) and the members of
+ * `extra`. It documents and checks roughly; `parseListing` applies the exact rules.
  */
 export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
   const lines = Object.entries(fields).map(
@@ -132,9 +132,9 @@ export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
   const filters = Type.Array(Type.String(), {
     maxItems: FILTERS_LIMIT,
     description: [
-      'Each `<field>|<operator>|<values>`; repeated ones all have to hold. Values are split at commas; `\\,` is a literal',
-      'comma, `\\\\` a literal backslash. `between` takes two values and includes both, `like` finds text inside text whatever',
-      'its case, `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:',
+      'Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\\,` is a literal',
+      'comma, `\\\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in',
+      'any case, `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:',
       `\n\n${lines.join('\n')}`,
     ].join(' '),
   })
@@ -186,14 +186,14 @@ export function applyFilters<Tables, Table extends keyof Tables, Row>(
 
 function fieldType(field: string, fields: ListFields): ListFieldType {
   const declared = fields[field]
-  if (!declared) throw new Error('a listing was read for other fields')
+  if (!declared) throw new Error('the listing was parsed for other fields')
   return declared.type
 }
 
 /**
- * Adds filters, order and page of a listing to a query that has no order of its own. Pages are found by position
- * (`(sort, id)` beyond the last row), so the millionth costs what the first does, and rows inserted meanwhile shift none.
- * One row more than the page is read: it tells `buildPage` whether another page follows.
+ * Adds filters, order and page of a listing to a query without an order. Pages are found by position (`(sort, id)` after
+ * the last row), so the cost of a page does not depend on its number, and concurrent inserts do not shift pages. Selects
+ * one row more than the page, from which `buildPage` derives whether another page follows.
  */
 export function applyListing<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
@@ -220,13 +220,13 @@ export function applyListing<Tables, Table extends keyof Tables, Row>(
     .limit(pageSize + 1) as SelectQueryBuilder<Tables, Table, Row & ListedRow>
 }
 
-/** One page of a list, as an `Outcome` wants it. */
+/** One page of a list, in the form of an `Outcome`. */
 export interface Page<Row> {
   rows: Row[]
   pagination: { page_size: number; next_cursor: string | null; total?: number }
 }
 
-/** Turns the rows of an `applyListing` query into a page: at most `page_size` of them, each through `toRow`. */
+/** Builds a page from the rows of an `applyListing` query: at most `page_size`, each mapped by `toRow`. */
 export function buildPage<Found, Row>(
   found: readonly (Found & ListedRow)[],
   listing: Listing,
@@ -244,7 +244,7 @@ export function buildPage<Found, Row>(
   }
 }
 
-/** How many rows a query has with the filters of a listing, over all pages. Selections of `query` are ignored. */
+/** The number of rows of a query with the filters of a listing, over all pages. Ignores the selections of `query`. */
 export async function countRows<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   listing: Pick<Listing, 'filters'>,

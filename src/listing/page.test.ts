@@ -82,7 +82,7 @@ describe('paging', () => {
   )
 
   test.each(['created_at', '-created_at', 'attempts', '-attempts', 'text', '-text'])(
-    'sort=%s through 1,000 rows with equal values misses none, repeats none, keeps the order',
+    'sort=%s over 1,000 rows with equal values lists each once, in order',
     async (sort) => {
       await fill(many)
       const rows = await findAll({ sort, page_size: 33 })
@@ -95,7 +95,7 @@ describe('paging', () => {
     },
   )
 
-  test('rows inserted between pages, before and after the position, neither hide nor repeat an older one', async () => {
+  test('rows inserted between two pages neither hide nor repeat an older one', async () => {
     await fill(many)
     const rows = await findAll({ page_size: 100 }, async () => {
       const edges = [START_MS - 1, START_MS, START_MS + 2, START_MS + 9]
@@ -118,7 +118,7 @@ describe('paging', () => {
     expect((await findPage({ page_size: 9, cursor: page.pagination.next_cursor })).rows).toHaveLength(1)
   })
 
-  test('no rows are an empty last page', async () => {
+  test('a list without rows is an empty last page', async () => {
     await db.deleteFrom('listed').execute()
     expect(await findPage({})).toEqual({ rows: [], pagination: { page_size: 50, next_cursor: null } })
   })
@@ -136,7 +136,7 @@ describe('paging', () => {
     expect(await countRows(first, listing, fields)).toBe(84)
   })
 
-  test('a page deep in the list is found through the index, not by counting to it', async () => {
+  test('a page deep in the list is found through the index', async () => {
     await fill(many)
     await sql`create index listed_created_idx on listed (created_at desc, document_id desc)`.execute(db)
     await sql`analyze listed`.execute(db)
@@ -152,7 +152,7 @@ describe('paging', () => {
     expect(text).not.toContain('Sort')
   })
 
-  test('columns are qualified where two tables are joined', async () => {
+  test('columns are qualified in a join', async () => {
     await fill(many.slice(0, 3))
     const listing = parseListing({ filters: 'attempts|gte|1' }, fields)
     const query = db
@@ -164,7 +164,7 @@ describe('paging', () => {
     expect(await countRows(query, listing, fields, { table: 'one' })).toBe(2)
   })
 
-  test('a cursor with an id that is no id of this list is a 422, not a failing statement', async () => {
+  test('a cursor with an id of another type is a 422', async () => {
     const cursor = encodeCursor('-created_at', { value: new Date(START_MS), id: "' or 1=1" })
     await expect(findPage({ cursor })).rejects.toMatchObject({ code: 'validation_failed' })
   })
@@ -181,7 +181,7 @@ describe('paging', () => {
   })
 })
 
-describe('what each operator finds', () => {
+describe('the matches of each operator', () => {
   const hook = '01890000-0000-7000-8000-00000000000a'
   const at = (ms: number) => new Date(START_MS + ms)
   beforeAll(() =>
@@ -237,7 +237,7 @@ describe('what each operator finds', () => {
     expect((await findLabels(filter)).join('')).toBe(labels)
   })
 
-  test('several filters all have to hold', async () => {
+  test('a row has to match all filters', async () => {
     expect(await findLabels(['attempts|gte|2', 'name|like|alpha'])).toEqual(['b'])
   })
 })
@@ -261,7 +261,7 @@ describe('hostile values', () => {
   ]
   beforeAll(() => fill(nasty.map((label) => buildRow({ label, name: label }))))
 
-  test('any text either finds exactly the rows that hold it or is refused', async () => {
+  test('any text matches exactly the rows that contain it, or is refused', async () => {
     const value = fc.oneof(fc.constantFrom(...nasty), fc.string({ unit: 'grapheme', maxLength: 8 }))
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 4 }), async (values) => {
@@ -279,7 +279,7 @@ describe('hostile values', () => {
     )
   })
 
-  test('a field, an operator, a value or a cursor of any text is a 422 or a page, never a failing statement', async () => {
+  test('any text as field, operator, value or cursor is a 422 or a page', async () => {
     const field = fc.oneof(fc.constantFrom(...Object.keys(fields)), fc.constantFrom(...nasty, 'document_id', 'label'))
     const operator = fc.constantFrom('eq', 'ne', 'in', 'nin', 'lt', 'gte', 'between', 'like', 'null', ...nasty)
     const value = fc.oneof(fc.constantFrom(...nasty), fc.string({ unit: 'binary' }), fc.integer().map(String))

@@ -2,8 +2,8 @@ import type { SelectQueryBuilder } from 'kysely'
 import { applyListing, buildPage, countRows, type ListFields, type Listing, type ListSource } from './listing.ts'
 
 /**
- * Reads one page of a list: filters, sort and cursor of `listing` on `query`, and the total when it was asked for.
- * `query` selects what `toRow` reads; whatever it already restricts (living rows, own accounts) holds for page and total.
+ * Reads one page of a list: filters, sort and cursor of `listing` on `query`, and the total when the request asks for it.
+ * `query` selects the columns of `toRow`; its conditions (not deleted, own accounts) apply to page and total.
  */
 export async function readPage<Tables, Table extends keyof Tables, Found, Row>(
   query: SelectQueryBuilder<Tables, Table, Found>,

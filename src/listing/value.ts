@@ -1,26 +1,26 @@
 import { INSTANT_RULE, parseInstant } from '../http/instant.ts'
 import { isUuid } from '../id.ts'
 
-/** How the values of a list field are read and compared. */
+/** The type by which values of a list field are parsed and compared. */
 export type ListFieldType = 'text' | 'uuid' | 'integer' | 'boolean' | 'timestamp'
 
-/** A value once read: text and uuid as string, integer as number, timestamp as Date. */
+/** A parsed value: text and uuid as string, integer as number, timestamp as Date. */
 export type ListValue = string | number | boolean | Date
 
-/** What a value of each type has to be, in words that finish "must be ...". */
+/** The rule for a value of each type, in words that complete "must be ...". */
 export const VALUE_RULES: Readonly<Record<ListFieldType, string>> = {
   text: 'text without the character U+0000',
   uuid: 'a UUID in lower case',
   integer: 'a whole number, at most 15 digits',
   boolean: 'true or false',
-  timestamp: `${INSTANT_RULE}, to the millisecond at most (offsets are taken; write + as %2B)`,
+  timestamp: `${INSTANT_RULE}, precise to the millisecond at most (offsets are accepted; encode + as %2B)`,
 }
 
 const INTEGER_PATTERN = /^-?\d{1,15}$/
-/** No column holds parts of a millisecond, so a value that has them is equal to none. */
+/** Columns are precise to the millisecond, so a finer value would equal none. */
 const FINER_THAN_MILLISECONDS = /\.\d{4}/
 
-/** Reads one value of a filter or a cursor, strictly; undefined when `text` is not of this type. */
+/** Parses one value of a filter or a cursor, strictly; undefined when `text` is not of this type. */
 export function parseValue(type: ListFieldType, text: string): ListValue | undefined {
   switch (type) {
     case 'text':
@@ -36,14 +36,14 @@ export function parseValue(type: ListFieldType, text: string): ListValue | undef
   }
 }
 
-/** The text that `parseValue` reads back to the same value. */
+/** The text that `parseValue` parses to the same value. */
 export function formatValue(value: ListValue): string {
   return value instanceof Date ? value.toISOString() : String(value)
 }
 
 /**
- * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash (docs/contract/api.md#filters); a backslash before
- * anything else stands for itself, so `C:\temp` needs no escaping.
+ * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash
+ * (docs/contract/api.md#filters); any other backslash is literal, so `C:\temp` needs no escaping.
  */
 export function splitValues(text: string): string[] {
   const values: string[] = []
@@ -64,7 +64,7 @@ export function splitValues(text: string): string[] {
   return values
 }
 
-/** The text of a filter that `splitValues` reads back as `values`. */
+/** The text of a filter that `splitValues` splits into `values`. */
 export function joinValues(values: readonly string[]): string {
   return values.map((value) => value.replace(/[\\,]/g, '\\$&')).join(',')
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { Metrics } from './metrics.ts'
 
-/** A scraper asks every few seconds, over one connection. */
+/** A scraper sends a request every few seconds, over one connection. */
 const CONNECTIONS_LIMIT = 32
 const TIME_LIMIT_MS = 10_000
 
@@ -15,8 +15,8 @@ export interface MetricsListener {
 }
 
 /**
- * Serves `GET /metrics` and nothing else on a port of its own, without a token: who reaches the port may read. Rejects when
- * the port cannot be taken.
+ * Serves only `GET /metrics` (and HEAD) on a port of its own, without a token: access to the port is access to the metrics.
+ * Rejects when the port is unavailable.
  */
 export async function listenForScrapes(options: {
   host: string
@@ -57,7 +57,7 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   if (url.split('?', 1)[0] !== '/metrics') return end(response, 404)
-  if (method !== 'GET') return end(response.setHeader('allow', 'GET'), 405)
+  if (method !== 'GET' && method !== 'HEAD') return end(response.setHeader('allow', 'GET, HEAD'), 405)
   end(response.setHeader('content-type', metrics.contentType), 200, await metrics.render())
 }
 

@@ -24,7 +24,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-/** The metrics as they are now: what is at most 5 s old is shared by all who scrape. */
+/** The current metrics, after the cached text of 5 s expired. */
 async function scrape(from: TestApp = app): Promise<string> {
   from.clock.advance(FACTS_LIFETIME_MS)
   const answer = await from.scrape()
@@ -57,7 +57,7 @@ it('webhook_out_deliveries_total is a counter with all six statuses from the sta
   expect(totalsOf(answer.body)).toEqual(Object.fromEntries(STATUSES.map((status) => [status, 0])))
 })
 
-it('it counts each delivery into each status it came into', async () => {
+it('it counts each delivery once for each status that it reached', async () => {
   await deliverTest()
   expect(totalsOf(await scrape())).toMatchObject({ pending: 1, success: 1, retrying: 0, failed: 0 })
   receiver.behaveNext({ kind: 'status', status: 500 })
@@ -70,7 +70,7 @@ it('it counts each delivery into each status it came into', async () => {
   expect(totalsOf(await scrape())).toMatchObject({ pending: 3, success: 2, failed: 1 })
 })
 
-it('it is lowered neither by pruning the ledger nor by purging a webhook, nor by a restart', async () => {
+it('pruning the ledger, purging a webhook and a restart do not lower it', async () => {
   await deliverTest()
   const before = totalsOf(await scrape())
   const { rows } = await app.database.pool.query('select document_id from webhook')
@@ -85,14 +85,14 @@ it('it is lowered neither by pruning the ledger nor by purging a webhook, nor by
   expect(totalsOf(await scrape(restarted))).toMatchObject({ pending: 2, success: 2 })
 })
 
-it('two processes on one database count together, and either shows the whole', async () => {
+it('two processes on one database show the same total', async () => {
   await using second = await createTestApp({ env, database: app.database, clock: app.clock })
   await deliverTest(app)
   await deliverTest(second)
   for (const one of [app, second]) expect(totalsOf(await scrape(one))).toMatchObject({ pending: 2, success: 2 })
 })
 
-it('any number of scrapes share one text for 5 s', async () => {
+it('all scrapes share one text for 5 s', async () => {
   const first = await scrape()
   await deliverTest()
   app.clock.advance(FACTS_LIFETIME_MS - 1)
@@ -102,7 +102,7 @@ it('any number of scrapes share one text for 5 s', async () => {
   expect(totalsOf((await app.scrape()).body)).toMatchObject({ success: 1 })
 })
 
-it('the backlog and its age are those of the moment the text was made', async () => {
+it('the backlog and its age are from the time of the text', async () => {
   const webhook = await addWebhook(app)
   await app.settle()
   await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 100_000 - FACTS_LIFETIME_MS })
@@ -116,7 +116,7 @@ it('the backlog and its age are those of the moment the text was made', async ()
   expect(readSeries(empty, 'webhook_out_oldest_due_seconds')).toBe(0)
 })
 
-it('attempts are counted by failure and by who asked, requests by route and never by the ids in their path', async () => {
+it('attempts are counted by failure and trigger, requests by route without the ids of their path', async () => {
   await using own = await createTestApp({ env })
   receiver.behaveNext({ kind: 'status', status: 503 })
   await deliverTest(own)
@@ -136,7 +136,7 @@ it('attempts are counted by failure and by who asked, requests by route and neve
   expect(text).not.toContain('127.0.0.1')
 })
 
-it('without its database a process still shows what it knows itself, and leaves out the rest', async () => {
+it('without a database a process shows its own metrics and leaves out the rest', async () => {
   const unreachable = openDatabase({
     connectionString: 'postgres://nobody@127.0.0.1:1/none',
     size: 1,

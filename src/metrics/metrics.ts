@@ -7,7 +7,7 @@ import { type Database, isDatabaseReady } from '../postgres/database.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
 import { readTotals } from '../webhook/delivery/total.store.ts'
 
-/** Every status is in the metric from the start, so that a rate over it never begins with a gap. */
+/** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
 
 /** The metrics of one process. */
@@ -22,9 +22,8 @@ export interface Metrics {
 }
 
 /**
- * Builds the metrics. `webhook_out_deliveries_total` is read from the database: it counts over all time and all processes.
- * The rest is of this process, and is there as well while the database is not. However many scrape, the text is made
- * once in 5 s.
+ * Builds the metrics. `webhook_out_deliveries_total` comes from the database and counts over all time and all processes.
+ * The others belong to this process and do not need the database. The text is built at most once in 5 s.
  */
 export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () => number }): Metrics {
   const registry = new Registry()
@@ -33,7 +32,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = new Gauge({
     name: 'database_up',
-    help: 'Whether the database answered for these metrics. While it does not, what is read from it is left out.',
+    help: 'Whether the database answered. While it does not, metrics from the database are left out.',
     registers,
   })
   new Gauge({
@@ -52,7 +51,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   })
   const duration = new Histogram({
     name: 'webhook_out_attempt_duration_seconds',
-    help: 'How long a POST took.',
+    help: 'Duration of a POST.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
     registers,
   })
@@ -64,7 +63,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   })
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'How long a request took, by route and status.',
+    help: 'Duration of a request, by route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
@@ -88,24 +87,24 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
   }
 }
 
-/** What all processes share: read from the database, and only then rendered. */
+/** The metrics of all processes, read from the database. */
 function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise<string> {
   const registry = new Registry()
   const registers = [registry]
   const deliveries = new Gauge({
     name: 'webhook_out_deliveries_total',
-    help: 'Deliveries that came into each status, over all time and all processes.',
+    help: 'Deliveries that reached each status, over all time and all processes.',
     labelNames: ['status'],
     registers,
   })
   const backlog = new Gauge({
     name: 'webhook_out_backlog',
-    help: 'Due dispatches that wait, and events that wait for their routing; 10000 stands for that many or more.',
+    help: 'Due dispatches and events without routing; 10000 stands for that many or more.',
     registers,
   })
   const oldest = new Gauge({
     name: 'webhook_out_oldest_due_seconds',
-    help: 'How long the longest waiting one of these has waited; 0 when none waits.',
+    help: 'The longest wait of these; 0 when none waits.',
     registers,
   })
   return async () => {
@@ -118,7 +117,7 @@ function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise
   }
 }
 
-/** A total that is set from the database cannot be a Counter in prom-client; for whoever reads it, it is one. */
+/** prom-client cannot set a Counter to a total of the database, so a Gauge is rendered as a counter. */
 function toCounter(text: string): string {
   return text.replace('# TYPE webhook_out_deliveries_total gauge', '# TYPE webhook_out_deliveries_total counter')
 }

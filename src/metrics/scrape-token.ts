@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /**
- * Whether an `Authorization` header holds the bearer token that opens the metrics. Compares hashes, so that the time it
- * takes says nothing about the token, its length included.
+ * Whether an `Authorization` header holds the bearer token of the metrics. Compares hashes, so that the time does not
+ * reveal the token or its length.
  */
 export function holdsScrapeToken(authorization: string | undefined, token: string): boolean {
   const given = /^bearer +([!-~]+) *$/i.exec(authorization ?? '')?.[1]

@@ -176,7 +176,7 @@ describe('classifyAddress', () => {
     )
   })
 
-  test('no form that embeds an IPv4 address is public, even when the inner address is', () => {
+  test('an IPv6 form that embeds an IPv4 address is not public, even when the inner address is', () => {
     const hexGroups = (bytes: number[]) =>
       [bytes.slice(0, 2), bytes.slice(2)].map(([high = 0, low = 0]) => (high * 256 + low).toString(16)).join(':')
     fc.assert(
@@ -203,7 +203,7 @@ describe('classifyAddress', () => {
 })
 
 describe('parsing', () => {
-  test('reads an IPv4 address as its number', () => {
+  test('parses an IPv4 address to its number', () => {
     fc.assert(
       fc.property(fc.nat(0xffffffff), (value) => {
         const text = [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.')
@@ -212,7 +212,7 @@ describe('parsing', () => {
     )
   })
 
-  test('reads an IPv6 address the same in full, in short and as the URL parser writes it', () => {
+  test('parses every spelling of an IPv6 address to the same number', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }), fc.nat(2 ** 8 - 1), (random, zeroMask) => {
         const groups = Array.from({ length: 8 }, (_, index) =>
@@ -228,7 +228,7 @@ describe('parsing', () => {
     )
   })
 
-  test('takes exactly the IPv6 texts that the URL parser takes', () => {
+  test('accepts exactly the IPv6 texts that the URL parser accepts', () => {
     const piece = fc.constantFrom(
       '0',
       '1',
@@ -252,7 +252,7 @@ describe('parsing', () => {
     )
   })
 
-  test('reads a range, and an address as a range of one', () => {
+  test('parses a range, and an address as a range of one', () => {
     expect(parseRange('10.0.0.0/8')).toEqual({ family: 4, value: 0x0a000000n, prefix: 8 })
     expect(parseRange('10.0.0.5')).toEqual({ family: 4, value: 0x0a000005n, prefix: 32 })
     expect(parseRange('0.0.0.0/0')).toEqual({ family: 4, value: 0n, prefix: 0 })
@@ -273,7 +273,7 @@ describe('parsing', () => {
     expect(parseRange(text)).toBeUndefined()
   })
 
-  test('a range of IPv4 holds no IPv6 form of its addresses', () => {
+  test('an IPv4 range does not contain IPv6 forms of its addresses', () => {
     const range = parseRange('10.0.0.0/8')!
     expect(isInRange(parseAddress('10.255.255.255')!, range)).toBe(true)
     expect(isInRange(parseAddress('11.0.0.0')!, range)).toBe(false)

@@ -1,10 +1,11 @@
 /**
- * Which addresses the service may dial (docs/contract/webhooks.md#callback-guard). Pure integer arithmetic on the address itself, no library: `ipaddr.js` calls
- * `::7f00:1` and `4000::1` unicast, and `net.BlockList` unmaps `::ffff:` but not the other forms that embed an IPv4 address.
+ * Classifies the addresses that the service may dial (docs/contract/webhooks.md#callback-guard), by integer arithmetic.
+ * No library: `ipaddr.js` calls `::7f00:1` and `4000::1` unicast, and `net.BlockList` unmaps `::ffff:` but not the other
+ * forms that embed an IPv4 address.
  *
- * IPv4 is public unless a special range holds it. IPv6 is forbidden unless it lies in 2000::/3 and outside the special ranges
- * there. So every form that hides an IPv4 address (mapped, compatible, SIIT, NAT64, ISATAP under ::/8; 6to4 and Teredo inside
- * 2000::/3) is refused as a block, and a form nobody has thought of yet is refused too.
+ * IPv4 is public unless a special range contains it. IPv6 is forbidden unless it is in 2000::/3 and outside the special
+ * ranges there. So every form that embeds an IPv4 address (mapped, compatible, SIIT, NAT64, ISATAP under ::/8; 6to4 and
+ * Teredo inside 2000::/3) is refused as a block, and so are unassigned ranges.
  */
 export interface Address {
   family: 4 | 6
@@ -14,13 +15,13 @@ export interface Address {
 
 /** A block of addresses. */
 export interface AddressRange extends Address {
-  /** Leading bits that count: 0 to 32 or 128. */
+  /** Prefix length: 0 to 32 or 128. */
   prefix: number
 }
 
 /**
- * IPv4 ranges that no public subscriber lives in: the IANA special-purpose registry (RFC 6890 and later), multicast, class E,
- * the AS112 and AMT anycast blocks, and Azure's platform address, which is metadata in public clothes.
+ * IPv4 ranges without public hosts: the IANA special-purpose registry (RFC 6890 and later), multicast, class E, the AS112
+ * and AMT anycast blocks, and Azure's platform address, a metadata service under a public address.
  */
 const FORBIDDEN_IPV4 = [
   '0.0.0.0/8',
@@ -44,7 +45,7 @@ const FORBIDDEN_IPV4 = [
   '240.0.0.0/4',
 ].map(readRange)
 
-/** The only IPv6 space IANA hands out as global unicast (RFC 4291). */
+/** The IPv6 space that IANA assigns as global unicast (RFC 4291). */
 const GLOBAL_IPV6 = readRange('2000::/3')
 
 /** Special blocks inside 2000::/3: protocol assignments with Teredo and ORCHID, documentation, 6to4, AS112, the returned 6bone. */
@@ -61,7 +62,7 @@ export function classifyAddress(text: string): 'public' | 'forbidden' {
   return FORBIDDEN_IPV6.some((range) => isInRange(address, range)) ? 'forbidden' : 'public'
 }
 
-/** Reads an IPv4 or IPv6 address, strictly; `undefined` for anything else. No brackets, no zone. */
+/** Parses an IPv4 or IPv6 address, strictly; `undefined` for other text. No brackets, no zone. */
 export function parseAddress(text: string): Address | undefined {
   if (text.includes(':')) {
     const value = parseIpv6(text)
@@ -71,7 +72,7 @@ export function parseAddress(text: string): Address | undefined {
   return value === undefined ? undefined : { family: 4, value: BigInt(value) }
 }
 
-/** Reads four decimal bytes with dots, without leading zeros, as an unsigned 32-bit number. */
+/** Parses four decimal bytes with dots, without leading zeros, to an unsigned 32-bit number. */
 export function parseIpv4(text: string): number | undefined {
   const parts = text.split('.')
   if (parts.length !== 4) return undefined
@@ -85,7 +86,7 @@ export function parseIpv4(text: string): number | undefined {
   return value
 }
 
-/** Reads an IPv6 address of RFC 4291 section 2.2 (with `::` and a dotted tail), without a zone, as an unsigned 128-bit integer. */
+/** Parses an IPv6 address of RFC 4291 section 2.2 (with `::` and a dotted tail), without a zone, to an unsigned 128-bit integer. */
 export function parseIpv6(text: string): bigint | undefined {
   const halves = text.split('::')
   if (halves.length > 2) return undefined
@@ -94,13 +95,13 @@ export function parseIpv6(text: string): bigint | undefined {
   const rest = readGroups(tail, true)
   if (head === undefined || rest === undefined) return undefined
   const missing = 8 - head.length - rest.length
-  // A `::` stands for at least one group; without it all eight must be there.
+  // A `::` stands for at least one group; without it all eight are required.
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined
   const groups = [...head, ...new Array<number>(missing).fill(0), ...rest]
   return groups.reduce((value, group) => (value << 16n) | BigInt(group), 0n)
 }
 
-/** Reads 16-bit groups; a dotted quad may stand last when `isEnd`. The empty text is no group. */
+/** Parses 16-bit groups; a dotted quad may be last when `isEnd`. The empty text has no groups. */
 function readGroups(text: string, isEnd: boolean): number[] | undefined {
   if (text === '') return []
   const parts = text.split(':')
@@ -117,7 +118,7 @@ function readGroups(text: string, isEnd: boolean): number[] | undefined {
   return groups
 }
 
-/** Whether the range holds the address. Families never mix: `::ffff:10.0.0.1` is not in `10.0.0.0/8`. */
+/** Whether the range contains the address. Families differ: `::ffff:10.0.0.1` is not in `10.0.0.0/8`. */
 export function isInRange(address: Address, range: AddressRange): boolean {
   if (address.family !== range.family) return false
   const shift = BigInt((range.family === 4 ? 32 : 128) - range.prefix)
@@ -125,8 +126,8 @@ export function isInRange(address: Address, range: AddressRange): boolean {
 }
 
 /**
- * Reads `address/prefix`, or an address alone as a range of one. `undefined` when it is not exactly that, the prefix is too long,
- * or bits behind the prefix are set (`10.0.0.5/8` is a slip, not a range).
+ * Parses `address/prefix`, or an address alone as a range of one. `undefined` for another form, a prefix that is too long,
+ * or set bits behind the prefix (`10.0.0.5/8`).
  */
 export function parseRange(text: string): AddressRange | undefined {
   const [left, right, ...more] = text.split('/')

@@ -176,11 +176,11 @@ describe('checkCallbackUrl', () => {
     expect(checkCallbackUrl(url, PRODUCTION)).toMatchObject({ ok: false, code })
   })
 
-  test.each(TAKEN)('takes %s in production', (url) => {
+  test.each(TAKEN)('accepts %s in production', (url) => {
     expect(checkCallbackUrl(url, PRODUCTION)).toMatchObject({ ok: true, isExempt: false })
   })
 
-  test('http is taken where the environment allows it, and nothing else is loosened', () => {
+  test('where the environment allows http, the other rules still apply', () => {
     expect(checkCallbackUrl('http://example.com/hook', DEVELOPMENT).ok).toBe(true)
     expect(checkCallbackUrl('http://example.com/hook', PRODUCTION).ok).toBe(false)
     for (const url of NOT_PUBLIC) {
@@ -209,14 +209,14 @@ describe('checkCallbackUrl', () => {
     expect(checked.ok && checked.url.href).toBe('https://example.com:8443/a?b')
   })
 
-  test('every refusal is a sentence that names a remedy', () => {
+  test('every refusal names a remedy', () => {
     for (const [url] of REFUSED) {
       const checked = checkCallbackUrl(url, PRODUCTION)
       expect(!checked.ok && checked.message).toMatch(/^(is|must|holds|has|uses) .+\.$/)
     }
   })
 
-  test('no spelling of a forbidden IPv4 address that the URL parser understands gets through', () => {
+  test('every spelling of a forbidden IPv4 address that the URL parser accepts is refused', () => {
     const forbidden = fc.tuple(
       fc.constantFrom([127], [10], [0], [169, 254], [192, 168], [172, 16], [100, 64], [198, 18], [224], [255]),
       fc.array(fc.nat(255), { minLength: 4, maxLength: 4 }),
@@ -241,7 +241,7 @@ describe('checkCallbackUrl', () => {
     )
   })
 
-  test('never throws, and what it takes is https to a host of letters, digits and hyphens or to a public address', () => {
+  test('does not throw, and accepts only https to a host of letters, digits and hyphens or to a public address', () => {
     const piece = fc.constantFrom(
       'https://',
       'http://',
@@ -305,7 +305,7 @@ describe('exemptions', () => {
     }
   })
 
-  test('without a sink URL the sink is a loopback address like any other', () => {
+  test('without a sink URL the address of the sink is refused as loopback', () => {
     expect(checkCallbackUrl(sinkUrl, DEVELOPMENT)).toMatchObject({ ok: false, code: 'url_host_not_public' })
   })
 
@@ -336,7 +336,7 @@ describe('exemptions', () => {
     expect(checkCallbackUrl(url, rules)).toMatchObject(isExempt ? { ok: true, isExempt: true } : { ok: false })
   })
 
-  test('an exempt target still obeys the rules on form', () => {
+  test('the rules on form apply to an exempt target', () => {
     const rules = { allowHttp: false, sinkUrl, allowedPrivateTargets: parseAllowedTargets('127.0.0.1') }
     expect(checkCallbackUrl('http://user@127.0.0.1/', rules)).toMatchObject({ code: 'url_has_user_info' })
     expect(checkCallbackUrl('http://127.0.0.1/a b', rules)).toMatchObject({ code: 'url_invalid' })
@@ -346,7 +346,7 @@ describe('exemptions', () => {
 })
 
 describe('parseAllowedTargets', () => {
-  test('reads nothing from nothing, and a list with spaces', () => {
+  test('parses the empty text to no targets, and a list with spaces', () => {
     expect(parseAllowedTargets('')).toEqual([])
     expect(parseAllowedTargets('  ')).toEqual([])
     expect(parseAllowedTargets('a:1 , 10.0.0.0/8')).toHaveLength(2)

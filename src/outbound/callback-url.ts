@@ -9,13 +9,13 @@ export type AllowedTarget =
   | { kind: 'host'; host: string; port: number | undefined }
   | { kind: 'range'; range: AddressRange; port: number | undefined }
 
-/** What a deployment lets through (docs/contract/webhooks.md#callback-guard). */
+/** The exemptions of a deployment (docs/contract/webhooks.md#callback-guard). */
 export interface CallbackRules {
-  /** Whether `http://` is taken: in development only. */
+  /** Whether `http://` is accepted: in development only. */
   allowHttp: boolean
   /** The service's own sink, exempt in development and certification; absent elsewhere. */
   sinkUrl?: string | undefined
-  /** Private targets the operator listed; empty in production. */
+  /** Private targets that the operator listed; empty in production. */
   allowedPrivateTargets: readonly AllowedTarget[]
 }
 
@@ -28,7 +28,7 @@ export type CallbackUrlCode =
   | 'url_host_not_public'
   | 'url_port_not_allowed'
 
-/** A refused callback URL or target: `message` names the rule and the remedy, and is fit for a caller. */
+/** A refused callback URL or target. `message` names the rule and the remedy, for the caller. */
 export interface CallbackRefusal {
   ok: false
   code: CallbackUrlCode
@@ -36,8 +36,8 @@ export interface CallbackRefusal {
 }
 
 /**
- * Name spaces that never lead to a public host: special-use names (RFC 6761, 6762, 8375), ICANN's private-use and never-delegated
- * suffixes, and what Kubernetes calls its services. `.test`, `.example` and `.invalid` do not resolve, so they need no rule.
+ * Suffixes without public hosts: special-use names (RFC 6761, 6762, 8375), ICANN's private-use and never-delegated
+ * suffixes, and those of Kubernetes services. `.test`, `.example` and `.invalid` do not resolve, so they need no rule.
  */
 const PRIVATE_SUFFIXES = new Set([
   'arpa',
@@ -63,15 +63,15 @@ const METADATA_NAMES = new Set([
 ])
 
 /**
- * Checks a callback URL by everything that can be known without asking the network (docs/contract/webhooks.md#url-rules; docs/contract/webhooks.md#callback-guard). The WHATWG parser reads
- * it, so odd spellings of an address arrive as the address they mean. `url` in the result has no trailing dot on its host.
- * An exempt target (the sink, a listed private target) is freed from the host, port and https rules, and from nothing else.
+ * Checks a callback URL without network access (docs/contract/webhooks.md#url-rules; docs/contract/webhooks.md#callback-guard).
+ * The WHATWG parser normalizes odd spellings of an address. `url` in the result has no trailing dot on its host. The host,
+ * port and https rules do not apply to an exempt target (the sink, a listed private target); all other rules do.
  */
 export function checkCallbackUrl(
   text: string,
   rules: CallbackRules,
 ): { ok: true; url: URL; isExempt: boolean } | CallbackRefusal {
-  if (text === '') return refuse('url_required', 'is required; give the https:// address that takes the deliveries.')
+  if (text === '') return refuse('url_required', 'is required; give the https:// URL that receives the deliveries.')
   if (text.length > MAX_CALLBACK_URL_LENGTH) return refuseLength()
   const url = readUrl(text)
   if (!(url instanceof URL)) return url
@@ -84,10 +84,10 @@ export function checkCallbackUrl(
   return checkHost(url.hostname) ?? checkPort(url) ?? { ok: true, url, isExempt }
 }
 
-/** Reads the text as an absolute http(s) URL that every parser reads the same way, and takes the root dot off its host. */
+/** Parses an absolute http(s) URL that all parsers read alike, and removes the root dot of its host. */
 function readUrl(text: string): URL | CallbackRefusal {
-  // The WHATWG parser drops tabs and newlines, trims spaces and turns backslashes into slashes; other parsers do not.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // The WHATWG parser drops tabs and newlines, trims spaces and maps backslashes to slashes; other parsers do not.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
   if (/[\u0000-\u0020\u007f\\]/.test(text)) {
     return refuse('url_invalid', 'holds a space, a control character or a backslash; percent-encode it.')
   }
@@ -100,7 +100,7 @@ function readUrl(text: string): URL | CallbackRefusal {
   if (authority === undefined || url === null) {
     return refuse('url_invalid', 'is not an absolute URL with a valid host and port; write https://host/path.')
   }
-  // On the text, because the parser forgets an empty user-info (`https://@host/`).
+  // On the text, because the parser drops an empty user-info (`https://@host/`).
   if (authority.includes('@')) {
     return refuse('url_has_user_info', 'holds a user name or password; take out everything before the @.')
   }
@@ -141,13 +141,13 @@ export function findLiteral(hostname: string): string | undefined {
   return parseAddress(bare) === undefined ? undefined : bare
 }
 
-/** The port a URL leads to. */
+/** The effective port of a URL. */
 export function effectivePort(url: URL): number {
   if (url.port !== '') return Number(url.port)
   return url.protocol === 'https:' ? 443 : 80
 }
 
-/** Whether the deployment exempts this very target by its name or literal address: the sink, or a listed private target. */
+/** Whether the deployment exempts this target by its name or literal address: the sink, or a listed private target. */
 export function isExemptTarget(url: URL, rules: CallbackRules): boolean {
   const sink = rules.sinkUrl === undefined ? null : URL.parse(rules.sinkUrl)
   if (sink !== null && url.origin === sink.origin && url.pathname === sink.pathname) return true
@@ -171,8 +171,9 @@ export function isAllowedAddress(text: string, port: number, rules: CallbackRule
 }
 
 /**
- * Reads `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (docs/contract/webhooks.md#callback-guard): `host[:port]` or `CIDR[:port]`, comma-separated, IPv6 in brackets
- * (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` that names the bad entry.
+ * Parses `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (docs/contract/webhooks.md#callback-guard): `host[:port]` or `CIDR[:port]`,
+ * comma-separated, IPv6 in brackets (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` that names
+ * the invalid entry.
  */
 export function parseAllowedTargets(text: string): AllowedTarget[] {
   if (text.trim() === '') return []

@@ -1,36 +1,36 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
 
-/** Most idle connections kept to one target, and in all. Those in use are as many as POSTs run: their bound is the caller's. */
+/** Limits of idle connections, for one target and in total. The caller limits the connections in use. */
 const MAX_IDLE_PER_TARGET = 256
 const MAX_IDLE_TOTAL = 1_024
 
-/** A connection with its place in the pool. */
+/** A connection with its key in the pool. */
 export interface PooledConnection extends Connection {
   key: string
 }
 
-/** Keeps connections between POSTs. */
+/** Reuses connections between POSTs. */
 export interface ConnectionPool {
-  /** An idle connection to this very target, the last used first; else a new one. */
+  /** An idle connection to exactly this target, the most recently used first; else a new one. */
   take(target: ConnectionTarget, poolKey: string): PooledConnection
-  /** Keeps a connection whose response was read to its end, unless there are enough. */
+  /** Returns a connection whose response was read to its end; closes it over the limits. */
   giveBack(connection: PooledConnection): void
   /** Ends a connection that is in use. */
   drop(connection: PooledConnection): void
-  /** How many connections are idle. */
+  /** The number of idle connections. */
   idleCount(): number
   /** Ends every idle connection. */
   clear(): void
 }
 
 /**
- * Builds the pool. The key holds the origin, the checked addresses and what the caller adds (the webhook): a kept connection only ever serves
- * a POST whose own look-up gave the addresses it was made with. One connection carries one POST, so none waits behind another.
- * An idle connection that closes, by its own time limit or by the receiver, leaves the pool by itself.
+ * Builds the pool. The key consists of the origin, the checked addresses and the caller's part (the webhook): a connection
+ * is reused only for a POST whose own look-up returned the addresses it was opened with. A connection carries one POST at
+ * a time. An idle connection that closes, by its time limit or by the receiver, leaves the pool.
  */
 export function buildConnectionPool(options: ConnectionOptions): ConnectionPool {
   const idleByKey = new Map<string, PooledConnection[]>()
-  /** In the order they became idle. */
+  /** In the order in which they became idle. */
   const idle = new Set<PooledConnection>()
 
   function remove(connection: PooledConnection) {

@@ -31,7 +31,7 @@ async function post(port: number, options: Partial<HttpSenderOptions> & { host?:
 }
 
 describe('TLS', () => {
-  test('a certificate for the name is taken; the name is said in the handshake', async () => {
+  test('a certificate for the name is accepted, and the handshake sends the name (SNI)', async () => {
     const receiver = await receive(authority.issue([NAME]))
     const result = await post(receiver.port)
     expect(result).toMatchObject({ outcome: 'response', statusCode: 200 })
@@ -39,13 +39,13 @@ describe('TLS', () => {
     expect(receiver.requests[0]).toMatchObject({ servername: NAME, headers: { host: `${NAME}:${receiver.port}` } })
   })
 
-  test('a certificate for the address is taken for a literal, and no name is said', async () => {
+  test('a certificate for the address is accepted for a literal, and the handshake sends no name', async () => {
     const receiver = await receive(authority.issue(['127.0.0.1']))
     expect(await post(receiver.port, { host: '127.0.0.1' })).toMatchObject({ statusCode: 200 })
     expect(receiver.requests[0]!.servername).toBe(false)
   })
 
-  test('a host with a root dot fits the certificate without one', async () => {
+  test('a host with a root dot matches the certificate without one', async () => {
     const receiver = await receive(authority.issue([NAME]))
     expect(await post(receiver.port, { host: `${NAME}.` })).toMatchObject({ statusCode: 200 })
   })
@@ -66,13 +66,13 @@ describe('TLS', () => {
     expect(receiver.requests).toEqual([])
   })
 
-  test('the environment can not switch the check off', async () => {
+  test('the environment cannot disable the certificate check', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     const receiver = await receive(createSelfSigned([NAME]))
     expect(await post(receiver.port)).toMatchObject({ errorClass: 'tls' })
   })
 
-  test('plain http behind https is a tls error', async () => {
+  test('a plain http server behind https is a tls error', async () => {
     const plain = createServer((socket) =>
       socket
         .on('error', () => {})
@@ -84,7 +84,7 @@ describe('TLS', () => {
     expect(await post((plain.address() as AddressInfo).port)).toMatchObject({ errorClass: 'tls' })
   })
 
-  test('a handshake that never ends runs into the connect limit', async () => {
+  test('a handshake that does not finish fails at the connect limit', async () => {
     const receiver = await receive()
     const result = await post(receiver.port, { connectTimeoutMs: 100 })
     expect(result).toMatchObject({ errorClass: 'tls', errorCode: 'CONNECT_TIMEOUT' })
@@ -92,7 +92,7 @@ describe('TLS', () => {
     await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
   })
 
-  test('the deadline ends a handshake too, and no POST leaves after it', async () => {
+  test('the deadline ends a handshake, and no POST is sent after it', async () => {
     const receiver = await receive()
     expect(await post(receiver.port, { totalTimeoutMs: 100 })).toMatchObject({ errorClass: 'connect' })
     await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 2_000 })

@@ -5,26 +5,26 @@ import { parseAddress } from './address.ts'
 import { passOverInterim } from './interim-response.ts'
 import type { ResolvedAddress } from './resolve.ts'
 
-/** How many addresses of an answer are tried in one connection attempt, and how long each before the next is tried too. */
+/** Addresses of an answer that one connection attempt tries, and the delay before it tries the next one as well. */
 const MAX_DIALLED_ADDRESSES = 4
 const NEXT_ADDRESS_MS = 1_000
 
-/** An idle connection is closed after this long: under the 5 s after which common servers close theirs, so that a POST seldom meets one that is closing. */
+/** Idle limit of a connection: under the 5 s of common servers, so that a POST rarely meets a closing connection. */
 const KEEP_ALIVE_MS = 4_000
-/** At most this long when a server announces a longer one. */
+/** Upper bound on the idle limit that a server announces. */
 const KEEP_ALIVE_MAX_MS = 30_000
 
-/** Largest response head taken, in bytes. */
+/** Limit of the response headers, in bytes. */
 const MAX_RESPONSE_HEADER_BYTES = 16_384
 
-/** Where a connection goes: the origin for name, SNI and Host; the checked addresses for the socket. */
+/** The target of a connection: the origin for name, SNI and Host; the checked addresses for the socket. */
 export interface ConnectionTarget {
   origin: string
   hostname: string
   addresses: readonly ResolvedAddress[]
 }
 
-/** How connections are made. `now` is monotonic milliseconds. */
+/** Options of connections. `now` is monotonic milliseconds. */
 export interface ConnectionOptions {
   connectTimeoutMs: number
   now: () => number
@@ -36,15 +36,15 @@ export interface ConnectionOptions {
 export interface Connection {
   client: Client
   isTls: boolean
-  /** When dialling began, the TCP connection stood, and it was ready for HTTP; null before. */
+  /** The start of dialling, the end of the TCP handshake, and the readiness for HTTP; null before. */
   marks: { dialledAt: number | null; connectedAt: number | null; readyAt: number | null }
-  /** Says that a new response begins with the next bytes. */
+  /** Marks the start of a new response at the next bytes. */
   expectResponse(): void
-  /** Ends it at once, also while it is still being made. */
+  /** Ends the connection at once, also while it is being opened. */
   destroy(): void
 }
 
-/** A connection that did not come about. `code` is a constant fit for the ledger. */
+/** A failed connection attempt. `code` is a constant for the ledger. */
 export class DialError extends Error {
   readonly stage: 'connect' | 'tls'
   readonly code: string
@@ -57,9 +57,10 @@ export class DialError extends Error {
 }
 
 /**
- * Makes a connection that dials nothing but the checked addresses (docs/contract/webhooks.md#callback-guard): they are the only result of the socket's look-up, and the
- * address at the other end is compared once more when it stands. TLS 1.2 or newer with a verified certificate, HTTP/1.1, no proxy, no redirect, no session
- * resumption (so a certificate is looked at on each connection). undici never sends a written POST a second time.
+ * Opens a connection that dials only the checked addresses (docs/contract/webhooks.md#callback-guard): they are the only
+ * result of the socket's look-up, and the peer address is compared once more after the TCP handshake. TLS 1.2 or newer
+ * with a verified certificate, HTTP/1.1, no proxy, no redirect, no session resumption (so each connection verifies the
+ * certificate). undici does not retry a written POST.
  */
 export function openConnection(target: ConnectionTarget, options: ConnectionOptions): Connection {
   const marks: Connection['marks'] = { dialledAt: null, connectedAt: null, readyAt: null }
@@ -88,7 +89,7 @@ export function openConnection(target: ConnectionTarget, options: ConnectionOpti
     connect: dial,
     allowH2: false,
     pipelining: 1,
-    // The deadline of the POST holds over all of it; these two would only measure silence.
+    // The deadline of the POST covers everything; these two would only measure idle time.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -107,7 +108,7 @@ export function openConnection(target: ConnectionTarget, options: ConnectionOpti
   }
 }
 
-/** Dials, and calls `onEnd` exactly once: with a socket that is ready for HTTP, or with why not. */
+/** Dials, and calls `onEnd` exactly once: with a socket that is ready for HTTP, or with the error. */
 function dialSocket(
   target: ConnectionTarget,
   options: ConnectionOptions,
@@ -128,7 +129,7 @@ function dialSocket(
   }
   const timer = setTimeout(() => end(new DialError(stage, 'CONNECT_TIMEOUT')), options.connectTimeoutMs)
   socket.setNoDelay(true)
-  // First of all listeners, so before the handshake: a name must not even be said to an address that was not checked.
+  // The first listener, so before the TLS handshake: the name must not be sent to an unchecked address.
   socket.prependOnceListener('connect', () => {
     if (!isPinned(socket, target)) return end(new DialError('connect', 'ADDRESS_CHANGED'))
     stage = 'tls'
@@ -144,7 +145,7 @@ function dialSocket(
 function buildTcpOptions(target: ConnectionTarget, url: URL) {
   const dialled = target.addresses.slice(0, MAX_DIALLED_ADDRESSES)
   return {
-    // A literal is dialled as it is; for a name the socket asks the look-up below and nothing else.
+    // A literal is dialled directly; for a name the socket uses only the look-up below.
     host: dialled.length === 1 ? dialled[0]!.address : target.hostname,
     port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
     autoSelectFamily: dialled.length > 1,
@@ -158,17 +159,17 @@ function buildTlsOptions(target: ConnectionTarget, url: URL, options: Connection
   const isLiteral = parseAddress(target.hostname) !== undefined
   return {
     ...buildTcpOptions(target, url),
-    // SNI takes names only (RFC 6066); a literal is compared with the certificate's addresses.
+    // SNI allows names only (RFC 6066); a literal is compared with the certificate's addresses.
     servername: isLiteral ? '' : target.hostname,
     ALPNProtocols: ['http/1.1'],
     minVersion: 'TLSv1.2' as const,
-    // Written out, so that NODE_TLS_REJECT_UNAUTHORIZED can't turn it off.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   }
 }
 
-/** Whether the socket's other end is one of the checked addresses. */
+/** Whether the socket's peer is one of the checked addresses. */
 function isPinned(socket: Socket, target: ConnectionTarget): boolean {
   const actual = parseAddress(socket.remoteAddress ?? '')
   return target.addresses.some(({ address }) => {
@@ -177,7 +178,7 @@ function isPinned(socket: Socket, target: ConnectionTarget): boolean {
   })
 }
 
-/** The constant of a Node error, without its text, which names addresses. */
+/** The code of a Node error, without its text, which contains addresses. */
 export function readErrorCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : 'FAILED'

@@ -7,7 +7,7 @@ const TYPE_AAAA = 28
 const NXDOMAIN = 3
 const SERVFAIL = 2
 
-/** What the name server below answers: records, or a response code. */
+/** An answer of the name server below: records, or a response code. */
 type Zone = (name: string, type: number) => Buffer[] | number
 
 const running: { close(): void }[] = []
@@ -15,7 +15,7 @@ afterEach(() => {
   for (const each of running.splice(0)) each.close()
 })
 
-/** A name server on loopback (RFC 1035), with the questions it was asked. */
+/** A name server on loopback (RFC 1035) that records its queries. */
 async function startNameServer(zone: Zone) {
   const asked: string[] = []
   const socket = createSocket('udp4')
@@ -50,13 +50,13 @@ const IPV4 = Buffer.from([93, 184, 215, 14])
 const IPV6 = Buffer.from('26064700470000000000000000001111', 'hex')
 
 describe('buildSystemLookup', () => {
-  test('asks DNS for A and AAAA of an absolute name and gives all of both', async () => {
+  test('queries A and AAAA of an absolute name and returns all addresses', async () => {
     const { lookup, asked } = await startNameServer((_name, type) => [type === TYPE_A ? IPV4 : IPV6])
     expect(await lookup('hooks.example.com.')).toEqual(['93.184.215.14', '2606:4700:4700::1111'])
     expect(asked.sort()).toEqual(['A hooks.example.com', 'AAAA hooks.example.com'])
   })
 
-  test('one family is enough, whatever becomes of the other', async () => {
+  test('one family is enough when the query of the other fails', async () => {
     const { lookup } = await startNameServer((name, type) =>
       type === TYPE_AAAA ? (name === 'a.example.com' ? [] : SERVFAIL) : [IPV4],
     )
@@ -64,7 +64,7 @@ describe('buildSystemLookup', () => {
     expect(await lookup('b.example.com.')).toEqual(['93.184.215.14'])
   })
 
-  test('an absolute name never meets the hosts file or a search domain', async () => {
+  test('an absolute name does not use the hosts file or a search domain', async () => {
     const { lookup, asked } = await startNameServer(() => NXDOMAIN)
     await expect(lookup('localhost.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
     await expect(lookup('redis.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
@@ -83,7 +83,7 @@ describe('buildSystemLookup', () => {
     await expect(lookup('dead.example.com.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
   })
 
-  test('questions at one time share an answer; a later one asks again', async () => {
+  test('concurrent look-ups share an answer; a later one queries again', async () => {
     const { lookup, asked } = await startNameServer((_name, type) => (type === TYPE_A ? [IPV4] : []))
     await Promise.all(Array.from({ length: 20 }, () => lookup('hooks.example.com.')))
     expect(asked).toHaveLength(2)
@@ -91,7 +91,7 @@ describe('buildSystemLookup', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('a name without the root dot is asked of the machine', async () => {
+  test('a name without the root dot uses the name service of the machine', async () => {
     const { lookup, asked } = await startNameServer(() => NXDOMAIN)
     const addresses = await lookup('localhost')
     expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true)

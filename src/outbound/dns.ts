@@ -1,20 +1,20 @@
 import { lookup as lookUpHost, Resolver } from 'node:dns/promises'
 
 /**
- * Finds all addresses of a name. A name with a trailing dot is absolute and is asked of DNS; one without belongs to an exempt target and is
- * asked of the machine (hosts file, search domains and all). Rejects with an error that carries a `code` when there is no answer.
- * The caller leaves at its own limit; a look-up must end by itself some time.
+ * Finds all addresses of a name. A name with a trailing dot is absolute and is resolved by DNS; one without belongs to an
+ * exempt target and is resolved by the machine (hosts file, search domains). Rejects with an error that has a `code` when
+ * there is no answer. The caller applies its own time limit; a look-up must have one too.
  */
 export type Lookup = (hostname: string) => Promise<string[]>
 
-/** Limit of one question to one name server, in milliseconds; each is asked twice. */
+/** Time limit of one query to one name server, in milliseconds; each is queried twice. */
 const QUESTION_TIMEOUT_MS = 1_500
 
 /**
- * Builds the look-up of the machine. Public names go to the asynchronous resolver (c-ares), not to `getaddrinfo`: that one runs on the four
- * threads Node has for files and crypto too, so four subscribers with dead name servers would hold up everybody (docs/contract/delivery.md#lanes). It also keeps the
- * hosts file out of public names. Questions for one name at one time share one answer; nothing is kept beyond that.
- * `servers` replaces the configured name servers, as `address:port`.
+ * Builds the look-up of the machine. Public names use the asynchronous resolver (c-ares). `getaddrinfo` would run on the
+ * four threads that Node shares with files and crypto, so four unresponsive name servers would block all deliveries
+ * (docs/contract/delivery.md#lanes), and it would apply the hosts file to public names. Concurrent look-ups of a name
+ * share one answer; answers are not cached. `servers` replaces the configured name servers, as `address:port`.
  */
 export function buildSystemLookup(options: { servers?: string[] } = {}): Lookup {
   const asked = new Map<string, Promise<string[]>>()
@@ -32,7 +32,7 @@ export function buildSystemLookup(options: { servers?: string[] } = {}): Lookup 
     )
     const failure = failures.find(({ code }) => code !== 'ENODATA') ?? failures[0]
     if (failure?.code !== 'ENOTFOUND' && failure?.code !== 'ENODATA') {
-      // The name servers may have changed since the start; a resolver reads them once, when it is made.
+      // A new resolver reads the configured name servers, which may have changed since the start.
       resolver = buildResolver(options.servers)
     }
     throw failure ?? new Error('no address')

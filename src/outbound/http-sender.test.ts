@@ -35,7 +35,7 @@ function request(port: number, change: Partial<PostRequest> = {}): PostRequest {
 }
 
 describe('the POST', () => {
-  test('arrives as it was signed: path, headers, raw body, and the name as Host', async () => {
+  test('is received as it was signed: path, headers, raw body, and the name as Host', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1']])
     const result = await sender.post(request(receiver.port))
@@ -59,7 +59,7 @@ describe('the POST', () => {
     expect(got!.headers).not.toHaveProperty('cookie')
   })
 
-  test('says where the time went, and that a kept connection needed none to connect', async () => {
+  test('reports the duration of each stage, and none to connect for a reused connection', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1']])
     const first = await sender.post(request(receiver.port))
@@ -79,7 +79,7 @@ describe('the POST', () => {
     expect(result.durationMs).toBeGreaterThan(0)
   })
 
-  test('takes no proxy from the environment', async () => {
+  test('ignores a proxy of the environment', async () => {
     const receiver = await receive()
     const proxy = await receive()
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, proxy.origin)
@@ -88,7 +88,7 @@ describe('the POST', () => {
     expect(proxy.connectionCount()).toBe(0)
   })
 
-  test('a header or a URL that can not be sent is a result, not an exception', async () => {
+  test('a header or a URL that cannot be sent is a result, not an exception', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1']])
     const broken = await sender.post(request(receiver.port, { headers: { 'x-a': 'line\r\nx-evil: 1' } }))
@@ -130,7 +130,7 @@ describe('the guard at each POST', () => {
     expect(receiver.connectionCount()).toBe(0)
   })
 
-  test('http is refused at the POST too where the environment does not take it', async () => {
+  test('http is refused at the POST too where the environment does not allow it', async () => {
     const receiver = await receive()
     const rules = { allowHttp: false, allowedPrivateTargets: parseAllowedTargets('127.0.0.0/8') }
     const { sender } = build([['127.0.0.1']], { rules })
@@ -140,19 +140,19 @@ describe('the guard at each POST', () => {
     })
   })
 
-  test('a rebinding name is asked once a POST, and the address asked for is the one dialled', async () => {
+  test('a rebinding name is resolved once for each POST, and that answer is dialled', async () => {
     const receiver = await receive()
     const { sender, lookup } = build([['127.0.0.1'], ['10.0.0.5']])
     expect(await sender.post(request(receiver.port))).toMatchObject({ statusCode: 200 })
     expect(lookup.mock.calls).toEqual([[`${NAME}.`]])
-    // The kept connection is good, yet the new answer decides.
+    // The idle connection is usable, but the new answer decides.
     expect(sender.idleConnectionCount()).toBe(1)
     expect(await sender.post(request(receiver.port))).toMatchObject({ errorClass: 'blocked_address' })
     expect(lookup).toHaveBeenCalledTimes(2)
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('a changed answer leaves the kept connection alone', async () => {
+  test('a changed answer does not use the idle connection', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1'], ['127.0.0.1'], ['127.0.0.1', '127.0.0.9']])
     for (let count = 0; count < 3; count += 1) await sender.post(request(receiver.port))
@@ -170,7 +170,7 @@ describe('the guard at each POST', () => {
     expect(third).toBe(first)
   })
 
-  test('the sink is reached at its own address in spite of the rules', async () => {
+  test('the sink is reached at its exempt address', async () => {
     const receiver = await receive()
     const sinkUrl = `${receiver.origin}/api/v3/webhook/sink`
     const { sender } = build([], { rules: { allowHttp: false, sinkUrl, allowedPrivateTargets: [] } })
@@ -182,9 +182,9 @@ describe('the guard at each POST', () => {
 })
 
 describe('the pinned connection', () => {
-  test('an address at the other end that was not checked ends the connection before a byte is sent', async () => {
+  test('an unchecked peer address ends the connection before a byte is sent', async () => {
     const receiver = await receive()
-    // The kernel takes 0.0.0.0 for loopback, so the socket ends elsewhere than it was sent.
+    // The kernel maps 0.0.0.0 to loopback, so the peer address differs from the dialled one.
     const rules = { allowHttp: true, allowedPrivateTargets: parseAllowedTargets('0.0.0.0') }
     const { sender } = build([['0.0.0.0']], { rules })
     expect(await sender.post(request(receiver.port))).toMatchObject({
@@ -194,7 +194,7 @@ describe('the pinned connection', () => {
     expect(receiver.requests).toEqual([])
   })
 
-  test('the sink at localhost is found by the look-up of the machine, in whichever family it listens', async () => {
+  test('the sink at localhost is found by the look-up of the machine, in either address family', async () => {
     const receiver = await receive()
     const sinkUrl = `http://localhost:${receiver.port}/api/v3/webhook/sink`
     const rules = { allowHttp: true, sinkUrl, allowedPrivateTargets: [] }
@@ -204,7 +204,7 @@ describe('the pinned connection', () => {
 })
 
 describe('failing to reach the receiver', () => {
-  test('an empty answer, a failed look-up and one that never ends are dns errors', async () => {
+  test('an empty answer, a failed look-up and one that does not finish are dns errors', async () => {
     expect(await build([[]]).sender.post(request(1234))).toMatchObject({ errorClass: 'dns', errorCode: 'DNS_EMPTY' })
     const servfail = () => Promise.reject(Object.assign(new Error('10.0.0.53'), { code: 'ESERVFAIL' }))
     expect(await build(servfail).sender.post(request(1234))).toMatchObject({
@@ -217,7 +217,7 @@ describe('failing to reach the receiver', () => {
     expect(await build(never, { totalTimeoutMs: 20 }).sender.post(request(1234))).toMatchObject(late)
   })
 
-  test('a refused connection is a connect error that names no address', async () => {
+  test('a refused connection is a connect error without an address in it', async () => {
     const receiver = await receive()
     await receiver.close()
     const { sender } = build([['127.0.0.1', '127.0.0.2']])
@@ -251,7 +251,7 @@ describe('failing to reach the receiver', () => {
     expect(await lookingUp).toMatchObject(interrupted)
   })
 
-  test('closing interrupts what runs, closes every connection and refuses more', async () => {
+  test('closing interrupts POSTs in flight, closes every connection and refuses new POSTs', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1']])
     await sender.post(request(receiver.port))

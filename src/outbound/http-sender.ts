@@ -5,10 +5,10 @@ import type { PostResult } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
 import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
 
-/** Limits of one POST (docs/contract/delivery.md#statuses), in milliseconds: 15 s over everything, of it 5 s to connect and shake hands. */
+/** Limits of one POST (docs/contract/delivery.md#statuses), in milliseconds: 15 s in total, including 5 s for TCP and TLS. */
 export const TOTAL_TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Limit of the look-up before the POST, in milliseconds. It counts towards the total too. */
+/** Limit of the look-up before the POST, in milliseconds. It counts towards the total. */
 const DNS_TIMEOUT_MS = 5_000
 
 export type { PostRequest } from './send-request.ts'
@@ -25,20 +25,21 @@ export interface HttpSenderOptions {
   now?: (() => number) | undefined
 }
 
-/** The one way out to a subscriber. */
+/** Sends POSTs to subscribers. No other code does. */
 export interface HttpSender {
-  /** Sends one POST and says what came of it. Never rejects. */
+  /** Sends one POST and returns its result. Never rejects. */
   post(request: PostRequest): Promise<PostResult>
-  /** How many connections are kept for later. */
+  /** The number of idle connections. */
   idleConnectionCount(): number
-  /** Interrupts what is running, ends every connection and refuses further POSTs. Resolves when all results are out. */
+  /** Interrupts POSTs in flight, ends every connection and refuses further POSTs. Resolves when all POSTs have results. */
   close(): Promise<void>
 }
 
 /**
- * Builds the one outbound POST (docs/contract/delivery.md#statuses, docs/contract/webhooks.md#callback-guard). The URL is checked again by the rules of today, the name is looked up once and judged, and
- * only checked addresses are dialled. No redirect, no proxy from the environment, no second POST, no decompression; one deadline holds
- * over look-up, connection, handshake, headers and body. The limits are real time: they bound the network, and decide nothing.
+ * Builds the sender of POSTs (docs/contract/delivery.md#statuses, docs/contract/webhooks.md#callback-guard). Each POST
+ * checks the URL again by the current rules, resolves the name once, and dials only checked addresses. No redirect, no
+ * proxy of the environment, no retry, no decompression; one deadline covers look-up, connection, handshake, headers and
+ * body. The limits are in real time, because they bound the network.
  */
 export function buildHttpSender(options: HttpSenderOptions): HttpSender {
   const now = options.now ?? (() => performance.now())
@@ -78,7 +79,7 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
   }
 }
 
-/** Check, resolve, exchange. */
+/** Checks the URL, resolves the name and sends the request. */
 async function sendPost(deps: HttpSenderOptions & { pool: ConnectionPool }, run: PostRun): Promise<PostResult> {
   const checked = checkCallbackUrl(run.request.url, deps.rules)
   if (!checked.ok) return buildFailure(run, 'blocked_address', checked.code.toUpperCase())

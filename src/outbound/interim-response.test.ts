@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { passOverInterim } from './interim-response.ts'
 
-/** What a reader gets when these chunks arrive one by one. */
+/** The bytes that a reader gets when these chunks arrive one by one. */
 function readThrough(chunks: Buffer[]): string {
   const stream = new PassThrough()
   passOverInterim(stream as unknown as Socket)
@@ -35,7 +35,7 @@ describe('passOverInterim', () => {
     'SSH-2.0-OpenSSH',
   )
 
-  test('gives exactly the final response, wherever the network cuts the bytes', () => {
+  test('passes exactly the final response, for every split of the bytes', () => {
     fc.assert(
       fc.property(
         fc.array(interim, { maxLength: 3 }),
@@ -49,7 +49,7 @@ describe('passOverInterim', () => {
     )
   })
 
-  test('changes nothing of what is no interim response, once it is longer than a status', () => {
+  test('passes other bytes unchanged once they are longer than a status', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 12, unit: 'binary-ascii' }),
@@ -62,7 +62,7 @@ describe('passOverInterim', () => {
     )
   })
 
-  test('looks at the start of each response that is announced, and only there', () => {
+  test('filters only at the start of each announced response', () => {
     const stream = new PassThrough()
     const expectResponse = passOverInterim(stream as unknown as Socket)
     const arrive = (text: string) => {
@@ -77,7 +77,7 @@ describe('passOverInterim', () => {
     expect(arrive('HTTP/1.1 204 N\r\n\r\n')).toBe('HTTP/1.1 204 N\r\n\r\n')
   })
 
-  test('does not hold more than 4 KiB', () => {
+  test('buffers at most 4 KiB', () => {
     const long = `HTTP/1.1 100 ${'x'.repeat(4_100)}`
     expect(readThrough([Buffer.from(long)])).toBe(long)
   })

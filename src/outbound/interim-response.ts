@@ -1,14 +1,15 @@
 import type { Socket } from 'node:net'
 
-/** Longest interim response passed over, in bytes; a longer one is left to undici. */
+/** Longest interim response that is skipped, in bytes; undici handles a longer one. */
 const MAX_INTERIM_BYTES = 4_096
 /** `HTTP/1.1 100` */
 const STATUS_LENGTH = 12
 
 /**
- * Takes interim (1xx) responses out of what the socket reads, all but 101. RFC 9110 section 15.2 lets a client discard them unasked, and some
- * servers send a `100 Continue` to every POST; undici 8 (client-h1.js) ends the connection there. 101 stays: it ends HTTP, so it is a fault.
- * The returned function says that a response begins with the next bytes; nothing but a response's start is looked at.
+ * Removes interim (1xx) responses, except 101, from the bytes that the socket reads. RFC 9110 section 15.2 lets a client
+ * discard unexpected ones, and some servers send `100 Continue` to every POST; undici 8 (client-h1.js) ends the connection
+ * then. 101 stays, because it is an error here. The returned function marks the start of a response at the next bytes;
+ * only that start is inspected.
  */
 export function passOverInterim(socket: Socket): () => void {
   const read = socket.read.bind(socket)
@@ -22,7 +23,7 @@ export function passOverInterim(socket: Socket): () => void {
     held = undefined
     const rest = stripInterim(bytes)
     if (rest === undefined) {
-      // Not enough to tell. The bytes wait here for the next ones.
+      // Undecided: the bytes wait for the next chunk.
       held = bytes
       return null
     }
@@ -34,7 +35,7 @@ export function passOverInterim(socket: Socket): () => void {
   }
 }
 
-/** The bytes from the first response that is not interim; `undefined` while that cannot be told. */
+/** The bytes from the first response that is not interim; `undefined` while it is undecided. */
 function stripInterim(bytes: Buffer): Buffer | undefined {
   let from = 0
   for (;;) {
@@ -48,7 +49,7 @@ function stripInterim(bytes: Buffer): Buffer | undefined {
 }
 
 function isInterim(bytes: Buffer, from: number): boolean {
-  // The first digit decides almost always, without making a string of every response's head.
+  // The first digit decides in almost all cases, without a string of the headers.
   if (bytes[from + 9] !== 0x31) return false
   return /^HTTP\/1\.[01] 1(?!01)[0-9]{2}$/.test(bytes.toString('latin1', from, from + STATUS_LENGTH))
 }

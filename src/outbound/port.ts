@@ -1,8 +1,9 @@
 /**
- * Ports a delivery never goes to (docs/contract/webhooks.md#callback-guard). A POST carries a body somebody else chose a part of, so a server that reads lines can be made to
- * take one of them for a command. Three groups: the "bad ports" of the Fetch standard (what browsers refuse, for the same reason);
- * databases, caches, brokers and remote desktops that speak no HTTP; and control planes that do speak HTTP but that no
- * subscriber listens on (Docker, etcd, kubelet, Elasticsearch). Application ports such as 3000, 5000, 8000, 8080 or 8443 stay open.
+ * Ports that callback URLs must not use (docs/contract/webhooks.md#callback-guard). A user controls a part of the body, so a
+ * line-based server could execute one of its lines as a command. Three groups: the "bad ports" of the Fetch standard, which
+ * browsers refuse for the same reason; databases, caches, brokers and remote desktops without HTTP; and control planes with
+ * HTTP that are not subscribers (Docker, etcd, kubelet, Elasticsearch). Application ports such as 3000, 5000, 8000, 8080 or
+ * 8443 stay open.
  */
 const BAD_PORTS =
   '0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137 139 143 ' +
@@ -73,7 +74,7 @@ const FORBIDDEN_PORTS = new Map<number, string>([
   ...Object.entries(NAMED_PORTS).map(([port, service]) => [Number(port), service] as const),
 ])
 
-/** What a forbidden port belongs to, for a sentence; `undefined` when a delivery may go there. */
+/** The service of a forbidden port, for an error text; `undefined` for an allowed port. */
 export function findForbiddenPort(port: number): string | undefined {
   return FORBIDDEN_PORTS.get(port)
 }

@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { buildExcerpt, pickResponseHeaders } from './post-result.ts'
 
 describe('buildExcerpt', () => {
-  test('keeps the first 1024 bytes and no more', () => {
+  test('returns the first 1024 bytes', () => {
     expect(buildExcerpt(Buffer.alloc(1024, 'a'))).toBe('a'.repeat(1024))
     expect(buildExcerpt(Buffer.alloc(1025, 'a'))).toBe('a'.repeat(1024))
     expect(buildExcerpt(Buffer.alloc(0))).toBe('')
   })
 
-  test('a character cut in two by the limit is left out, not mangled', () => {
+  test('leaves out a character that the limit cuts in two', () => {
     expect(buildExcerpt(Buffer.from(`${'a'.repeat(1023)}é`))).toBe('a'.repeat(1023))
     expect(buildExcerpt(Buffer.from(`${'a'.repeat(1022)}éb`))).toBe(`${'a'.repeat(1022)}é`)
   })
 
-  test('is text that PostgreSQL takes, whatever the bytes', () => {
+  test('returns text that PostgreSQL accepts, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 1500 }), (bytes) => {
         const text = buildExcerpt(bytes)
@@ -28,7 +28,7 @@ describe('buildExcerpt', () => {
 })
 
 describe('pickResponseHeaders', () => {
-  test('keeps what helps to find a fault, never a cookie or a credential', () => {
+  test('returns diagnostic headers, and no cookie or credential', () => {
     const headers = {
       'content-type': 'text/html',
       'retry-after': '5',

@@ -1,30 +1,31 @@
 /**
- * What one POST came to. Data, never an exception: the dispatcher decides over it and the ledger keeps it, so nothing in it may name an
- * address that a look-up found, hold a NUL (PostgreSQL takes none) or grow without bound.
+ * The result of one POST, as data. The dispatcher decides on it and the ledger stores it, so it contains no resolved
+ * address and no NUL (PostgreSQL refuses it), and its size is bounded.
  */
 export type PostResult = PostResponse | PostFailure
 
-/** Where the time went, in milliseconds; null for a stage that was not reached or not needed (a kept connection, plain http). */
+/** Durations of the stages, in milliseconds; null for a stage that was not reached or not needed (a reused connection, http). */
 export interface PostTimings {
   dnsMs: number | null
   connectMs: number | null
   tlsMs: number | null
-  /** From the moment the connection was ready to the end of the response headers. */
+  /** From the readiness of the connection to the end of the response headers. */
   firstByteMs: number | null
   totalMs: number
 }
 
-/** The receiver answered: its final status line and headers arrived in time. */
+/** The receiver answered: final status line and headers arrived in time. */
 export interface PostResponse {
   outcome: 'response'
   /** 200 to 999; never a 1xx. A 3xx is not followed. */
   statusCode: number
-  /** At most the first 1 KiB of the body, as text PostgreSQL takes. */
+  /** At most the first 1 KiB of the body, as text that PostgreSQL accepts. */
   responseExcerpt: string
   responseHeaders: Record<string, string>
   /**
-   * How reading the body ended: all of it, cut at our limit, cut at the deadline, or broken off by the receiver. The status
-   * counts in each case: success is a 2xx within the deadline (docs/contract/delivery.md#statuses), and the status line says it; the body is only kept for reading.
+   * How reading the body ended: complete, cut at the limit, cut at the deadline, or aborted by the receiver. The status
+   * counts in each case: success is a 2xx status line within the deadline (docs/contract/delivery.md#statuses); the body is
+   * for diagnosis only.
    */
   bodyEnd: 'complete' | 'cut' | 'deadline' | 'broken'
   durationMs: number
@@ -32,8 +33,9 @@ export interface PostResponse {
 }
 
 /**
- * The stage that failed (docs/contract/webhooks.md#callback-guard): the guard, the look-up (its time limit too), the TCP connection (its limit too), the TLS handshake; the
- * deadline with a connection up; the connection broken off before an answer; an answer that is not HTTP; our own stop.
+ * The stage that failed (docs/contract/webhooks.md#callback-guard): the guard, the look-up or its time limit, the TCP
+ * connection or its time limit, the TLS handshake, the deadline with an open connection, a connection that closed before
+ * an answer, an answer that is not HTTP, a stop of this process.
  */
 export type PostErrorClass =
   | 'blocked_address'
@@ -49,7 +51,7 @@ export type PostErrorClass =
 export interface PostFailure {
   outcome: 'error'
   errorClass: PostErrorClass
-  /** A constant such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`; never text of the network. */
+  /** A constant such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`; never text from the network. */
   errorCode: string
   durationMs: number
   timings: PostTimings
@@ -58,7 +60,7 @@ export interface PostFailure {
 const EXCERPT_BYTES = 1024
 const HEADER_VALUE_LENGTH = 512
 
-/** The response headers worth keeping to find a fault. Never a cookie or a credential. */
+/** The response headers that are stored for diagnosis. Never a cookie or a credential. */
 const KEPT_HEADERS = [
   'content-encoding',
   'content-length',
@@ -71,14 +73,14 @@ const KEPT_HEADERS = [
   'x-request-id',
 ]
 
-/** The first 1 KiB of a body as text. Bytes that are not UTF-8, and NULs, become U+FFFD; a character cut in two is left out. */
+/** The first 1 KiB of a body as text. Invalid UTF-8 and NUL become U+FFFD; a character cut in two is left out. */
 export function buildExcerpt(body: Uint8Array): string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const isCut = body.length > EXCERPT_BYTES
   return decoder.decode(body.subarray(0, EXCERPT_BYTES), { stream: isCut }).replaceAll('\0', '\uFFFD')
 }
 
-/** Keeps the headers named above, each as one line of at most 512 characters of printable ASCII. */
+/** Selects the headers above, each as one line of at most 512 characters of printable ASCII. */
 export function pickResponseHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const name of KEPT_HEADERS) {

@@ -43,7 +43,7 @@ describe('resolveTarget', () => {
     expect((await resolve(answer)).resolution).toEqual(BLOCKED)
   })
 
-  test('judges a literal by hand and asks nobody', async () => {
+  test('classifies a literal without a look-up', async () => {
     const good = await resolve([], RULES, new URL('https://8.8.8.8/h'))
     expect(good.resolution).toEqual({ ok: true, addresses: [{ address: '8.8.8.8', family: 4 }] })
     const bad = await resolve([], RULES, new URL('https://[::ffff:10.0.0.1]/h'))
@@ -52,7 +52,7 @@ describe('resolveTarget', () => {
     expect(bad.lookup).not.toHaveBeenCalled()
   })
 
-  test('an empty answer and each failure of the look-up are a dns error with a constant and no text', async () => {
+  test('an empty answer and each failure of the look-up are a dns error with a constant code', async () => {
     expect((await resolve([])).resolution).toEqual({ ok: false, errorClass: 'dns', errorCode: 'DNS_EMPTY' })
     const failWith = (error: unknown) =>
       resolveTarget({ lookup: () => Promise.reject(error) }, URL_OF_NAME, { rules: RULES, limitMs: 1_000 })
@@ -67,7 +67,7 @@ describe('resolveTarget', () => {
     })
   })
 
-  test('gives up at the limit and when it is stopped, though the look-up never ends', async () => {
+  test('ends at the limit and on a stop, even if the look-up does not', async () => {
     const lookup = () => new Promise<string[]>(() => {})
     const late = { ok: false, errorClass: 'dns', errorCode: 'DNS_TIMEOUT' }
     expect(await resolveTarget({ lookup }, URL_OF_NAME, { rules: RULES, limitMs: 20 })).toEqual(late)
@@ -79,14 +79,14 @@ describe('resolveTarget', () => {
     expect(await resolveTarget({ lookup }, URL_OF_NAME, options)).toEqual(late)
   })
 
-  test('an exempt name passes with any address, and is asked of the machine rather than of DNS', async () => {
+  test('an exempt name may have any address, and uses the name service of the machine', async () => {
     const rules = { ...RULES, allowedPrivateTargets: parseAllowedTargets('receiver:8080') }
     const { resolution, lookup } = await resolve(['10.0.0.5'], rules, new URL('http://receiver:8080/h'))
     expect(resolution).toEqual({ ok: true, addresses: [{ address: '10.0.0.5', family: 4 }] })
     expect(lookup.mock.calls).toEqual([['receiver']])
   })
 
-  test('a name may answer with a listed range on the listed port, and with nothing else private', async () => {
+  test('a name may resolve to a listed private range on the listed port only', async () => {
     const rules = { ...RULES, allowedPrivateTargets: parseAllowedTargets('10.0.0.0/8:443') }
     expect((await resolve(['10.0.0.5', '8.8.8.8'], rules)).resolution).toMatchObject({ ok: true })
     expect((await resolve(['10.0.0.5', '192.168.0.1'], rules)).resolution).toEqual(BLOCKED)
@@ -99,7 +99,7 @@ describe('checkRegistrationDns', () => {
   const check = (lookup: (hostname: string) => Promise<string[]>) =>
     checkRegistrationDns({ lookup }, URL_OF_NAME, RULES)
 
-  test('refuses a name that answers with a forbidden address, without naming it', async () => {
+  test('refuses a name that resolves to a forbidden address, without that address in the error', async () => {
     const refusal = await check(async () => ['93.184.215.14', '10.0.0.5'])
     expect(refusal).toMatchObject({ ok: false, code: 'url_host_not_public' })
     expect(JSON.stringify(refusal)).not.toContain('10.0.0.5')
@@ -113,7 +113,7 @@ describe('checkRegistrationDns', () => {
     })
   })
 
-  test('accepts a name that does not answer within 2 s', async () => {
+  test('accepts a name that does not resolve within 2 s', async () => {
     vi.useFakeTimers()
     try {
       const checked = check(() => new Promise(() => {}))

@@ -12,7 +12,7 @@ import type { Lookup } from './dns.ts'
 /** Limit of the look-up when a webhook is created or updated, in milliseconds. */
 const REGISTRATION_LOOKUP_MS = 2_000
 
-/** An address that was checked and may be dialled. */
+/** A checked address that may be dialled. */
 export interface ResolvedAddress {
   address: string
   family: 4 | 6
@@ -23,9 +23,10 @@ export type Resolution =
   | { ok: false; errorClass: 'dns' | 'blocked_address'; errorCode: string }
 
 /**
- * Finds the addresses of a checked callback URL and judges every one (docs/contract/webhooks.md#callback-guard). One forbidden address refuses the whole answer, so that a mixed
- * answer can't be played out. The name is asked for once and as an absolute name, so search domains never apply; what comes back is all
- * that may be dialled. An exempt target is asked for by the machine's own name service and passes whatever it answers.
+ * Resolves the host of a checked callback URL and classifies every address (docs/contract/webhooks.md#callback-guard). One
+ * forbidden address refuses the whole answer. The name is resolved once, as an absolute name, so search domains do not
+ * apply, and only the returned addresses are dialled. An exempt target uses the machine's name service and may have any
+ * address.
  */
 export async function resolveTarget(
   deps: { lookup: Lookup },
@@ -36,7 +37,7 @@ export async function resolveTarget(
   const isExempt = isExemptTarget(url, rules)
   const literal = findLiteral(url.hostname)
   if (literal !== undefined) {
-    // A connection never asks for a literal, so this is its only check.
+    // A connection does not look up a literal, so this is its only check.
     return isExempt || classifyAddress(literal) === 'public' ? accept([literal]) : block()
   }
   const answer = await lookUp(deps.lookup, isExempt ? url.hostname : `${url.hostname}.`, options)
@@ -48,7 +49,7 @@ export async function resolveTarget(
   return answer.some(isForbidden) ? block() : accept(answer)
 }
 
-/** Asks once. Gives up at the limit or when the signal aborts, even if the look-up itself does not. */
+/** Looks up once. Ends at the limit or when the signal aborts, even if the look-up does not. */
 async function lookUp(
   lookup: Lookup,
   hostname: string,
@@ -77,8 +78,8 @@ async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolut
 }
 
 /**
- * Checks a target's name when a webhook is created or updated, as well as that goes: an answer with a forbidden address is refused; no
- * answer within 2 s, or none at all, is accepted, for the name may come to life before the first delivery.
+ * Checks a target's name when a webhook is created or updated. Refuses an answer with a forbidden address. Accepts a name
+ * that does not resolve, or not within 2 s: it may resolve before the first delivery, which checks again.
  */
 export async function checkRegistrationDns(
   deps: { lookup: Lookup },
@@ -103,7 +104,7 @@ function failDns(errorCode: string): Resolution {
   return { ok: false, errorClass: 'dns', errorCode }
 }
 
-/** The resolver's code without its text, which may name a server of ours. */
+/** The resolver's code without its text, which may contain internal addresses. */
 function readDnsCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : 'DNS_FAILED'

@@ -11,7 +11,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/** Sends `count` POSTs, one after the other, to a receiver that behaves so. */
+/** Sends `count` POSTs in sequence to a receiver with this behaviour. */
 async function send(behaviour: Behaviour, options: Partial<HttpSenderOptions> & { count?: number } = {}) {
   receiver = await startReceiver()
   receiver.behave(behaviour)
@@ -26,14 +26,14 @@ async function send(behaviour: Behaviour, options: Partial<HttpSenderOptions> & 
 
 describe('an answer', () => {
   test.each([200, 201, 202, 204, 205, 299, 400, 401, 404, 410, 429, 500, 503, 599])(
-    '%d is told as it is',
+    '%d is reported',
     async (status) => {
       const { result } = await send({ kind: 'status', status })
       expect(result).toMatchObject({ outcome: 'response', statusCode: status, bodyEnd: 'complete' })
     },
   )
 
-  test.each([301, 302, 303, 307, 308])('a %d is told and never followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a %d is reported and not followed', async (status) => {
     const trap = await startReceiver()
     const { result } = await send({ kind: 'redirect', status, location: `${trap.origin}/inside` })
     expect(result).toMatchObject({ statusCode: status, responseHeaders: { location: `${trap.origin}/inside` } })
@@ -43,7 +43,7 @@ describe('an answer', () => {
   })
 
   test.each([[[100]], [[102]], [[103]], [[100, 103, 100]], [[103, 100, 102]], [[199]]])(
-    'interim responses %j are passed over',
+    'interim responses %j are skipped',
     async (statuses) => {
       const { results } = await send({ kind: 'interim', statuses }, { count: 2 })
       for (const result of results) expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'after' })
@@ -51,14 +51,14 @@ describe('an answer', () => {
     },
   )
 
-  test('204 without a body keeps the connection', async () => {
+  test('204 without a body keeps the connection open', async () => {
     const { results } = await send({ kind: 'no-content' }, { count: 3 })
     for (const result of results)
       expect(result).toMatchObject({ statusCode: 204, responseExcerpt: '', bodyEnd: 'complete' })
     expect(receiver.connectionCount()).toBe(1)
   })
 
-  test('a body ended by closing is whole, and the next POST connects anew', async () => {
+  test('a body that ends by closing is complete, and the next POST opens a new connection', async () => {
     const { results } = await send({ kind: 'close' }, { count: 2 })
     for (const result of results)
       expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'bye', bodyEnd: 'complete' })
@@ -71,14 +71,14 @@ describe('an answer', () => {
     expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'abcde', bodyEnd: 'complete' })
   })
 
-  test('bytes that are no text are kept as text PostgreSQL takes', async () => {
+  test('bytes that are not text are reported as text that PostgreSQL accepts', async () => {
     const { result } = await send({ kind: 'status', status: 500, body: Buffer.from([0x61, 0, 0xff]) })
     expect(result).toMatchObject({ responseExcerpt: 'a\uFFFD\uFFFD' })
   })
 })
 
-describe('a success counts by its status line, however the body goes on', () => {
-  test('a body of 16 KiB is read whole and the connection kept; one byte more is cut', async () => {
+describe('a success counts by its status line, not by its body', () => {
+  test('a body of 16 KiB is read completely and the connection reused; one byte more is cut', async () => {
     const body = 'a'.repeat(16_384)
     const { result } = await send({ kind: 'status', status: 200, body })
     expect(result).toMatchObject({ bodyEnd: 'complete', responseExcerpt: 'a'.repeat(1024) })
@@ -88,14 +88,14 @@ describe('a success counts by its status line, however the body goes on', () => 
     expect(over.sender.idleConnectionCount()).toBe(0)
   })
 
-  test('10 GB are cut after a few KB: the receiver can not pour more than its socket holds', async () => {
+  test('a body of 10 GB is cut after a few KB', async () => {
     const { result } = await send({ kind: 'endless' })
     expect(result).toMatchObject({ statusCode: 200, bodyEnd: 'cut' })
     await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
     expect(receiver.bytesPoured()).toBeLessThan(50_000_000)
   })
 
-  test('a gzip bomb stays packed', async () => {
+  test('a gzip bomb is not decompressed', async () => {
     const { result } = await send({ kind: 'gzip-bomb' })
     expect(result).toMatchObject({
       statusCode: 200,
@@ -106,7 +106,7 @@ describe('a success counts by its status line, however the body goes on', () => 
     expect(receiver.requests[0]!.headers['accept-encoding']).toBe('identity')
   })
 
-  test('one byte at a time is cut at the deadline', async () => {
+  test('a slow body is cut at the deadline', async () => {
     const { result, sender } = await send({ kind: 'drip', intervalMs: 10 }, { totalTimeoutMs: 200 })
     expect(result).toMatchObject({ outcome: 'response', statusCode: 200, bodyEnd: 'deadline' })
     expect(result.durationMs).toBeGreaterThanOrEqual(190)
@@ -114,14 +114,14 @@ describe('a success counts by its status line, however the body goes on', () => 
     await vi.waitFor(() => expect(receiver.openConnectionCount()).toBe(0), { timeout: 5_000 })
   })
 
-  test('a reset in the middle of the body leaves the status', async () => {
+  test('a reset within the body keeps the status', async () => {
     const { result } = await send({ kind: 'reset-mid-body' })
     expect(result).toMatchObject({ outcome: 'response', statusCode: 200, bodyEnd: 'broken' })
   })
 })
 
 describe('no answer', () => {
-  test('silence is a timeout at the deadline, and nothing is sent again', async () => {
+  test('no answer is a timeout at the deadline, without a retry', async () => {
     const { result } = await send({ kind: 'hang' }, { totalTimeoutMs: 150 })
     expect(result).toMatchObject({ outcome: 'error', errorClass: 'timeout', errorCode: 'NO_RESPONSE_IN_TIME' })
     expect(receiver.requests).toHaveLength(1)
@@ -132,27 +132,27 @@ describe('no answer', () => {
     'HTTP/1.1 100 Continue\r\n',
     `HTTP/1.1 100 ${'x'.repeat(20_000)}`,
     'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000),
-  ])('a head that never ends is a timeout: %.24j', async (bytes) => {
+  ])('headers that do not end are a timeout: %.24j', async (bytes) => {
     const { result } = await send({ kind: 'raw', bytes }, { totalTimeoutMs: 150 })
     expect(result).toMatchObject({ errorClass: 'timeout' })
   })
 
   test.each<[string, Behaviour, object]>([
     [
-      'a close before the head',
+      'a close before the headers',
       { kind: 'close-before-headers' },
       { errorClass: 'reset', errorCode: 'CLOSED_BY_RECEIVER' },
     ],
-    ['a reset before the head', { kind: 'reset-before-headers' }, { errorClass: 'reset', errorCode: 'ECONNRESET' }],
-    ['a close within the head', { kind: 'raw', bytes: 'HTTP/1.1 20', thenClose: true }, { errorClass: 'reset' }],
+    ['a reset before the headers', { kind: 'reset-before-headers' }, { errorClass: 'reset', errorCode: 'ECONNRESET' }],
+    ['a close within the headers', { kind: 'raw', bytes: 'HTTP/1.1 20', thenClose: true }, { errorClass: 'reset' }],
     ['something that is not HTTP', { kind: 'invalid-http' }, { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }],
     [
-      'an unasked 101',
+      'an unexpected 101',
       { kind: 'raw', bytes: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n' },
       { errorClass: 'protocol', errorCode: 'UNEXPECTED_RESPONSE' },
     ],
     [
-      'a head over 16 KiB',
+      'headers over 16 KiB',
       { kind: 'huge-headers', bytes: 17_000 },
       { errorClass: 'protocol', errorCode: 'HEADERS_TOO_LARGE' },
     ],
@@ -168,20 +168,20 @@ describe('no answer', () => {
     expect(sender.idleConnectionCount()).toBe(0)
   })
 
-  test('a head of nearly 16 KiB is taken', async () => {
+  test('headers of nearly 16 KiB are accepted', async () => {
     const { result } = await send({ kind: 'huge-headers', bytes: 16_000 })
     expect(result).toMatchObject({ statusCode: 200 })
   })
 })
 
-describe('kept connections', () => {
-  test('a hundred POSTs in a row use one', async () => {
+describe('reused connections', () => {
+  test('a hundred POSTs in sequence use one connection', async () => {
     const { results } = await send({ kind: 'status', status: 200, body: 'ok' }, { count: 100 })
     expect(results.every((result) => result.outcome === 'response')).toBe(true)
     expect(receiver.connectionCount()).toBe(1)
   })
 
-  test('one that the receiver closes leaves the pool and hurts no later POST', async () => {
+  test('a connection that the receiver closes leaves the pool, and later POSTs succeed', async () => {
     const { sender, post } = await send({
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok',
@@ -191,7 +191,7 @@ describe('kept connections', () => {
     expect(await post()).toMatchObject({ statusCode: 200 })
   })
 
-  test('bytes nobody asked for end the connection instead of answering the next POST', async () => {
+  test('unexpected bytes end the connection instead of answering the next POST', async () => {
     const bytes = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged'
     const { result, sender, post } = await send({ kind: 'raw', bytes })
     expect(result).toMatchObject({ statusCode: 200, responseExcerpt: 'ok' })
@@ -200,7 +200,7 @@ describe('kept connections', () => {
     expect(await post()).toMatchObject({ statusCode: 500, responseExcerpt: 'true' })
   })
 
-  test('many POSTs at once each get their own, and at most 256 are kept', async () => {
+  test('concurrent POSTs use separate connections, of which at most 256 stay open', async () => {
     const { sender, post } = await send({ kind: 'status', status: 200 })
     let open = () => {}
     receiver.behave({ kind: 'wait', until: new Promise((resolve) => (open = resolve)) })

@@ -11,18 +11,18 @@ import {
   pickResponseHeaders,
 } from './post-result.ts'
 
-/** Most bytes of a response body that are read; then the connection is ended. */
+/** Limit of a response body, in bytes; beyond it the connection is closed. */
 const MAX_RESPONSE_BODY_BYTES = 16_384
 
 /** One POST to send. */
 export interface PostRequest {
   url: string
   headers: Record<string, string>
-  /** Sent as it is: the bytes that were signed. */
+  /** The signed bytes, sent unchanged. */
   body: string | Buffer
-  /** Stops the POST; the result is `interrupted`, and the receiver may or may not have got it. */
+  /** Stops the POST; the result is `interrupted`, and the receiver may have received it. */
   signal?: AbortSignal | undefined
-  /** Keeps connections apart: the webhook's id. */
+  /** Separates connections: the webhook's id. */
   poolKey?: string | undefined
 }
 
@@ -37,7 +37,7 @@ export interface PostRun {
   dnsMs: number | null
 }
 
-/** Where the response stands. */
+/** The state of the response. */
 interface Reception {
   dispatchedAt: number
   statusCode: number | undefined
@@ -48,9 +48,9 @@ interface Reception {
 }
 
 /**
- * Writes the request on the connection and reads the answer. Settles once: when the body is read, when it reaches the limit, when
- * the connection fails, or when the signal aborts; in all cases but the first the connection is ended. After that nothing of this POST can be
- * written any more, so a POST that was reported as timed out can't leave later.
+ * Writes the request to the connection and reads the answer. Settles once: when the body is read, when it reaches the
+ * limit, when the connection fails, or when the signal aborts; in all cases but the first it closes the connection. So a
+ * POST that was reported as timed out is not sent later.
  */
 export function exchange(
   line: { pool: ConnectionPool; connection: PooledConnection; path: string },
@@ -76,7 +76,7 @@ export function exchange(
     if (isSettled) return
     if (run.signal.reason === 'stop') return fail('interrupted', 'STOPPED')
     if (got.statusCode !== undefined) return answer('deadline')
-    // The total can run out while still dialling, after a slow look-up.
+    // After a slow look-up the deadline can expire while dialling.
     if (isDialling(connection, got)) return fail('connect', 'CONNECT_TIMEOUT')
     return fail('timeout', 'NO_RESPONSE_IN_TIME')
   }
@@ -121,19 +121,19 @@ function startReception(run: PostRun): Reception {
   return { dispatchedAt: run.now(), statusCode: undefined, headers: {}, headersAt: undefined, chunks: [], size: 0 }
 }
 
-/** Whether this POST's connection is still being made: it was begun for this POST, and is not ready. */
+/** Whether this POST's connection is being opened: it was started for this POST, and is not ready. */
 function isDialling(connection: Connection, got: Reception): boolean {
   const { dialledAt, readyAt } = connection.marks
   return dialledAt !== null && dialledAt >= got.dispatchedAt && readyAt === null
 }
 
-/** Names the stage at which an exchange broke, from the constant of the error alone. */
+/** Classifies the stage of a failure by the code of the error. */
 function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: string } {
   if (error instanceof DialError) return { errorClass: error.stage, errorCode: error.code }
-  // By its class: undici 8 leaves out the parser's code.
+  // By its class: undici 8 omits the parser's code.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }
   const errorCode = readErrorCode(error)
-  // undici says with one code that the receiver closed and that it sent what is no response to us.
+  // undici uses one code for a closed connection and for an unexpected response.
   if (errorCode === 'UND_ERR_SOCKET') {
     const isNonsense = error.message === 'bad response' || error.message === 'bad upgrade'
     return isNonsense
@@ -143,7 +143,7 @@ function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: s
   if (errorCode === 'UND_ERR_HEADERS_OVERFLOW') return { errorClass: 'protocol', errorCode: 'HEADERS_TOO_LARGE' }
   if (errorCode === 'UND_ERR_INVALID_ARG') return { errorClass: 'protocol', errorCode: 'REQUEST_INVALID' }
   if (errorCode.startsWith('UND_ERR_')) return { errorClass: 'protocol', errorCode }
-  // A TLS 1.3 server tells after the handshake that it wants a client certificate.
+  // A TLS 1.3 server requests a client certificate after the handshake.
   if (errorCode.startsWith('ERR_SSL_')) return { errorClass: 'tls', errorCode }
   return { errorClass: 'reset', errorCode }
 }
@@ -165,7 +165,7 @@ function buildResponse(
   }
 }
 
-/** Builds the result of a POST that got no answer; `reached` when a connection was tried. */
+/** Builds the result of a POST without an answer; `reached` when a connection was tried. */
 export function buildFailure(
   run: PostRun,
   errorClass: PostErrorClass,
@@ -199,7 +199,7 @@ function buildTimings(run: PostRun, reached: { connection: Connection; got: Rece
   }
 }
 
-/** To a tenth of a millisecond. */
+/** Rounds to a tenth of a millisecond. */
 function roundMs(lengthMs: number): number {
   return Math.round(lengthMs * 10) / 10
 }

@@ -31,7 +31,7 @@ describe('published vectors', () => {
   })
 })
 
-describe('public verifiers accept what we sign', () => {
+describe('public verifiers accept our signatures', () => {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const headers = buildSignatureHeaders({ secret: SECRET, eventId: 'evt-1', timestampSeconds: nowSeconds, body: BODY })
 
@@ -75,7 +75,7 @@ describe('verifyTimestamped', () => {
   const verify = (change: { header?: string | undefined; body?: string; nowSeconds?: number; secret?: string }) =>
     verifyTimestamped({ secret: SECRET, header, body: BODY, nowSeconds: 1_000_000, ...change })
 
-  test.each([-300, -299, 0, 300, 300.9])('takes a signature %d s old', (age) => {
+  test.each([-300, -299, 0, 300, 300.9])('accepts a signature %d s old', (age) => {
     expect(verify({ nowSeconds: 1_000_000 + age })).toEqual({ ok: true, timestampSeconds: 1_000_000 })
   })
 
@@ -83,13 +83,13 @@ describe('verifyTimestamped', () => {
     expect(verify({ nowSeconds: 1_000_000 + age })).toEqual({ ok: false, fault: 'stale' })
   })
 
-  test('another body, secret or time does not fit', () => {
+  test('another body, secret or time does not match', () => {
     expect(verify({ body: `${BODY} ` })).toEqual({ ok: false, fault: 'mismatch' })
     expect(verify({ secret: 'whsec_other' })).toEqual({ ok: false, fault: 'mismatch' })
     expect(verify({ header: header.replace('t=1000000', 't=1000001') })).toEqual({ ok: false, fault: 'mismatch' })
   })
 
-  test('one fitting v1 among several is enough, and unknown parts are passed over', () => {
+  test('one matching v1 among several is enough, and unknown parts are ignored', () => {
     const [t, v1] = header.split(',')
     const other = `v1=${'0'.repeat(64)}`
     expect(verify({ header: `${t},${other},${v1},v0=abc` }).ok).toBe(true)

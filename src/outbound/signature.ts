@@ -1,7 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../random.ts'
 
-/** How far a signature's time may lie from now, either way (docs/contract/delivery.md#fixed-constants). Seconds; the edge itself is taken. */
+/** Tolerance of a signature's time, in seconds, past and future, inclusive (docs/contract/delivery.md#fixed-constants). */
 export const SIGNATURE_TOLERANCE_SECONDS = 300
 
 const SECRET_PREFIX = 'whsec_'
@@ -10,21 +10,38 @@ const SECRET_BYTES = 32
 /** The signature header of the contract. */
 const SIGNATURE_HEADER = 'x-service-signature'
 
-/** Makes a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */
+/** Creates a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */
 export function createSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64')
 }
 
-/**
- * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (docs/contract/webhooks.md#signature).
- * What the Stripe libraries verify.
- */
-export function signTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): string {
-  return `t=${timestampSeconds},v1=${hashTimestamped(secret, timestampSeconds, body).toString('hex')}`
+/** A secret as the keys of both signatures, prepared once for many messages. */
+export interface SigningKeys {
+  /** The UTF-8 bytes of the whole secret. */
+  timestamped: KeyObject
+  /** The bytes that the base64 after `whsec_` stands for. */
+  standard: KeyObject
 }
 
-function hashTimestamped(secret: string, timestampSeconds: number, body: string | Buffer): Buffer {
-  return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest()
+/** Prepares the keys of a secret. */
+export function prepareSigningKeys(secret: string): SigningKeys {
+  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
+  return {
+    timestamped: createSecretKey(Buffer.from(secret)),
+    standard: createSecretKey(Buffer.from(text, 'base64')),
+  }
+}
+
+/**
+ * `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the UTF-8 bytes of the whole secret string (docs/contract/webhooks.md#signature).
+ * The Stripe libraries verify this form.
+ */
+export function signTimestamped(key: KeyObject | string, timestampSeconds: number, body: string | Buffer): string {
+  return `t=${timestampSeconds},v1=${hashTimestamped(key, timestampSeconds, body).toString('hex')}`
+}
+
+function hashTimestamped(key: KeyObject | string, timestampSeconds: number, body: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(`${timestampSeconds}.`).update(body).digest()
 }
 
 /**
@@ -32,36 +49,38 @@ function hashTimestamped(secret: string, timestampSeconds: number, body: string 
  * (Standard Webhooks, section "Signature scheme").
  */
 export function signStandard(
-  secret: string,
+  secret: KeyObject | string,
   message: { id: string; timestampSeconds: number; body: string | Buffer },
 ): string {
-  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
-  const hmac = createHmac('sha256', Buffer.from(text, 'base64'))
+  const key = typeof secret === 'string' ? prepareSigningKeys(secret).standard : secret
+  const hmac = createHmac('sha256', key)
   return `v1,${hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body).digest('base64')}`
 }
 
 /** The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
 export function buildSignatureHeaders(input: {
-  secret: string
+  secret: SigningKeys | string
   eventId: string
   timestampSeconds: number
   body: string | Buffer
 }): Record<string, string> {
   const { secret, eventId, timestampSeconds, body } = input
+  const keys = typeof secret === 'string' ? prepareSigningKeys(secret) : secret
   return {
-    [SIGNATURE_HEADER]: signTimestamped(secret, timestampSeconds, body),
+    [SIGNATURE_HEADER]: signTimestamped(keys.timestamped, timestampSeconds, body),
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampSeconds),
-    'webhook-signature': signStandard(secret, { id: eventId, timestampSeconds, body }),
+    'webhook-signature': signStandard(keys.standard, { id: eventId, timestampSeconds, body }),
   }
 }
 
-/** Why a signature is not taken. For the log; a caller is told only that it is not valid. */
+/** The reason of a refused signature. For the log; the caller learns only that it is not valid. */
 export type SignatureFault = 'malformed' | 'stale' | 'mismatch'
 
 /**
- * Verifies an `x-service-signature` header against the raw body (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#sink), in constant time. Several `v1` parts may stand in one header;
- * one that fits is enough. Unknown parts are passed over, as receivers of this family do.
+ * Verifies an `x-service-signature` header against the raw body (docs/contract/webhooks.md#signature,
+ * docs/contract/webhooks.md#sink), in constant time. One matching `v1` part of several is enough. Ignores unknown parts,
+ * as other receivers of this format do.
  */
 export function verifyTimestamped(input: {
   secret: string
@@ -77,13 +96,13 @@ export function verifyTimestamped(input: {
     if (timingSafeEqual(Buffer.from(signature, 'hex'), expected)) fits = true
   }
   if (!fits) return { ok: false, fault: 'mismatch' }
-  // `nowSeconds` may carry a fraction; the whole second is what a signer writes.
+  // `nowSeconds` may have a fraction; a signer writes whole seconds.
   const ageSeconds = Math.abs(Math.floor(input.nowSeconds) - parsed.timestampSeconds)
   if (ageSeconds > SIGNATURE_TOLERANCE_SECONDS) return { ok: false, fault: 'stale' }
   return { ok: true, timestampSeconds: parsed.timestampSeconds }
 }
 
-/** Reads `t=` (once, plain digits) and the `v1=` parts (64 hex digits each). */
+/** Parses `t=` (once, plain digits) and the `v1=` parts (64 hex digits each). */
 function readSignatureHeader(header: string): { timestampSeconds: number; signatures: string[] } | undefined {
   let timestamp: string | undefined
   const signatures: string[] = []

@@ -36,12 +36,12 @@ function open(connectionString: string) {
 }
 
 describe('a transaction', () => {
-  it('keeps what its work wrote, and hands back its result', async () => {
+  it('commits the writes of its work, and returns its result', async () => {
     expect(await inTransaction(database.db, (tx) => insertRow(tx, 'kept').then(() => 'done'))).toBe('done')
     expect(await hasRow('kept')).toBe(true)
   })
 
-  it('keeps nothing when its work throws, and throws the same', async () => {
+  it('rolls back when its work throws, and rethrows', async () => {
     const fault = new Error('refused')
     const work = inTransaction(database.db, async (tx) => {
       await insertRow(tx, 'lost')
@@ -51,7 +51,7 @@ describe('a transaction', () => {
     expect(await hasRow('lost')).toBe(false)
   })
 
-  it('within another one joins it: both stand or fall together', async () => {
+  it('within another transaction joins it', async () => {
     const work = inTransaction(database.db, async (outer) => {
       await inTransaction(outer, async (inner) => {
         expect(inner).toBe(outer)
@@ -65,7 +65,7 @@ describe('a transaction', () => {
 })
 
 describe('a connection', () => {
-  it('reads counts as numbers, lives in UTC, says who it is, and ends what runs too long', async () => {
+  it('returns counts as numbers, uses UTC, sets its application name, and cancels long statements', async () => {
     await using own = open(database.connectionString)
     const { rows } = await own.pool.query(
       `select count(*) as count, 9007199254740991::int8 as large, current_setting('timezone') as timezone,
@@ -84,7 +84,7 @@ describe('a connection', () => {
     ])
   })
 
-  it('that is lost while idle is told, without what it held, and replaced at the next use', async () => {
+  it('that is lost while idle is reported without its connection data, and replaced at the next use', async () => {
     await using own = open(database.connectionString)
     await own.pool.query('select 1')
     await database.pool.query(
@@ -96,7 +96,7 @@ describe('a connection', () => {
     expect((await own.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   })
 
-  it('that is lost between two statements of a transaction fails the next one, and nothing else', async () => {
+  it('that is lost between two statements of a transaction fails only the next one', async () => {
     await using own = open(database.connectionString)
     const work = inTransaction(own.db, async (tx) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
@@ -112,13 +112,13 @@ describe('a connection', () => {
 })
 
 describe('readiness', () => {
-  it('is whether the database answers', async () => {
+  it('is true while the database answers', async () => {
     expect(await isDatabaseReady(database.db)).toBe(true)
     await using none = open('postgres://nobody@127.0.0.1:1/none')
     expect(await isDatabaseReady(none.db)).toBe(false)
   })
 
-  it('is not given for a server that takes the connection and says nothing, nor waited for longer than 2 s', async () => {
+  it('is false after 2 s for a server that accepts the connection and does not answer', async () => {
     const sockets: Socket[] = []
     const server = createServer((socket) => {
       sockets.push(socket.on('error', () => {}))
@@ -134,7 +134,7 @@ describe('readiness', () => {
   })
 })
 
-describe('what an error says', () => {
+describe('the class of an error', () => {
   it.each([
     ['08006', true],
     ['08P01', true],
@@ -158,19 +158,19 @@ describe('what an error says', () => {
     ['40001', true],
     ['40002', false],
     ['57P01', false],
-  ])('with the code %s: the transaction was given up for another one %s', (code, isGone) => {
+  ])('with the code %s: the transaction was aborted for a retry %s', (code, isGone) => {
     expect(isGivenUp(Object.assign(new Error('x'), { code }))).toBe(isGone)
     expect(isGivenUp(null)).toBe(false)
   })
 
-  it('in words of the driver counts too; anything else does not', () => {
+  it('follows the texts of the driver for errors without a code', () => {
     expect(isDatabaseUnavailable(new Error('timeout exceeded when trying to connect'))).toBe(true)
     expect(isDatabaseUnavailable(new Error('Connection terminated unexpectedly'))).toBe(true)
     for (const other of [new Error('x'), null, undefined, 'ECONNREFUSED', 7, {}, { code: 8 }])
       expect(isDatabaseUnavailable(other)).toBe(false)
   })
 
-  it('of a real refused connection, a real lost one, and a real broken rule is told apart', async () => {
+  it('distinguishes a refused connection, a lost one, and a violated constraint', async () => {
     await using none = open('postgres://nobody@127.0.0.1:1/none')
     expect(isDatabaseUnavailable(await none.pool.query('select 1').catch((error: unknown) => error))).toBe(true)
     await using own = open(database.connectionString)

@@ -23,23 +23,23 @@ const listPrepared = async () =>
   )
 
 describe('a statement', () => {
-  it('is prepared once a connection, under a name made from its text', async () => {
+  it('is prepared once for each connection, under a name derived from its text', async () => {
     const read = statement<{ one: number }>('select $1::int as one')
     for (const value of [1, 2, 3]) expect(await read(database.db, [value])).toEqual([{ one: value }])
     expect((await listPrepared()).filter((text) => text === 'select $1::int as one')).toHaveLength(1)
   })
 
-  it('has one name for one text and another for another, also when names are forgotten', () => {
+  it('has a name that depends only on its text, also after the cache of names was cleared', () => {
     const nameOf = buildStatementNames(2)
     const first = nameOf('select 1')
     expect(nameOf('select 2')).not.toBe(first)
     for (const text of ['a', 'b', 'c']) nameOf(text)
     expect(nameOf('select 1')).toBe(first)
-    // PostgreSQL cuts names at 63 bytes, and two names must not become one.
+    // PostgreSQL truncates names at 63 bytes, which must not make two names equal.
     expect(first.length).toBeLessThanOrEqual(63)
   })
 
-  it('that a migration changed fails once as what may be tried again, and its connection is replaced', async () => {
+  it('that a migration invalidated fails once as retryable, and its connection is replaced', async () => {
     await sql`create table changing (a int)`.execute(database.db)
     const read = statement('select * from changing')
     await read(database.db, [])
@@ -49,7 +49,7 @@ describe('a statement', () => {
     expect(await read(database.db, [])).toEqual([])
   })
 
-  it('of too many kinds costs a connection, so that the plans on the server stay bounded', async () => {
+  it('beyond the limit of texts replaces the connection, which bounds the plans on the server', async () => {
     const backend = async () => (await database.pool.query('select pg_backend_pid() as pid')).rows[0].pid
     const before = await backend()
     for (let at = 0; at <= PREPARED_PER_CONNECTION; at += 1) await statement(`select ${at} as n`)(database.db, [])
@@ -69,14 +69,14 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('without a statement sends nothing, whether it returns or throws', async () => {
+  it('without a statement sends nothing, on return and on throw', async () => {
     const traffic = countTraffic(database.pool)
     await inTransaction(database.db, async () => {})
     await expect(inTransaction(database.db, () => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
     expect(traffic.stop()).toEqual({ statements: 0, roundTrips: 0 })
   })
 
-  it('whose last statement fails keeps nothing, although commit was sent behind it', async () => {
+  it('whose last statement fails is rolled back, although commit was sent with it', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insert(3).execute(tx)
       await tx.executeQuery(markLast(insert(1).compile(tx)))
@@ -85,7 +85,7 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('that was aborted by a statement whose error was swallowed is not reported as kept', async () => {
+  it('that was aborted by a statement whose error was caught is not reported as committed', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insert(4).execute(tx)
       await insert(1)
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect(await listKept()).toEqual([1, 2])
   })
 
-  it('leaves a connection that serves the next one, after success, failure and a failed last statement', async () => {
+  it('leaves a usable connection after success, failure and a failed last statement', async () => {
     for (const id of [5, 1, 6]) {
       await inTransaction(database.db, (tx) => tx.executeQuery(markLast(insert(id).compile(tx)))).catch(() => {})
       await inTransaction(database.db, (tx) => insert(id + 100).execute(tx))
@@ -105,10 +105,10 @@ describe('a transaction', () => {
   })
 })
 
-describe('a statement whose answer nobody reads', () => {
+describe('a statement without a result', () => {
   const insertAhead = aheadStatement('insert into kept values ($1)')
 
-  it('shares the round trip of the next statement, which sees what it wrote', async () => {
+  it('shares the round trip of the next statement, which sees its writes', async () => {
     const traffic = countTraffic(database.pool)
     const { rows } = await inTransaction(database.db, async (tx) => {
       await insertAhead(tx, [7])
@@ -118,7 +118,7 @@ describe('a statement whose answer nobody reads', () => {
     expect(traffic.stop()).toEqual({ statements: 4, roundTrips: 2 })
   })
 
-  it('fails the next statement with its own error, and nothing is kept', async () => {
+  it('fails the next statement with its own error, and the transaction is rolled back', async () => {
     const work = inTransaction(database.db, async (tx) => {
       await insertAhead(tx, [8])
       await insertAhead(tx, [1])
@@ -129,7 +129,7 @@ describe('a statement whose answer nobody reads', () => {
     expect(await listKept()).not.toContain(8)
   })
 
-  it('fails the commit with its own error where no statement follows', async () => {
+  it('fails the commit with its own error when no statement follows', async () => {
     await expect(inTransaction(database.db, (tx) => insertAhead(tx, [1]))).rejects.toMatchObject({ code: '23505' })
     const closed = inTransaction(database.db, async (tx) => {
       await insertAhead(tx, [1])
@@ -139,7 +139,7 @@ describe('a statement whose answer nobody reads', () => {
     expect(await listKept()).not.toContain(11)
   })
 
-  it('is waited for outside a transaction', async () => {
+  it('is awaited outside a transaction', async () => {
     await insertAhead(database.db, [12])
     await expect(insertAhead(database.db, [12])).rejects.toMatchObject({ code: '23505' })
     expect(await listKept()).toContain(12)

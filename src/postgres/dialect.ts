@@ -13,15 +13,15 @@ import {
 import type pg from 'pg'
 
 /**
- * After this many different statements a connection is replaced at its release, so that the plans it keeps on the
- * server stay bounded whatever filters callers combine. An ordinary process uses about 150.
+ * Distinct statements after which a connection is replaced at its release. Bounds the plans on the server, because filters
+ * can be combined freely. A typical process uses about 150.
  */
 export const PREPARED_PER_CONNECTION = 500
 
-/** Names of statements are kept for this many texts; a text beyond is named again at its next use. */
+/** Size of the cache of statement names. */
 const NAMES_LIMIT = 2_000
 
-/** The name that a statement is prepared under: the same text has the same name on every connection. */
+/** The name of a prepared statement: equal texts have equal names on every connection. */
 export function buildStatementNames(limit = NAMES_LIMIT): (text: string) => string {
   const names = new Map<string, string>()
   return (text) => {
@@ -34,24 +34,24 @@ export function buildStatementNames(limit = NAMES_LIMIT): (text: string) => stri
   }
 }
 
-/** Statements that end their transaction: `commit` is sent right behind them. */
+/** Statements that end their transaction: `commit` is sent with them. */
 const lastStatements = new WeakSet<CompiledQuery>()
 
 /**
- * Marks a compiled statement as the last of its transaction, so that it and `commit` share one round trip. Should it
- * fail, PostgreSQL turns that `commit` into a rollback: nothing is kept.
+ * Marks a compiled statement as the last of its transaction, so that it and `commit` share one round trip. If it fails,
+ * PostgreSQL turns that `commit` into a rollback.
  */
 export function markLast<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
   lastStatements.add(query)
   return query
 }
 
-/** Statements whose answer nobody reads: the next statement of the transaction is sent right behind them. */
+/** Statements without a result: they are sent together with the next statement of the transaction. */
 const aheadStatements = new WeakSet<CompiledQuery>()
 
 /**
- * Marks a compiled statement whose answer nobody reads, such as one that only locks, so that it shares the round trip of
- * the next statement. Should it fail, the next statement fails with its error. Outside a transaction it is waited for.
+ * Marks a compiled statement whose result is not read, such as one that only locks, so that it shares the round trip of
+ * the next statement. If it fails, the next statement fails with its error. Outside a transaction it is awaited.
  */
 export function markAhead<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
   aheadStatements.add(query)
@@ -109,9 +109,9 @@ class PreparingConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient
   readonly #nameOf: (text: string) => string
   readonly #names: Set<string>
-  /** The `begin` that waits for the first statement. */
+  /** The `begin` to send with the first statement. */
   #begin: string | undefined
-  /** Set when `commit` was sent behind the last statement. */
+  /** Set when `commit` was sent with the last statement. */
   #commit: Promise<pg.QueryResult> | undefined
   #isInTransaction = false
   /** The first error of the statements that were sent ahead; undefined when all of them succeeded. */
@@ -146,9 +146,9 @@ class PreparingConnection implements DatabaseConnection {
       const isWrite = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE'
       return { rows: (rows ?? []) as Row[], ...(isWrite && { numAffectedRows: BigInt(rowCount ?? 0) }) }
     } catch (error) {
-      // Behind a statement that failed every other one of the transaction fails too: the first error says why.
+      // After a failed statement every other one of the transaction fails too: the first error is the cause.
       const cause = (await this.#aheadError) ?? error
-      // A migration changed what a prepared statement returns: its connection would fail until it is replaced.
+      // A migration changed the columns of a prepared statement: its connection would fail until it is replaced.
       if (isStalePlan(error)) this.#isBroken = true
       throw cause
     }
@@ -179,9 +179,9 @@ class PreparingConnection implements DatabaseConnection {
     this.#aheadError = earlier.then(async (error) => error ?? (await failed))
   }
 
-  // biome-ignore lint/correctness/useYield: nothing here reads through a cursor
+  // biome-ignore lint/correctness/useYield: cursors are not supported
   async *streamQuery(): AsyncGenerator<never> {
-    throw new Error('statements are read whole: page through a long list')
+    throw new Error('cursors are not supported: read a long list by pages')
   }
 
   begin(text: string): void {
@@ -192,7 +192,7 @@ class PreparingConnection implements DatabaseConnection {
 
   #sendBegin(): void {
     if (this.#begin === undefined) return
-    // A begin that fails fails the statement behind it too, which reports it.
+    // A failed begin also fails the first statement, which reports it.
     this.#client.query(this.#begin).catch(() => {})
     this.#begin = undefined
   }
@@ -243,7 +243,7 @@ class PreparingConnection implements DatabaseConnection {
   }
 }
 
-/** Whether `error` says that a prepared statement returns other columns than when it was prepared. */
+/** Whether `error` reports that a prepared statement returns other columns than when it was prepared. */
 export function isStalePlan(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
   return code === '0A000' && String(message).includes('cached plan')

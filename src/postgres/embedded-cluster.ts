@@ -5,26 +5,26 @@ import type { Random } from '../random.ts'
 import { buildFailedRunError, EmbeddedPostgresError, findSystemErrorCode, USE_DATABASE_URL } from './embedded-error.ts'
 import { buildClusterArgument, type ServerUser } from './embedded-user.ts'
 
-/** The major version of the embedded server; a cluster of another one cannot be opened by it. */
+/** The major version of the embedded server. It cannot open a cluster of another one. */
 const EMBEDDED_MAJOR_VERSION = '18'
 
 /** The superuser and the database of the embedded server. */
 export const EMBEDDED_NAME = 'signalbox'
 
-/** Where the cluster of a data directory lies: `data` belongs to the server, `password` to us. */
+/** The paths of a cluster below a data directory: `data` belongs to the server's user, `password` to ours. */
 export interface ClusterPlace {
-  /** `<data dir>/postgres`; it appears in one step, complete. */
+  /** `<data dir>/postgres`; created by one rename, complete. */
   rootDir: string
   dataDir: string
   passwordFile: string
 }
 
-/** The places below a data directory. Pure. */
+/** The paths below a data directory. Pure. */
 export function buildClusterPlace(rootDir: string): ClusterPlace {
   return { rootDir, dataDir: join(rootDir, 'data'), passwordFile: join(rootDir, 'password') }
 }
 
-/** Who owns the cluster that is there, or undefined when there is none yet. */
+/** The owner of the cluster, or undefined when there is none yet. */
 export async function findClusterOwner(place: ClusterPlace): Promise<ServerUser | undefined> {
   try {
     const { uid, gid } = await stat(place.dataDir)
@@ -36,8 +36,8 @@ export async function findClusterOwner(place: ClusterPlace): Promise<ServerUser 
 }
 
 /**
- * Whether a complete cluster of our version is there. An empty directory in its place is removed.
- * Throws `data_dir_version` for another major version and `data_dir_unreadable` when something else lies there.
+ * Whether a complete cluster of our version exists. Removes an empty directory in its place.
+ * Throws `data_dir_version` for another major version and `data_dir_unreadable` when the path is not a cluster.
  */
 export async function checkCluster(place: ClusterPlace): Promise<boolean> {
   const version = await readFile(join(place.dataDir, 'PG_VERSION'), 'utf8').catch((error) => {
@@ -48,8 +48,8 @@ export async function checkCluster(place: ClusterPlace): Promise<boolean> {
   if (version !== undefined) {
     throw new EmbeddedPostgresError(
       'data_dir_version',
-      `${place.rootDir} was made by PostgreSQL ${version.trim()} and the embedded server is ${EMBEDDED_MAJOR_VERSION}: ` +
-        `move it with pg_dump, choose another SIGNALBOX_DATA_DIR, or ${USE_DATABASE_URL}.`,
+      `${place.rootDir} was created by PostgreSQL ${version.trim()}, but the embedded server is ${EMBEDDED_MAJOR_VERSION}: ` +
+        `migrate it with pg_dump, choose another SIGNALBOX_DATA_DIR, or ${USE_DATABASE_URL}.`,
     )
   }
   const isGone = await rmdir(place.rootDir).then(
@@ -75,7 +75,7 @@ export async function loadPassword(place: ClusterPlace): Promise<string> {
     if (findSystemErrorCode(error) !== 'ENOENT') throw error
     throw new EmbeddedPostgresError(
       'data_dir_unreadable',
-      `${place.passwordFile}, the password of the embedded PostgreSQL, is missing: put it back from a backup of the data directory.`,
+      `${place.passwordFile}, the password of the embedded PostgreSQL, is missing: restore it from a backup of the data directory.`,
       error,
     )
   }
@@ -87,15 +87,15 @@ export interface InitializeInput {
   platform: NodeJS.Platform
   user: ServerUser | undefined
   random: Random
-  /** Whether the new files are forced to disk before the cluster counts as made. */
+  /** Whether the new files are synced to disk before the cluster counts as created. */
   isDurable: boolean
-  /** The directory named to a person in an error. */
+  /** The directory for error messages. */
   shownDir: string
 }
 
 /**
- * Makes the cluster: initdb into a directory beside its place, then one rename. A kill in the middle leaves a draft, which
- * the next start removes, and never half a cluster.
+ * Creates the cluster: initdb into a directory beside its place, then one rename. A kill in between leaves a draft, which
+ * the next start removes, and no partial cluster.
  */
 export async function initializeCluster(input: InitializeInput): Promise<void> {
   const { place, user } = input
@@ -108,7 +108,7 @@ export async function initializeCluster(input: InitializeInput): Promise<void> {
     if (user) for (const path of Object.values(draft)) await chown(path, user.uid, user.gid)
     await runInitdb(input, draft)
     if (user) {
-      // From here on only root reads the password and enters the directory; the server is started inside its own.
+      // From here on only root can read the password and enter the directory; the server starts inside its own.
       await chown(draft.passwordFile, 0, 0)
       await chown(draft.rootDir, 0, 0)
     }
@@ -122,19 +122,19 @@ export async function initializeCluster(input: InitializeInput): Promise<void> {
   }
 }
 
-/** Removes what starts that were killed during initdb left behind. Only the holder of the data directory's lock calls it. */
+/** Removes the drafts of starts that were killed during initdb. Only the holder of the data directory's lock calls it. */
 async function removeDrafts(place: ClusterPlace): Promise<void> {
   const parent = join(place.rootDir, '..')
   for (const name of await readdir(parent)) {
     if (name.startsWith('postgres.draft-')) {
-      // An initdb that outlived its killed parent may still be writing: look again when the directory fills up meanwhile.
+      // An initdb that outlived its killed parent may still write: retry when the directory is not empty.
       await rm(join(parent, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
     }
   }
 }
 
 async function syncToDisk(path: string): Promise<void> {
-  // Windows refuses to sync a directory, and its file system orders renames by itself.
+  // Windows cannot sync a directory; its file system orders renames.
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')
   try {
@@ -144,7 +144,7 @@ async function syncToDisk(path: string): Promise<void> {
   }
 }
 
-/** The environment of initdb and the server: messages in English, so that they can be read, and nothing of ours. Pure. */
+/** The environment of initdb and the server: English messages, for parsing, and no variables of this process. Pure. */
 export function buildServerEnvironment(platform: NodeJS.Platform): NodeJS.ProcessEnv {
   const common = { LC_ALL: 'C', LC_MESSAGES: 'C', TZ: 'UTC' }
   // Windows programs do not start without SystemRoot; elsewhere initdb starts `postgres` through a shell and needs the standard path.
@@ -171,7 +171,7 @@ async function runInitdb(input: InitializeInput, draft: ClusterPlace): Promise<v
     cwd: draft.dataDir,
     env: buildServerEnvironment(input.platform),
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own: Ctrl-C in a terminal is for the service, which stops in order when this has ended.
+    // A process group of its own: Ctrl-C in a terminal reaches only the service, which stops after initdb has ended.
     detached: true,
     ...input.user,
   })

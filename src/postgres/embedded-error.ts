@@ -1,4 +1,4 @@
-/** Why the embedded PostgreSQL could not start. Stable: the command line prints the sentence and tests read the code. */
+/** Codes of a failed start of the embedded PostgreSQL. Stable: tests and callers decide on them. */
 export type EmbeddedPostgresErrorCode =
   | 'platform_unsupported'
   | 'binaries_missing'
@@ -9,7 +9,7 @@ export type EmbeddedPostgresErrorCode =
   | 'disk_full'
   | 'postgres_failed_to_start'
 
-/** A start of the embedded PostgreSQL that failed for a reason a person can act on. `message` is one plain sentence. */
+/** A failed start of the embedded PostgreSQL that a person can fix. `message` is one sentence. */
 export class EmbeddedPostgresError extends Error {
   readonly code: EmbeddedPostgresErrorCode
 
@@ -20,7 +20,7 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** What every message offers to a machine that cannot run the embedded server. */
+/** The remedy on a machine that cannot run the embedded server. */
 export const USE_DATABASE_URL = 'set DATABASE_URL to use a PostgreSQL of your own'
 
 /** The `code` of a Node system error (`EACCES`, `ENOENT`, ...), or undefined for any other value. */
@@ -30,8 +30,8 @@ export function findSystemErrorCode(error: unknown): string | undefined {
 }
 
 /**
- * Turns what went wrong below the data directory into the error a person can act on. Pure.
- * An error that already is one passes unchanged; anything unknown stays as it is, because a guess would mislead.
+ * Maps a file system error of the data directory to an `EmbeddedPostgresError`. Pure. Returns other errors unchanged,
+ * because a guess would mislead.
  */
 export function buildDataDirError(dataDir: string, error: unknown): unknown {
   if (error instanceof EmbeddedPostgresError) return error
@@ -67,27 +67,27 @@ function buildDiskFullError(dataDir: string, cause: unknown): EmbeddedPostgresEr
   )
 }
 
-/** How many lines of the server's own log a failed start shows. */
+/** Lines of the server's log in the error of a failed start. */
 const SHOWN_LOG_LINES = 8
 
-/** What is known of a run of initdb or of the server that ended too early. */
+/** A run of initdb or of the server that ended too early. */
 export interface FailedRun {
   /** The program that failed: `initdb` or `postgres`. */
   program: string
   dataDir: string
-  /** How it ended, in words: `exit code 1`, `signal SIGKILL`. */
+  /** How it ended: `exit code 1`, `signal SIGKILL`. */
   ending: string
   /** Everything it wrote. */
   output: string
 }
 
-/** Reads the output of a failed initdb or server and says what happened. Pure. */
+/** Builds the error of a failed initdb or server from its output. Pure. */
 export function buildFailedRunError(run: FailedRun): EmbeddedPostgresError {
   if (run.output.includes('No space left on device')) return buildDiskFullError(run.dataDir, run.output)
   if (run.output.includes('could not look up effective user ID')) {
     return new EmbeddedPostgresError(
       'no_unprivileged_user',
-      'PostgreSQL needs the user who runs it to have a name in /etc/passwd, and this one has none: ' +
+      'PostgreSQL needs a user with a name in /etc/passwd, and the current user has none: ' +
         `run signalbox as a named user, or ${USE_DATABASE_URL}.`,
       run.output,
     )

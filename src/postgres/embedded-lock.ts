@@ -6,14 +6,14 @@ import type { Random } from '../random.ts'
 import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
 
 /**
- * Who holds a data directory, or asks for it. Each one puts down a file of its own, `postgres.lock.<pid>.<start>.<token>`, and everything stands in its
- * name: so a claim is there complete or not at all, and removing a dead one can never hit a living one that took its place.
+ * A claim on a data directory: a file `postgres.lock.<pid>.<start>.<token>`. The name holds all facts, so a claim exists
+ * completely or not at all, and removing a stale claim cannot remove a new one.
  */
 export interface Claim {
   pid: number
-  /** When that process started, in the kernel's ticks since boot; undefined where the system does not tell. It unmasks a reused pid. */
+  /** Start time of the process, in kernel ticks since boot; undefined where unavailable. Detects a reused pid. */
   startedTicks: number | undefined
-  /** Random; tells two claims of one process apart. */
+  /** Random; distinguishes two claims of one process. */
   token: string
 }
 
@@ -24,27 +24,27 @@ export function buildClaimName(claim: Claim): string {
   return `postgres.lock.${claim.pid}.${claim.startedTicks ?? 'unknown'}.${claim.token}`
 }
 
-/** Reads a claim out of a file name; undefined for any other file. Pure. */
+/** Parses the file name of a claim; undefined for any other file. Pure. */
 export function parseClaimName(name: string): Claim | undefined {
   const [, pid, ticks, token] = CLAIM_NAME.exec(name) ?? []
   if (!pid || !ticks || !token) return undefined
   return { pid: Number(pid), startedTicks: ticks === 'unknown' ? undefined : Number(ticks), token }
 }
 
-/** What is known of the process that a claim names. */
+/** Facts about the process of a claim. */
 export interface OwnerProcess {
   isAlive: boolean
   startedTicks: number | undefined
 }
 
-/** Whether the owner named in a claim still runs. A process of the same pid that started at another time is somebody else. Pure. */
+/** Whether the owner of a claim runs. A process with the same pid and another start time is a different one. Pure. */
 export function isOwnerAlive(owner: Claim, found: OwnerProcess): boolean {
   if (!found.isAlive) return false
   if (owner.startedTicks === undefined || found.startedTicks === undefined) return true
   return owner.startedTicks === found.startedTicks
 }
 
-/** Reads the start time out of the text of `/proc/<pid>/stat` (field 22; the name in field 2 may hold spaces and brackets). Pure. */
+/** Parses the start time in the text of `/proc/<pid>/stat` (field 22; the name in field 2 may contain spaces and brackets). Pure. */
 export function parseStartedTicks(statText: string): number | undefined {
   const fields = statText.slice(statText.lastIndexOf(')') + 2).split(' ')
   const ticks = Number(fields[19])
@@ -52,14 +52,14 @@ export function parseStartedTicks(statText: string): number | undefined {
 }
 
 /**
- * Whether the text of `/proc/<pid>/stat` is of a process that has ended and only waits for its parent to notice (state Z or X). In a
- * container whose first process never looks, it waits there for ever. Pure.
+ * Whether the text of `/proc/<pid>/stat` is of a zombie (state Z or X). It stays forever in a container whose first
+ * process does not reap its children. Pure.
  */
 export function isEndedInStat(statText: string): boolean {
   return /^[ZX]/.test(statText.slice(statText.lastIndexOf(')') + 2))
 }
 
-/** Whether the system has a process under this pid, running or ended, our own or another user's. PostgreSQL asks no more than this. */
+/** Whether a process with this pid exists, running or zombie, of any user. PostgreSQL checks only this. */
 export function isPidTaken(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -75,7 +75,7 @@ export function isProcessAlive(pid: number): boolean {
   try {
     return !isEndedInStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
-    // No such file system here, or gone in this moment; the next look will tell.
+    // No /proc, or the process ended just now; the next check decides.
     return true
   }
 }
@@ -87,19 +87,19 @@ async function findStartedTicks(pid: number): Promise<number | undefined> {
 function buildInUseError(dataDir: string, owner: Claim): EmbeddedPostgresError {
   return new EmbeddedPostgresError(
     'data_dir_in_use',
-    `The data directory ${dataDir} is in use by a signalbox that is running already (process ${owner.pid}): ` +
-      'stop that one, or choose another with SIGNALBOX_DATA_DIR.',
+    `The data directory ${dataDir} is in use by another running signalbox (process ${owner.pid}): ` +
+      'stop it, or choose another directory with SIGNALBOX_DATA_DIR.',
   )
 }
 
-/** Two starts that meet step back and ask again; a directory that is held stays held, and is refused after these rounds. */
+/** Attempts before a start is refused. Two concurrent starts both withdraw and retry. */
 const ASK_ROUNDS = 6
 const STEP_BACK_MS = 20
 
 /**
- * Takes the data directory for this process; the returned function gives it back. Throws `data_dir_in_use` when a living process holds it.
- * First the own claim is put down, then the others are looked at. Of two starts at the same moment at least one sees the other and steps back, so
- * never both go on; should both step back, they ask again after waits of random length.
+ * Locks the data directory for this process; the returned function releases it. Throws `data_dir_in_use` when a running
+ * process holds it. Writes its own claim first and then reads the others, so at least one of two concurrent starts sees
+ * the other and withdraws; if both withdraw, they retry after random delays.
  */
 export async function takeDataDirLock(dataDir: string, random: Random): Promise<() => Promise<void>> {
   const startedTicks = await findStartedTicks(process.pid)
@@ -114,12 +114,12 @@ export async function takeDataDirLock(dataDir: string, random: Random): Promise<
     if (!other) return () => rm(file, { force: true })
     await rm(file, { force: true })
     if (round === ASK_ROUNDS) throw buildInUseError(dataDir, other)
-    // Waits for other processes, which no clock of ours moves.
+    // Real time: it waits for other processes.
     await systemClock.sleep(STEP_BACK_MS + (random.bytes(1)[0] ?? 0) / 4)
   }
 }
 
-/** The claim of another living process or start, after the dead ones are cleared away. */
+/** Deletes stale claims, and returns the claim of another running process or start. */
 async function findLivingClaim(dataDir: string, ownName: string): Promise<Claim | undefined> {
   let living: Claim | undefined
   for (const name of await readdir(dataDir)) {

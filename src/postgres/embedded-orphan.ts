@@ -6,25 +6,25 @@ import { systemClock } from '../clock.ts'
 import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
 import { isPidTaken, isProcessAlive } from './embedded-lock.ts'
 
-/** How long each stronger signal waits for the one before it. */
+/** Delay before each stronger signal. */
 const FAST_SHUTDOWN_MS = 10_000
 const IMMEDIATE_SHUTDOWN_MS = 5_000
 const POLL_MS = 20
 
-/** What `postmaster.pid` says: the server's process and how far it is (`starting`, `ready`, `stopping`, ...). */
+/** The content of `postmaster.pid`: the server's process and its state (`starting`, `ready`, `stopping`, ...). */
 export interface PostmasterFile {
   pid: number
   status: string
 }
 
-/** Reads the text of `postmaster.pid`: the pid is its first line, the status its eighth. Pure. */
+/** Parses the text of `postmaster.pid`: the pid is its first line, the status its eighth. Pure. */
 export function parsePostmasterFile(text: string): PostmasterFile | undefined {
   const lines = text.split('\n')
   const pid = Math.abs(Number(lines[0]))
   return Number.isSafeInteger(pid) && pid > 0 ? { pid, status: lines[7]?.trim() ?? '' } : undefined
 }
 
-/** What `postmaster.pid` of a cluster says now, or undefined when no server is or was there. */
+/** The current content of a cluster's `postmaster.pid`, or undefined without the file. */
 export async function findPostmaster(clusterDir: string): Promise<PostmasterFile | undefined> {
   try {
     return parsePostmasterFile(await readFile(join(clusterDir, 'postmaster.pid'), 'utf8'))
@@ -35,8 +35,8 @@ export async function findPostmaster(clusterDir: string): Promise<PostmasterFile
 }
 
 /**
- * Waits until `isDone` says so, at most `limitMs`; resolves to whether it did. It waits for a process of the operating system,
- * which no clock of ours moves: hence the system clock, in tests too.
+ * Waits until `isDone` is true, at most `limitMs`; resolves to the last result. Uses the system clock, also in tests,
+ * because it waits for a process of the operating system.
  */
 export async function waitUntil(isDone: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
   const deadlineAt = systemClock.now() + limitMs
@@ -48,8 +48,8 @@ export async function waitUntil(isDone: () => Promise<boolean> | boolean, limitM
 }
 
 /**
- * The processes that serve this cluster: programs named `postgres` whose working directory it is. A pid in a file proves nothing (it may
- * have been given to another program since); the working directory does, since postmaster and backends all stay in their cluster.
+ * The processes that serve this cluster: programs named `postgres` with the cluster as working directory, where postmaster
+ * and backends stay. A pid in a file is no proof, because the system may have reused it.
  */
 async function listClusterProcesses(clusterDir: string): Promise<number[]> {
   const directory = await realpath(clusterDir)
@@ -60,13 +60,13 @@ async function listClusterProcesses(clusterDir: string): Promise<number[]> {
       if ((await readlink(`/proc/${name}/cwd`)) !== directory) continue
       if (basename(await readlink(`/proc/${name}/exe`)).startsWith('postgres')) found.push(Number(name))
     } catch {
-      // Ended meanwhile, or another user's: a server that we could not even look at cannot own our cluster.
+      // Ended meanwhile, or another user's, whose server cannot own our cluster.
     }
   }
   return found
 }
 
-/** The same where there is no /proc: the process of `postmaster.pid`, when its command line names this cluster. */
+/** The same without /proc: the process of `postmaster.pid`, when its command line contains this cluster. */
 async function listClusterProcessesByCommand(clusterDir: string, pid: number | undefined): Promise<number[]> {
   if (pid === undefined || !isProcessAlive(pid)) return []
   const { stdout } = await promisify(execFile)('ps', ['-p', String(pid), '-o', 'command=']).catch(() => ({
@@ -75,7 +75,7 @@ async function listClusterProcessesByCommand(clusterDir: string, pid: number | u
   return stdout.includes('postgres') && stdout.includes(clusterDir) ? [pid] : []
 }
 
-/** The processes that serve this cluster now. Empty on Windows, where the server's own lock has to do. */
+/** The processes that serve this cluster now. Empty on Windows, where only the server's own lock protects. */
 export async function findClusterProcesses(clusterDir: string, platform: NodeJS.Platform): Promise<number[]> {
   if (platform === 'linux') return listClusterProcesses(clusterDir)
   if (platform === 'win32') return []
@@ -91,8 +91,9 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Ends a server that an earlier, killed owner left behind, so that the cluster can be opened again: a fast shutdown first, which loses
- * nothing, then harder ones, after which the write-ahead log brings everything committed back. Only the holder of the data directory's lock calls it.
+ * Stops the server of an earlier, killed owner, so that the cluster can be opened again: a fast shutdown first, then
+ * immediate ones, after which the write-ahead log restores all commits. Only the holder of the data directory's lock calls
+ * it.
  */
 export async function stopOrphanedServer(input: {
   clusterDir: string
@@ -105,7 +106,7 @@ export async function stopOrphanedServer(input: {
   const processes = await listProcesses()
   if (processes.length > 0) {
     input.log(`Stopping the PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}).`)
-    // Backends without a postmaster notice its death and end by themselves.
+    // Backends exit when their postmaster exits.
     if (postmaster && processes.includes(postmaster.pid)) sendSignal(postmaster.pid, 'SIGINT')
     if (await waitUntil(isGone, FAST_SHUTDOWN_MS)) return
     for (const pid of await listProcesses()) sendSignal(pid, 'SIGQUIT')
@@ -114,10 +115,10 @@ export async function stopOrphanedServer(input: {
     if (await waitUntil(isGone, IMMEDIATE_SHUTDOWN_MS)) return
     throw new EmbeddedPostgresError(
       'data_dir_in_use',
-      `The PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}) does not stop: end it by hand.`,
+      `The PostgreSQL that an earlier run left behind (process ${postmaster?.pid ?? processes[0]}) does not stop: stop it manually.`,
     )
   }
-  // PostgreSQL would take any process with the old pid for its predecessor and refuse. Nobody serves the cluster, so the file is stale.
+  // Removes the stale file, because PostgreSQL refuses to start while any process has the old pid.
   if (postmaster && input.platform === 'linux' && isPidTaken(postmaster.pid)) {
     await rm(join(input.clusterDir, 'postmaster.pid'), { force: true })
   }

@@ -9,18 +9,18 @@ import { buildFailedRunError, findSystemErrorCode } from './embedded-error.ts'
 import { findPostmaster, waitUntil } from './embedded-orphan.ts'
 import { buildClusterArgument, type ServerUser } from './embedded-user.ts'
 
-/** A log longer than this is emptied at the next start. */
+/** Size beyond which the log is truncated at the next start. */
 const LOG_LIMIT_BYTES = 5 * 1024 * 1024
-/** Crash recovery of a big write-ahead log takes its time; a server that dies is noticed at once all the same. */
+/** Start timeout: crash recovery of a large write-ahead log is slow. A server that exits is detected at once. */
 const READY_LIMIT_MS = 300_000
-/** A fast shutdown that takes longer becomes an immediate one; that one, a kill. */
+/** Timeouts after which a fast shutdown becomes an immediate one, and that one a kill. */
 const STOP_LIMIT_MS = 5_000
-/** Another program may take the chosen port in the moment before the server does. */
+/** Attempts to find a port: another program may take the chosen one before the server does. */
 const PORT_ATTEMPTS = 5
 
 /**
- * The server's settings, sized for a small machine shared with the service. Durability is the default of PostgreSQL and stays
- * (`fsync`, `synchronous_commit`, `full_page_writes` on). `settings` of the caller win, except for where the server listens. Pure.
+ * The server's settings, for a small machine shared with the service. Durability stays at PostgreSQL's default (`fsync`,
+ * `synchronous_commit`, `full_page_writes` on). `settings` of the caller win, except for the listen address. Pure.
  */
 export function buildServerSettings(port: number, settings: Record<string, string>): Record<string, string> {
   return {
@@ -29,7 +29,7 @@ export function buildServerSettings(port: number, settings: Record<string, strin
     max_wal_size: '512MB',
     fsync: 'on',
     synchronous_commit: 'on',
-    // Nothing replicates from this server, and it has no room for spare processes.
+    // No replication, and few processes.
     wal_level: 'minimal',
     max_wal_senders: '0',
     io_method: 'sync',
@@ -53,17 +53,17 @@ export interface ServerInput {
   user: ServerUser | undefined
   settings: Record<string, string>
   logFile: string
-  /** The directory named to a person in an error. */
+  /** The directory for error messages. */
   shownDir: string
 }
 
-/** A server that answers. */
+/** A running server that answers. */
 export interface ServerProcess {
   pid: number
   port: number
-  /** Resolves when the server is gone, whyever. */
+  /** Resolves when the server has exited, for any reason. */
   exited: Promise<{ code: number | null }>
-  /** Ends it: fast shutdown, after 5 s immediate, after 10 s a kill. Resolves when it is gone. */
+  /** Stops it: fast shutdown, after 5 s immediate, after 10 s a kill. Resolves when it has exited. */
   stop(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ function spawnServer(input: ServerInput, port: number, log: FileHandle): ChildPr
   return spawn(join(input.nativeDir, 'bin', 'postgres'), ['-D', argument, ...settings], {
     cwd: input.clusterDir,
     env: buildServerEnvironment(input.platform),
-    // A session of its own: Ctrl-C in the terminal reaches us alone, and the server stops after we have drained.
+    // A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server after draining.
     detached: true,
     stdio: ['ignore', log.fd, log.fd],
     ...input.user,
@@ -119,8 +119,9 @@ function spawnServer(input: ServerInput, port: number, log: FileHandle): ChildPr
 }
 
 /**
- * Starts the process that ends the server when we die without a word (kill -9, out of memory): a shell that reads from a pipe only we hold,
- * and sends a fast shutdown when the pipe closes. Should it be killed too, the next start finds the server and stops it.
+ * Starts the watchdog that stops the server when this process is killed (kill -9, out of memory): a shell that reads from a
+ * pipe of this process and sends a fast shutdown when the pipe closes. If the shell is killed too, the next start stops
+ * the server.
  */
 function startWatchdog(serverPid: number, input: ServerInput): ChildProcess | undefined {
   if (input.platform === 'win32') return undefined
@@ -131,7 +132,7 @@ function startWatchdog(serverPid: number, input: ServerInput): ChildProcess | un
     stdio: ['pipe', 'ignore', 'ignore'],
     ...input.user,
   })
-  // Without a shell on the machine there is no watchdog, and nothing else changes.
+  // Without a shell on the machine there is no watchdog.
   watchdog.on('error', () => undefined)
   watchdog.stdin?.on('error', () => undefined)
   watchdog.unref()
@@ -168,7 +169,7 @@ async function stopServer(child: ChildProcess, exited: Promise<unknown>): Promis
   await exited
 }
 
-/** Opens the server's log for appending; one that another user left unwritable is replaced. */
+/** Opens the server's log for appending; replaces one that another user owns. */
 async function openLog(logFile: string, user: ServerUser | undefined): Promise<FileHandle> {
   const log = await open(logFile, 'a', 0o600).catch(async (error) => {
     if (findSystemErrorCode(error) !== 'EACCES') throw error
@@ -187,7 +188,7 @@ async function readLogFrom(logFile: string, offset: number): Promise<string> {
   )
 }
 
-/** A port of 127.0.0.1 that nobody listens on at this moment. */
+/** A port of 127.0.0.1 that is free at this moment. */
 async function findFreePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
@@ -195,6 +196,6 @@ async function findFreePort(): Promise<number> {
   const address = server.address()
   server.close()
   await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port')
+  if (address === null || typeof address === 'string') throw new Error('the system assigned no port')
   return address.port
 }

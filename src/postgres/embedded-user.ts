@@ -1,5 +1,5 @@
 /**
- * As whom the embedded PostgreSQL runs, and what that user can reach. All of it is pure: the facts come in, the decision goes out.
+ * Decides which user runs the embedded PostgreSQL, and which files that user can reach. All functions are pure.
  */
 
 /** A line of /etc/passwd. */
@@ -9,16 +9,16 @@ export interface PasswdEntry {
   gid: number
 }
 
-/** The user the server runs as; undefined means "as whoever runs us". */
+/** The user who runs the server; undefined for the user of this process. */
 export interface ServerUser {
   uid: number
   gid: number
 }
 
-/** Users a root start falls back to, best first: both exist on practically every Unix and own nothing of value. */
+/** Users for a start as root, best first: both exist on nearly every Unix and own no other files. */
 const UNPRIVILEGED_NAMES = ['postgres', 'nobody'] as const
 
-/** Reads the text of /etc/passwd. Lines that are not entries are left out. */
+/** Parses the text of /etc/passwd, without invalid lines. */
 export function parsePasswd(text: string): PasswdEntry[] {
   return text.split('\n').flatMap((line) => {
     const [name, , uid, gid] = line.split(':')
@@ -31,13 +31,13 @@ export interface ServerUserFacts {
   /** The uid of this process; undefined where the system has none (Windows). */
   uid: number | undefined
   passwd: PasswdEntry[]
-  /** Who owns the cluster that is already there; undefined before the first start. */
+  /** The owner of the existing cluster; undefined before the first start. */
   clusterOwner: ServerUser | undefined
 }
 
 /**
- * Decides as whom initdb and postgres run. PostgreSQL refuses uid 0, so root hands over to the owner of an existing cluster (it insists on
- * owning its files), else to `postgres` or `nobody`. Everyone else stays who they are.
+ * Decides which user runs initdb and postgres. PostgreSQL refuses uid 0, so root switches to the owner of an existing
+ * cluster (PostgreSQL requires the owner), else to `postgres` or `nobody`. Other users do not switch.
  */
 export function chooseServerUser(facts: ServerUserFacts): { user: ServerUser | undefined } | 'none' {
   if (facts.uid !== 0) return { user: undefined }
@@ -49,14 +49,14 @@ export function chooseServerUser(facts: ServerUserFacts): { user: ServerUser | u
   return 'none'
 }
 
-/** What `stat` says of a file or directory, as far as access goes. */
+/** The fields of `stat` that decide access to a file or directory. */
 export interface AccessFacts {
   mode: number
   uid: number
   gid: number
 }
 
-/** Whether `user` may read and enter (directories, programs) or read (other files) the thing with these facts, by its mode bits. */
+/** Whether the mode bits let `user` read and enter (directories, programs) or read (other files). */
 export function isAccessibleTo(user: ServerUser, facts: AccessFacts, needs: 'enter' | 'read'): boolean {
   const wanted = needs === 'enter' ? 0o1 : 0o4
   if (facts.uid === user.uid) return ((facts.mode >> 6) & wanted) === wanted
@@ -65,18 +65,18 @@ export function isAccessibleTo(user: ServerUser, facts: AccessFacts, needs: 'ent
 }
 
 /**
- * Whether root may run what lies in a directory that was there before: only root can have put it there and only root can change it.
- * Anything else could be somebody's trap in a world-writable place.
+ * Whether root may run programs of an existing directory: only if root owns it and no other user can write to it. Another
+ * user could have planted a program in a world-writable place.
  */
 export function isTrustedDirectory(facts: AccessFacts & { isDirectory: boolean }): boolean {
   return facts.isDirectory && facts.uid === 0 && (facts.mode & 0o022) === 0
 }
 
 /**
- * How the server is told where its cluster lies. As root on Linux it starts inside the cluster and calls it `/proc/self/cwd`: the change of
- * directory happens before root is given up, and that link leads straight to the open directory without walking down the path. So a cluster
- * below a directory only root may enter (/root, mode 700) works where it is, without loosening anybody's permissions and without moving the
- * data elsewhere. initdb, the postmaster and its backends all stay in that directory, so the name keeps its meaning for all of them.
+ * The path of the cluster for the server. As root on Linux the server starts inside the cluster and uses `/proc/self/cwd`:
+ * the change of directory happens before root privileges are dropped, and the link resolves to the open directory without
+ * a path traversal. So a cluster below a directory that only root may enter (/root, mode 700) works in place, with
+ * unchanged permissions. initdb, the postmaster and its backends all stay in that directory, so the path is valid for all.
  */
 export function buildClusterArgument(facts: {
   platform: NodeJS.Platform

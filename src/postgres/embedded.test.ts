@@ -35,7 +35,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** A directory of one test's own. `parent`: where programs may run, when the test puts some there. */
+/** A temporary directory of one test. `parent`: a folder that allows programs, when the test copies some. */
 function makeDir(parent = dataRoot): string {
   const dir = mkdtempSync(join(parent, 'signalbox-postgres-'))
   cleanups.push(() => rmSync(dir, { recursive: true, force: true }))
@@ -69,7 +69,7 @@ async function query(server: { connectionString: string }, text: string): Promis
 
 const refusal = (code: string) => expect.objectContaining({ name: 'EmbeddedPostgresError', code })
 
-/** Another user runs a copy where this checkout is closed to everybody but root. */
+/** A folder for copies that another user can run, where only root can enter this checkout. */
 function findProgram(user: object | undefined) {
   if (!user) return { node: process.execPath, root: fileURLToPath(new URL('../..', import.meta.url)) }
   const { copiedTo, ...program } = findReachableCheckout()
@@ -77,7 +77,7 @@ function findProgram(user: object | undefined) {
   return program
 }
 
-/** A process that owns a server and says so in one line; it ends when it is killed. */
+/** A process that owns a server and prints one line when it runs; it ends when it is killed. */
 async function startOwner(dataDir: string, user?: { uid: number; gid: number }) {
   const { node, root } = findProgram(user)
   const program = `
@@ -127,7 +127,7 @@ test('a second start finds the data of the first, in a directory with spaces, as
   expect(await query(second, 'select text from kept')).toEqual(['Grüße 🎉'])
 })
 
-test('the password is random, readable by its owner only, and nobody enters without it', async () => {
+test('the password is random, readable by its owner only, and required', async () => {
   const dataDir = makeDir()
   const server = await start(dataDir)
   const file = join(dataDir, 'postgres/password')
@@ -138,7 +138,7 @@ test('the password is random, readable by its owner only, and nobody enters with
   await expect(query({ connectionString: wrong }, 'select 1')).rejects.toMatchObject({ code: '28P01' })
 })
 
-test('the server listens on the loopback address and nowhere else', async () => {
+test('the server listens on the loopback address only', async () => {
   const server = await start(makeDir())
   expect(await query(server, 'show listen_addresses')).toEqual(['127.0.0.1'])
   const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
@@ -156,25 +156,25 @@ test('the server listens on the loopback address and nowhere else', async () => 
   }
 })
 
-test('a second start while the first runs is refused plainly and does the first no harm', async () => {
+test('a second start while the first runs is refused and does not affect the first', async () => {
   const dataDir = makeDir()
   const server = await start(dataDir)
   const second = start(dataDir)
   await expect(second).rejects.toEqual(refusal('data_dir_in_use'))
-  await expect(second).rejects.toThrow(`in use by a signalbox that is running already (process ${process.pid})`)
+  await expect(second).rejects.toThrow(`in use by another running signalbox (process ${process.pid})`)
   const other = await startOwner(makeDir())
   expect(await query(other, 'select 1')).toEqual([1])
   expect(await query(server, 'select 1')).toEqual([1])
 })
 
-test('a data directory held by another process is refused too', async () => {
+test('a data directory held by another process is refused', async () => {
   const dataDir = makeDir()
   const owner = await startOwner(dataDir)
   await expect(start(dataDir)).rejects.toThrow(`(process ${owner.child.pid})`)
   expect(await query(owner, 'select 1')).toEqual([1])
 })
 
-test('of many starts at once exactly one gets the data directory', async () => {
+test('exactly one of many concurrent starts gets the data directory', async () => {
   const dataDir = makeDir()
   writeFileSync(join(dataDir, `postgres.lock.${2 ** 30}.1.dead`), '')
   writeFileSync(join(dataDir, `postgres.lock.${process.pid}.1.dead`), '')
@@ -184,7 +184,7 @@ test('of many starts at once exactly one gets the data directory', async () => {
     if (result.status === 'rejected') expect(result.reason).toEqual(refusal('data_dir_in_use'))
 })
 
-test('when the owner is killed (kill -9) the server ends with it, and a start brings back everything committed', async () => {
+test('when the owner is killed (kill -9) the server ends with it, and the next start has all commits', async () => {
   const dataDir = makeDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select 42 as n')
@@ -193,7 +193,7 @@ test('when the owner is killed (kill -9) the server ends with it, and a start br
   expect(await query(await start(dataDir), 'select n from kept')).toEqual([42])
 })
 
-test('a server that outlived its killed owner is stopped by the next start, with nothing lost', async () => {
+test('a server that outlived its killed owner is stopped by the next start, without loss', async () => {
   const dataDir = makeDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select 42 as n')
@@ -206,7 +206,7 @@ test('a server that outlived its killed owner is stopped by the next start, with
   expect(await query(next, 'select n from kept')).toEqual([42])
 })
 
-/** The shells that watch over a server. */
+/** The watchdog shells of a server. */
 function findWatchdogs(serverPid: number): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/cmdline`)) return []
@@ -215,7 +215,7 @@ function findWatchdogs(serverPid: number): number[] {
   })
 }
 
-test('owner, watchdog and server all killed at once: the write-ahead log brings everything committed back', async () => {
+test('after a kill of owner, watchdog and server, the write-ahead log restores all commits', async () => {
   const dataDir = makeDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select generate_series(1, 1000) as n')
@@ -225,7 +225,7 @@ test('owner, watchdog and server all killed at once: the write-ahead log brings 
   expect(await query(await start(dataDir), 'select count(*)::int from kept')).toEqual([1000])
 })
 
-test('a stale postmaster.pid that names some other living process does not keep the server from starting', async () => {
+test('a stale postmaster.pid with the pid of another running process does not block a start', async () => {
   const dataDir = makeDir()
   const first = await start(dataDir)
   await first.stop()
@@ -233,7 +233,7 @@ test('a stale postmaster.pid that names some other living process does not keep 
   expect(await query(await start(dataDir), 'select 1')).toEqual([1])
 })
 
-test('an initdb that was cut off leaves nothing that the next start would take for a cluster', async () => {
+test('the next start does not use the draft of an interrupted initdb', async () => {
   const dataDir = makeDir()
   mkdirSync(join(dataDir, 'postgres.draft-abc/data'), { recursive: true })
   writeFileSync(join(dataDir, 'postgres.draft-abc/data/PG_VERSION'), '18\n')
@@ -259,7 +259,7 @@ test('a crashed backend does not end the server', async () => {
   expect(isBack).toBe(true)
 })
 
-test('a server that dies by itself is noticed and gives the data directory back', async () => {
+test('a server that exits unexpectedly is detected, and the data directory is released', async () => {
   const dataDir = makeDir()
   const server = await start(dataDir)
   process.kill(server.pid, 'SIGKILL')
@@ -268,16 +268,16 @@ test('a server that dies by itself is noticed and gives the data directory back'
   expect(await query(await start(dataDir), 'select 1')).toEqual([1])
 })
 
-test('a data directory that cannot be made is refused plainly', async () => {
+test('a data directory that cannot be created is an error with a remedy', async () => {
   const dir = makeDir()
   writeFileSync(join(dir, 'file'), '')
   await expect(start(join(dir, 'file/data'))).rejects.toEqual(refusal('data_dir_unreadable'))
 })
 
-test('a data directory the user may not write is refused plainly', async () => {
+test('a data directory that the user cannot write is an error with a remedy', async () => {
   const dataDir = makeDir()
   if (isRoot) {
-    // Mode bits do not stop root; a child without root meets a directory that is not its own.
+    // Mode bits do not restrict root; a child without root gets a directory of another user.
     chmodSync(dataDir, 0o700)
     const user = { uid: 65534, gid: 65534 }
     const { node, root } = findProgram(user)
@@ -294,25 +294,25 @@ test('a data directory the user may not write is refused plainly', async () => {
   }
 })
 
-test('a cluster of another major version, or no cluster at all, is refused and left as it is', async () => {
+test('a cluster of another major version, or a directory that is not a cluster, is refused and unchanged', async () => {
   const dataDir = makeDir()
   mkdirSync(join(dataDir, 'postgres/data'), { recursive: true })
   writeFileSync(join(dataDir, 'postgres/data/notes'), 'mine')
   await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_unreadable'))
   writeFileSync(join(dataDir, 'postgres/data/PG_VERSION'), '15\n')
   await expect(start(dataDir)).rejects.toEqual(refusal('data_dir_version'))
-  await expect(start(dataDir)).rejects.toThrow('made by PostgreSQL 15')
+  await expect(start(dataDir)).rejects.toThrow('created by PostgreSQL 15')
   expect(readFileSync(join(dataDir, 'postgres/data/notes'), 'utf8')).toBe('mine')
   expect(readdirSync(dataDir)).toEqual(['postgres'])
 })
 
-test('a platform without programs is told to use DATABASE_URL', async () => {
+test('the error on a platform without programs names DATABASE_URL', async () => {
   const started = start(makeDir(), { platform: { arch: 'riscv64' } })
   await expect(started).rejects.toEqual(refusal('platform_unsupported'))
   await expect(started).rejects.toThrow('set DATABASE_URL')
 })
 
-test('a server that does not start shows what it said, and the data directory is free again', async () => {
+test('the error of a failed start contains the output of the server, and the data directory is released', async () => {
   const dataDir = makeDir()
   const started = start(dataDir, { settings: { shared_buffers: 'many' } })
   await expect(started).rejects.toEqual(refusal('postgres_failed_to_start'))
@@ -320,7 +320,7 @@ test('a server that does not start shows what it said, and the data directory is
   expect(await query(await start(dataDir, { settings: { fsync: 'off' } }), 'show fsync')).toEqual(['off'])
 })
 
-test('a log that has grown past its limit starts anew', async () => {
+test('a log over its size limit is truncated', async () => {
   const dataDir = makeDir()
   const logFile = join(dataDir, 'postgres.log')
   writeFileSync(logFile, 'x'.repeat(5 * 1024 * 1024 + 1))
@@ -329,11 +329,11 @@ test('a log that has grown past its limit starts anew', async () => {
   expect(readFileSync(logFile, 'utf8')).toContain('ready to accept connections')
 })
 
-test('programs and data below a directory that only its owner may enter work, and its permissions stay', async () => {
+test('programs and data below a directory that only its owner may enter work, with unchanged permissions', async () => {
   const closed = join(makeDir(tmpdir()), 'x y')
   const nativeDir = join(closed, 'project/native')
   const { nativeDir: installedDir, version } = await loadBinaries(process.platform, process.arch)
-  // Links are left out, as npm does when install scripts are off.
+  // Without links, as npm installs when install scripts are disabled.
   const filter = (path: string) => !lstatSync(path).isSymbolicLink()
   cpSync(installedDir, nativeDir, { recursive: true, filter })
   chmodSync(closed, 0o700)
@@ -347,7 +347,7 @@ test('programs and data below a directory that only its owner may enter work, an
   expect(await query(next, 'select n from kept')).toEqual([1])
   expect(statSync(closed).mode & 0o777).toBe(0o700)
   expect(await query(next, 'select pg_reload_conf()')).toEqual([true])
-  // Root needs a copy that the server's user can reach; anyone else runs the programs where they are.
+  // Root needs a copy that the server's user can reach; other users run the programs in place.
   expect(existsSync(join(stagingDirs[0] ?? '', `postgres-${version}`))).toBe(isRoot)
   if (isRoot) expect(statSync(join(dataDir, 'postgres/data')).uid).not.toBe(0)
 })
@@ -359,7 +359,7 @@ function makeStagingDir(): string {
   return dir
 }
 
-test('root runs nothing from a staging directory that somebody else owns', async () => {
+test('root does not run programs from a staging directory of another user', async () => {
   const dir = makeStagingDir()
   const closed = join(dir, 'closed')
   const trap = join(dir, 'trap')
@@ -371,11 +371,11 @@ test('root runs nothing from a staging directory that somebody else owns', async
   if (isRoot) chownSync(trap, 65534, 65534)
   const platform = { binaries: { nativeDir: join(closed, 'native'), version }, stagingDirs: [trap] }
   const started = start(join(dir, 'data'), { platform })
-  if (isRoot) await expect(started).rejects.toThrow('No folder could take a copy')
+  if (isRoot) await expect(started).rejects.toThrow('No folder for a copy')
   else expect(await query(await started, 'select 1')).toEqual([1])
 })
 
-test('an ordinary user runs it as themselves, and root takes that cluster over as its owner', async () => {
+test('an ordinary user runs the server as that user, and root runs that cluster as its owner', async () => {
   const dataDir = makeDir()
   const user = isRoot ? { uid: 65534, gid: 65534 } : undefined
   if (user) chownSync(dataDir, user.uid, user.gid)

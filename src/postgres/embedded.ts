@@ -18,48 +18,49 @@ import { stopOrphanedServer } from './embedded-orphan.ts'
 import { type ServerProcess, startServer } from './embedded-process.ts'
 import { chooseServerUser, parsePasswd, type ServerUser } from './embedded-user.ts'
 
-/** A running PostgreSQL of our own. */
+/** A running embedded PostgreSQL. */
 export interface EmbeddedPostgres {
-  /** `postgres://signalbox:<password>@127.0.0.1:<port>/signalbox`: the superuser, reachable from this machine only. */
+  /** `postgres://signalbox:<password>@127.0.0.1:<port>/signalbox`: the superuser, on the loopback address. */
   connectionString: string
   port: number
   /** The postmaster's process. */
   pid: number
-  /** Ends the server (fast shutdown, harder after 5 s) and gives the data directory back. May be called more than once. */
+  /** Stops the server (fast shutdown, immediate after 5 s) and releases the data directory. Idempotent. */
   stop(): Promise<void>
-  /** Resolves when the server is gone, by `stop` or by itself; the data directory is given back by then. */
+  /** Resolves when the server has exited and the data directory is released. */
   exited: Promise<{ code: number | null }>
 }
 
-/** The machine as the embedded server sees it; every part can be replaced. */
+/** Facts about the machine; every part can be replaced. */
 export interface EmbeddedPlatform {
   platform: NodeJS.Platform
   arch: string
-  /** Our uid; undefined where there is none. */
+  /** The uid of this process; undefined where there is none. */
   uid: number | undefined
   /** The text of /etc/passwd. */
   passwd: string
-  /** Where a copy of the programs may go when the server's user cannot reach the installed ones, best first. Empty: the defaults. */
+  /** Folders for a copy of the programs, for a user who cannot reach the installed ones, best first. Empty: the defaults. */
   stagingDirs: string[]
   /** The programs to run instead of the installed ones. */
   binaries: Binaries
 }
 
 export interface EmbeddedPostgresOptions {
-  /** `SIGNALBOX_DATA_DIR`; made when missing. The server uses `postgres/`, `postgres.lock.*` and `postgres.log` in it. */
+  /** `SIGNALBOX_DATA_DIR`; created when missing. The server uses `postgres/`, `postgres.lock.*` and `postgres.log` in it. */
   dataDir: string
   platform?: Partial<EmbeddedPlatform>
-  /** Gets a line when a start does something a person may want to know. */
+  /** Receives lines about unusual steps of a start. */
   log: (line: string) => void
   random: Random
-  /** Settings of the server that win over ours, such as `fsync: 'off'` for a throw-away cluster of tests. */
+  /** Settings of the server that override ours, such as `fsync: 'off'` for tests. */
   settings?: Record<string, string>
 }
 
 /**
- * Starts the embedded PostgreSQL on `dataDir` (docs/contract/configuration.md#reader: used when DATABASE_URL is not set), makes the cluster at the first start, and resolves when
- * it answers. One process holds a data directory at a time. What an earlier, killed process left behind is put in order first.
- * Throws EmbeddedPostgresError; after a failure nothing runs and the directory is free.
+ * Starts the embedded PostgreSQL on `dataDir` (docs/contract/configuration.md#reader: used when DATABASE_URL is not set),
+ * creates the cluster at the first start, and resolves when it answers. One process holds a data directory at a time.
+ * Cleans up after an earlier, killed process first. Throws EmbeddedPostgresError; after a failure nothing runs and the
+ * directory is released.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
@@ -99,7 +100,7 @@ async function startLocked(
   if (await checkCluster(place)) {
     await stopOrphanedServer({ clusterDir: place.dataDir, platform, log: options.log })
   } else {
-    options.log(`Making a new PostgreSQL database in ${place.rootDir}.`)
+    options.log(`Creating a new PostgreSQL database in ${place.rootDir}.`)
     const isDurable = settings.fsync !== 'off'
     await initializeCluster({ place, nativeDir, platform, user, random: options.random, isDurable, shownDir: dataDir })
   }
@@ -114,20 +115,20 @@ async function startLocked(
     await server.stop()
     throw new EmbeddedPostgresError(
       'postgres_failed_to_start',
-      `The embedded PostgreSQL started but could not be used: ${(error as Error).message}. Its log is ${logFile}.`,
+      `The embedded PostgreSQL started but does not accept connections: ${(error as Error).message}. Its log is ${logFile}.`,
       error,
     )
   }
   return buildEmbeddedPostgres(server, connectionString, release)
 }
 
-/** How often, and after what pause, a start is tried again while a killed server is still being buried. */
+/** Number and delay of further attempts to start while a killed server is still a zombie. */
 const BURIAL_TRIES = 20
 const BURIAL_PAUSE_MS = 250
 
 /**
- * Starts the server. One that was killed a moment ago may still be a zombie: nobody serves the cluster, and PostgreSQL
- * refuses it all the same while the process id exists.
+ * Starts the server. A server that was just killed may still be a zombie: PostgreSQL refuses the cluster while its pid
+ * exists.
  */
 async function startWhenFree(input: Parameters<typeof startServer>[0]): Promise<ServerProcess> {
   for (let tries = 1; ; tries += 1) {
@@ -167,15 +168,15 @@ async function loadServerUser(
   if (choice !== 'none') return choice.user
   throw new EmbeddedPostgresError(
     'no_unprivileged_user',
-    'PostgreSQL refuses to run as root, and this machine has no user named postgres or nobody to run it as: ' +
+    'PostgreSQL refuses to run as root, and this machine has no user named postgres or nobody: ' +
       `run signalbox as an ordinary user, or ${USE_DATABASE_URL}.`,
   )
 }
 
-/** What PostgreSQL answers for a database that does not exist. */
+/** PostgreSQL's code for a database that does not exist. */
 const UNKNOWN_DATABASE = '3D000'
 
-/** Connects once, so that a started server is known to answer, and makes our database where a start was cut off before it could. */
+/** Connects once to prove that the server answers, and creates our database if an interrupted start did not. */
 async function ensureDatabase(connectionString: string): Promise<void> {
   const isThere = await withClient(connectionString, async () => true).catch((error) => {
     if ((error as { code?: string }).code === UNKNOWN_DATABASE) return false

@@ -1,31 +1,31 @@
 import pg from 'pg'
 import type { Clock } from '../clock.ts'
 
-/** How long to wait before listening again after the connection broke. */
-const RECONNECT_MS = 1_000
+/** Delay before a reconnect. */
+const RECONNECT_MS = 250
 
-/** How long a connection may take to come about. */
+/** Timeout for connecting. */
 const CONNECT_LIMIT_MS = 5_000
 
-/** How long a statement may take on such a connection; none of them reads a table. */
+/** Timeout of a statement on this connection; none reads a table. */
 const QUERY_LIMIT_MS = 5_000
 
-/** A silent connection is probed by TCP after this long. */
+/** Idle time before TCP keep-alive probes. */
 const KEEP_ALIVE_MS = 10_000
 
 /** Timeout for closing the connection. */
 const CLOSE_LIMIT_MS = 500
 
-/** A connection of its own that LISTENs, and reconnects by itself. */
+/** A dedicated LISTEN connection that reconnects. */
 export interface Listener {
   /** Listens until stopped. */
   run(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What a listener reports. */
+/** Options and callbacks of a listener. */
 export interface ListenerOptions {
-  /** Must lead to PostgreSQL itself, or to a pooler in session mode: LISTEN is of one session. */
+  /** PostgreSQL itself, or a pooler in session mode, because LISTEN belongs to a session. */
   connectionString: string
   applicationName: string
   clock: Clock
@@ -33,14 +33,14 @@ export interface ListenerOptions {
   /** Name of an advisory lock that is held, shared, for as long as the connection lives. */
   lock?: string
   onNotification: (channel: string, payload: string) => void
-  /** Runs when LISTEN is in effect, after the start and after each reconnect: what came in between was missed. */
+  /** Runs when LISTEN is in effect, after the start and after each reconnect; earlier notifications were missed. */
   onListening: () => void
   /** Runs when the connection has ended. */
   onLost: () => void
   onError: (error: unknown) => void
 }
 
-/** Builds a listener. Nothing is connected before `run`. */
+/** Builds a listener. It connects in `run`. */
 export function buildListener(options: ListenerOptions): Listener {
   const { clock, channels } = options
   const stopping = new AbortController()
@@ -70,7 +70,7 @@ export function buildListener(options: ListenerOptions): Listener {
       await broken.promise
     } finally {
       options.onLost()
-      // Also after a refused LISTEN: the next round opens a connection of its own.
+      // Also after a refused LISTEN: the next round opens a new connection.
       void client.end().catch(() => {})
     }
   }
@@ -110,7 +110,7 @@ export function openClient(connectionString: string, applicationName: string, se
   return client
 }
 
-/** Closes a connection; one that hangs is left to the operating system. */
+/** Closes a connection; abandons it after the timeout. */
 export async function closeClient(client: pg.Client, clock: Clock): Promise<void> {
   await Promise.race([client.end().catch(() => {}), clock.sleep(CLOSE_LIMIT_MS)])
 }

@@ -3,10 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 
-/** Where the numbered SQL files lie. */
+/** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** The key of the advisory lock under which one process migrates while the others wait. Any constant of our own. */
+/** The key of the advisory lock under which one process migrates while the others wait. An arbitrary constant. */
 const MIGRATION_LOCK = 7_320_114
 
 /** One numbered file of `migrations/`. */
@@ -14,11 +14,11 @@ export interface Migration {
   /** `0002_outbound_webhooks` */
   name: string
   sql: string
-  /** SHA-256 of the file, hex. A migration that ran is never edited. */
+  /** SHA-256 of the file, hex. Detects edits of a migration that ran. */
   hash: string
 }
 
-/** A migration that cannot run; the message says which and what to do. */
+/** A migration that cannot run; the message names it and the remedy. */
 export class MigrationError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -38,8 +38,8 @@ export async function readMigrations(directory: string = MIGRATIONS_DIRECTORY): 
 }
 
 /**
- * Brings the database up to date and returns the names of the migrations that ran now. Forward only; each runs in a
- * transaction of its own. Any number of processes may call this at once: one migrates, the others wait for it.
+ * Migrates the database and returns the names of the migrations that ran now. Forward only; each runs in a transaction of
+ * its own. Safe in concurrent processes: one migrates, the others wait for it.
  * `upTo` stops after that migration (tests of old schemas). Throws a `MigrationError` when the database is older than
  * PostgreSQL 15, was migrated by a newer Signalbox, or holds an edited migration.
  */
@@ -53,7 +53,7 @@ export async function migrate(
     application_name: 'signalbox migrate',
     connectionTimeoutMillis: 5000,
   })
-  // A connection that breaks fails the statement in flight; without a listener it would end the process as well.
+  // pg reports a broken connection through the failing query; an unhandled error event would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -83,7 +83,7 @@ export function checkVersionNumber(versionNumber: number): void {
   if (!(major >= 15)) throw new MigrationError(`DATABASE_URL is PostgreSQL ${major}; Signalbox needs 15 or newer.`)
 }
 
-/** Which migrations are still to run, in order. Throws when what ran is not what the files say. */
+/** The pending migrations, in order. Throws when the migrations that ran differ from the files. */
 export function planMigrations(
   migrations: Migration[],
   done: { name: string; hash: string }[],
@@ -94,7 +94,7 @@ export function planMigrations(
     const migration = known.get(name)
     if (!migration)
       throw new MigrationError(
-        `The database holds migration ${name}, which this version does not know. Run the newer Signalbox.`,
+        `The database has migration ${name}, which this version does not contain. Run the newer Signalbox.`,
       )
     if (migration.hash !== hash)
       throw new MigrationError(
@@ -116,9 +116,9 @@ async function runMigration(client: pg.Client, migration: Migration, now: Date):
     ])
     await client.query('commit')
   } catch (error) {
-    // Undone by the server as well when the connection is gone; the first error is the one to tell.
+    // The server also rolls back a lost connection; the first error is the cause.
     await client.query('rollback').catch(() => {})
-    throw new MigrationError(`Migration ${migration.name} failed and was undone: ${(error as Error).message}`, {
+    throw new MigrationError(`Migration ${migration.name} failed and was rolled back: ${(error as Error).message}`, {
       cause: error,
     })
   }

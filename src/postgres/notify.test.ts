@@ -16,13 +16,13 @@ afterAll(() => database[Symbol.asyncDispose]())
 interface Sleeper extends AsyncDisposable {
   notifier: Notifier
   clock: ManualClock
-  /** How often it was told that there is work. */
+  /** The number of calls of `onWork`. */
   told(): number
   errors: unknown[]
   running: Promise<void>
 }
 
-/** A process's share, with a clock of its own. */
+/** The notifier of one process, with a clock of its own. */
 function startSleeper(options: { isListening?: boolean; connectionString?: string } = {}): Sleeper {
   const connectionString = options.connectionString ?? database.connectionString
   const clock = buildManualClock()
@@ -53,7 +53,7 @@ function startSleeper(options: { isListening?: boolean; connectionString?: strin
   }
 }
 
-/** Stops, letting pass the time that a goodbye may take. */
+/** Stops, and advances the clock by the timeout for closing. */
 async function stop({ notifier, clock }: Pick<Sleeper, 'notifier' | 'clock'>): Promise<void> {
   const stopped = notifier.stop()
   clock.advance(500)
@@ -63,13 +63,13 @@ async function stop({ notifier, clock }: Pick<Sleeper, 'notifier' | 'clock'>): P
 const untilTold = (sleeper: Sleeper, count: number) =>
   expect.poll(() => sleeper.told(), { timeout: 10_000 }).toBeGreaterThanOrEqual(count)
 
-/** Announces, and lets the time pass in which announcements become one. */
+/** Notifies, and advances the clock by the time in which notifications become one. */
 function announce(sleeper: Sleeper): void {
   sleeper.notifier.notify()
   sleeper.clock.advance(20)
 }
 
-/** Everything said on the channel, heard by a plain connection. */
+/** All notifications of the channel, received by a plain connection. */
 async function startEar() {
   const client = new pg.Client({ connectionString: database.connectionString })
   await client.connect()
@@ -100,7 +100,7 @@ it('a notification reaches every other process that listens', async () => {
   for (const one of [first, second]) await untilTold(one, 2)
 })
 
-it('many announcements within 20 ms become one notification, later ones another', async () => {
+it('calls of notify within 20 ms send one notification, later ones another', async () => {
   await using sender = startSleeper({ isListening: false })
   await using ear = await startEar()
   for (let n = 0; n < 100; n += 1) sender.notifier.notify()
@@ -111,7 +111,7 @@ it('many announcements within 20 ms become one notification, later ones another'
   await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(2)
 })
 
-it('a listener whose connection is cut listens again after a second, looks for what it missed, and is woken again', async () => {
+it('a listener whose connection is lost reconnects after a second, reports missed work, and is notified again', async () => {
   await using sender = startSleeper({ isListening: false })
   await using listener = startSleeper()
   await untilTold(listener, 1)
@@ -132,7 +132,7 @@ it('a listener whose connection is cut listens again after a second, looks for w
   expect(rowCount).toBe(1)
 })
 
-it('a process without work of its own opens no listening connection and still announces', async () => {
+it('a process without workers opens no listening connection and still notifies', async () => {
   await using sender = startSleeper({ isListening: false })
   await sender.running
   const { rowCount } = await database.pool.query(
@@ -144,7 +144,7 @@ it('a process without work of its own opens no listening connection and still an
   await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
 })
 
-it('without a database neither announcing nor listening throws: both tell onError, and the process itself is woken', async () => {
+it('without a database, notify and listen report to onError without a throw, and the own process is notified', async () => {
   await using lost = startSleeper({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(1)
   announce(lost)
@@ -154,17 +154,17 @@ it('without a database neither announcing nor listening throws: both tell onErro
   await expect.poll(() => lost.errors.length, { timeout: 10_000 }).toBe(3)
 })
 
-it('stopped while it connects, at whatever step, it ends at once', async () => {
+it('a stop at any step of connecting ends it at once', async () => {
   for (let turns = 0; turns < 40; turns += 1) {
     const sleeper = startSleeper()
-    // Each turn of the event loop brings the connection some way forward.
+    // Each turn of the event loop advances the connection.
     for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
     await limit(stop(sleeper), 2_000, `the stop after ${turns} turns`)
     await limit(sleeper.running, 2_000, `the end after ${turns} turns`)
   }
 })
 
-it('stopped, it ends at once, says no more, and leaves no connection behind', async () => {
+it('a stop ends it at once, without further notifications or open connections', async () => {
   await using sender = startSleeper({ isListening: false })
   await using ear = await startEar()
   await using listener = startSleeper()

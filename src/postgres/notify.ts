@@ -6,19 +6,19 @@ import { buildListener, closeClient, openClient } from './listener.ts'
 /** The channel on which processes notify each other of work. */
 const WORK_CHANNEL = 'signalbox_work'
 
-/** The channel on which triggers notify of changes that processes hold in memory (`note_change` in the migrations). */
+/** The channel on which triggers notify of changes to rows that processes cache (`note_change` in the migrations). */
 const CHANGE_CHANNEL = 'signalbox_change'
 
 /**
- * Notifications of work within this time become one. NOTIFY takes a lock of the whole database at its commit, so it is
- * kept out of the transactions of changes and is sent seldom.
+ * Notifications of work within this time become one. NOTIFY takes a database-wide lock at its commit, so it is sent
+ * rarely and outside the transactions of changes.
  */
 const COALESCE_MS = 20
 
-/** How often the listening connection is proven. */
+/** Interval between proofs of the listening connection. */
 const PROOF_EVERY_MS = 250
 
-/** For how long a proof holds, from the moment it was sent. */
+/** Validity of a proof, from the time it was sent. */
 const PROOF_HOLDS_MS = 1_000
 
 /** Best-effort notifications between the processes of one database; workers also poll. */
@@ -37,15 +37,15 @@ export interface Notifier {
   stop(): Promise<void>
 }
 
-/** What a notifier is built from. */
+/** Options of a notifier. */
 export interface NotifierOptions {
   /** For LISTEN and NOTIFY: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
   clock: Clock
   random: Random
-  /** Milliseconds of a clock that never jumps. Real time also in tests: it bounds what the network may withhold. */
+  /** Monotonic milliseconds, real time also in tests: they bound network delays. */
   monotonicMs?: () => number
-  /** Runs when this or another process notifies of work, and after each reconnect. Without it work is not listened for. */
+  /** Runs when this or another process notifies of work, and after each reconnect. Without it, the notifier does not LISTEN for work. */
   onWork?: () => void
   /** The worker of this process, which holds a lock of this name for as long as the listening connection lives. */
   workerId?: string
@@ -97,7 +97,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
 
   async function prove(): Promise<void> {
     while (!stopping.signal.aborted) {
-      // A proof that cannot be sent is missed by itself: the last one runs out.
+      // Without a new proof the last one expires.
       await sender.send(proof.channel, proof.next()).catch(() => {})
       await clock.sleep(PROOF_EVERY_MS, stopping.signal)
     }
@@ -121,7 +121,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
   }
 }
 
-/** Proofs that this process receives what others notify: each is a notification to itself on a channel of its own. */
+/** Proves that this process receives notifications: each proof is a notification to itself on a channel of its own. */
 function buildProof({ random, monotonicMs = () => performance.now() }: NotifierOptions) {
   const channel = `signalbox_proof_${random.bytes(8).toString('hex')}`
   let provenAtMs = Number.NEGATIVE_INFINITY
@@ -145,7 +145,7 @@ function buildProof({ random, monotonicMs = () => performance.now() }: NotifierO
   }
 }
 
-/** Sends notifications over a connection of its own, opened at the first use and again after it broke. */
+/** Sends notifications over a dedicated connection, opened at the first use and again after a loss. */
 function buildSender({ connectionString, clock }: NotifierOptions) {
   let connecting: Promise<pg.Client> | undefined
   let isStopped = false

@@ -2,7 +2,7 @@ const ZERO = 48
 const SPACE = 32
 const DOT = 46
 
-/** The number that the digits of `text` from `start` on spell; NaN-free, since the form was checked. */
+/** The number in `text` from `start` on; its form was checked, so it is not NaN. */
 function readDigits(text: string, start: number, count: number): number {
   let value = 0
   for (let at = start; at < start + count; at += 1) value = value * 10 + text.charCodeAt(at) - ZERO
@@ -10,11 +10,11 @@ function readDigits(text: string, start: number, count: number): number {
 }
 
 /**
- * Reads an instant as PostgreSQL writes it on a connection in UTC, to the millisecond (`2026-09-11 12:00:00.123+00`), in
- * half the time of the driver's parser; a list reads three a row. Undefined for any other form.
+ * Parses an instant in PostgreSQL's text form in UTC, to the millisecond (`2026-09-11 12:00:00.123+00`), in half the time
+ * of the driver's parser; a list parses three for each row. Undefined for any other form.
  */
 export function parseUtcTimestamp(text: string): Date | undefined {
-  // Without a fraction 22 characters; with one to three digits of it 24 to 26. A year of five digits shifts the space.
+  // 22 characters without a fraction, 24 to 26 with one to three digits. A year of five digits shifts the space.
   const fractionDigits = Math.max(0, text.length - 23)
   const isOwnForm =
     text.length >= 22 &&

@@ -1,4 +1,4 @@
-/** What holds for every route, told once: part of the OpenAPI document and the first page of the reference. */
+/** Conventions of all routes, for the OpenAPI document and the first page of the reference. */
 export const CONVENTIONS: readonly { title: string; text: string }[] = [
   {
     title: 'Authentication',
@@ -36,7 +36,7 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     title: 'Lists',
     text: [
       'Ask for up to 200 rows with `page_size` and go on with `cursor`, the `next_cursor` of the page before; it is null on the',
-      'last page. Pages are found by position: rows that are added meanwhile neither hide nor repeat one. Filter with',
+      'last page. Pages are found by position: concurrent inserts neither hide nor repeat a row. Filter with',
       '`filters=<field>|<operator>|<values>`, repeated for more; sort with `sort=<field>` or `sort=-<field>`; ask for the',
       'total with `count=true`, which costs a count.',
     ].join(' '),

@@ -2,7 +2,7 @@ import { PROBLEMS, type ProblemCode } from '../http/problem.ts'
 import { escapeHtml, renderText } from './docs-page.ts'
 
 /**
- * Parts `docs/errors.md` into its introduction and one text for each code. A code's part begins with a heading of level
+ * Splits `docs/errors.md` into its introduction and one text for each code. A code's part begins with a heading of level
  * two that is the code in backticks.
  */
 export function parseErrorTexts(markdown: string): { introduction: string; texts: Map<string, string> } {
@@ -34,6 +34,6 @@ ${renderText(text)}
 <p><a href="/docs/errors">All errors</a></p>`
 }
 
-/** What an address of the reference shows that has no page. */
+/** The page for unknown paths of the reference. */
 export const MISSING_PAGE = `<h1>There is no such page</h1>
 <p>The reference begins at <a href="/docs">its overview</a>; all error codes are <a href="/docs/errors">listed here</a>.</p>`

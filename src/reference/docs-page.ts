@@ -1,12 +1,12 @@
-/** Text as HTML text or attribute value. Everything the reference shows goes through it. */
+/** Escapes text for HTML content and attribute values. */
 export function escapeHtml(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
 }
 
 /**
- * Renders the little Markdown our own texts use: `code`, **bold** and [links](/path) within this site. What looks like
- * anything else stays text.
+ * Renders the subset of Markdown that our texts use: `code`, **bold** and [links](/path) within this site. Anything else
+ * stays text.
  */
 export function renderInline(text: string): string {
   const pattern = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((\/(?!\/)[\w/.#-]*)\)/g
@@ -23,7 +23,7 @@ export function renderInline(text: string): string {
   return html + escapeHtml(text.slice(at))
 }
 
-/** Paragraphs and lists (`- `), parted by empty lines. */
+/** Renders paragraphs and lists (`- `), separated by empty lines. */
 export function renderText(text: string): string {
   return text
     .split(/\n{2,}/)
@@ -73,11 +73,11 @@ ${page.main}
 `
 }
 
-/** Nothing but our own style sheet is ever loaded or run by a page of the reference. */
+/** Pages of the reference load only our own style sheet. */
 export const DOCS_CSP =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The style of all pages. Light or dark as the reader's system is; no fonts or images to load. */
+/** The style of all pages. Light or dark by the reader's system; no fonts or images. */
 export const DOCS_STYLE = `
 :root {
   color-scheme: light dark;

@@ -14,7 +14,7 @@ export function listPages(document: OpenApiDocument): PageLink[] {
   ]
 }
 
-/** What holds for all routes, and where to go on. */
+/** The overview page: conventions and links. */
 export function renderOverview(document: OpenApiDocument): string {
   const sections = CONVENTIONS.map(({ title, text }) => `<h2>${escapeHtml(title)}</h2>\n${renderText(text)}`)
   const tags = document.tags.map(({ name, description = '' }) => {
@@ -27,7 +27,7 @@ export function renderOverview(document: OpenApiDocument): string {
 ${sections.join('\n')}`
 }
 
-/** The routes of one part, or the events; undefined when there is no such part. */
+/** The page of a tag or of the events; undefined for an unknown tag. */
 export function renderTag(document: OpenApiDocument, tag: string): string | undefined {
   const found = document.tags.find(({ name }) => name === tag)
   if (!found) return undefined
@@ -39,12 +39,12 @@ ${renderText(found.description ?? '')}
 ${operations.map(({ html }) => html).join('\n')}`
 }
 
-/** The envelopes of answers say nothing that the overview does not. */
+/** Leaves out the envelopes of answers, which the overview describes. */
 function isEnvelope({ properties }: JsonSchema): boolean {
   return properties?.data !== undefined && properties.message !== undefined
 }
 
-/** Every named schema, as generated clients name their types; those that only wrap another one are left out. */
+/** Every named schema, under the type name of generated clients, without those that only wrap another one. */
 export function renderSchemas(document: OpenApiDocument): string {
   const schemas = Object.entries(document.components.schemas ?? {}).filter(([, schema]) => !isEnvelope(schema))
   const contents = schemas.map(([name]) => `<li><a href="#${escapeHtml(name)}">${escapeHtml(name)}</a></li>`)

@@ -5,13 +5,13 @@ import { type JsonSchema, type OpenApiDocument, resolveComponent } from './opena
 export interface MemberLine {
   path: string
   type: string
-  /** The named schema that `type` speaks of. */
+  /** The named schema in `type`. */
   schemaName: string | undefined
   isRequired: boolean
   notes: string[]
 }
 
-/** The deepest members that are listed: what nests further is told by its type. */
+/** Depth limit of listed members; deeper ones are shown by their type. */
 const DEPTH_LIMIT = 6
 
 /** Lists the members of a schema, those of nested objects and lists under their dotted path. */
@@ -36,7 +36,7 @@ export function listMembers(document: OpenApiDocument, schema: JsonSchema, prefi
   return mergeLines([...own, ...inBranches, ...inItems])
 }
 
-/** Of a member that several branches describe, the last one says more: the envelope's `type`, then its one value. */
+/** Of a member in several branches, the last one wins, because it is more specific: the envelope's `type`, then its value. */
 function mergeLines(lines: MemberLine[]): MemberLine[] {
   const byPath = new Map<string, MemberLine>()
   for (const line of lines) {
@@ -47,7 +47,7 @@ function mergeLines(lines: MemberLine[]): MemberLine[] {
   return [...byPath.values()]
 }
 
-/** The name of the schema that a member has, that its list is of, or that it has when it is not null. */
+/** The name of a member's schema, of its list items, or of its non-null branch. */
 export function findSchemaName({ $ref, items, anyOf }: JsonSchema): string | undefined {
   if ($ref !== undefined) return /^#\/components\/schemas\/(\w+)$/.exec($ref)?.[1]
   if (items) return findSchemaName(items)
@@ -80,7 +80,7 @@ const RULES: Readonly<Record<string, (value: unknown) => string>> = {
   default: (value) => `Default \`${JSON.stringify(value)}\`.`,
 }
 
-/** What a schema says of itself in words: its description, then its limits. */
+/** The description of a schema, then its limits. */
 export function describeRules(document: OpenApiDocument, schema: JsonSchema): string[] {
   const resolved = resolveComponent(document, schema)
   const rules = Object.entries(RULES).flatMap(([name, say]) => (name in resolved ? [say(resolved[name])] : []))
@@ -91,7 +91,7 @@ export function describeRules(document: OpenApiDocument, schema: JsonSchema): st
   return [...descriptions.filter((one) => one !== undefined), ...(rules.length > 0 ? [rules.join(' ')] : [])]
 }
 
-/** Member lines as a definition list; a sentence when there is none. */
+/** Renders members as a definition list, or a sentence when there are none. */
 export function renderMembers(lines: readonly MemberLine[]): string {
   if (lines.length === 0) return '<p class="quiet">No members.</p>'
   const entries = lines.map(({ path, type, schemaName, isRequired, notes }) => {

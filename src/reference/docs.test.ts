@@ -46,7 +46,7 @@ describe('docs/errors.md and the registry of problems', () => {
     expect(paragraphs).toEqual(['What it means', 'When it happens', 'What to do'])
   })
 
-  test('a heading that is no code, or a code twice, is a fault', () => {
+  test('a heading that is not a code, or a repeated code, is an error', () => {
     expect(() => parseErrorTexts('# E\n\n## not a code\n\ntext')).toThrow('not a code')
     expect(() => parseErrorTexts('## `a`\n\nx\n\n## `a`\n\ny')).toThrow('twice')
     expect(introduction).toContain('RFC 9457')
@@ -82,7 +82,7 @@ describe('pages', () => {
     expect(reference).toContain('id="onThingCreate"')
   })
 
-  test('every page is under a policy that runs and loads nothing of others, and has no script or inline style', async () => {
+  test('every page has a policy against foreign content, and no script or inline style', async () => {
     for (const url of [
       '/docs',
       '/docs/sample',
@@ -97,14 +97,14 @@ describe('pages', () => {
     }
   })
 
-  test('text is never markup', async () => {
+  test('text is escaped', async () => {
     expect((await readPage('/docs/events')).html).toContain('A &lt;b&gt;thing&lt;/b&gt; was &quot;made&quot;.')
     expect(renderInline('`<i>` **<b>** [<u>](/a) [x](javascript:alert) [y](//evil.test/)')).toBe(
       '<code>&lt;i&gt;</code> <strong>&lt;b&gt;</strong> <a href="/a">&lt;u&gt;</a> [x](javascript:alert) [y](//evil.test/)',
     )
   })
 
-  test('lists and paragraphs are told apart', () => {
+  test('lists and paragraphs are distinguished', () => {
     expect(renderText('one\ntwo\n\n- a `b`\n- c\n\nend')).toBe(
       '<p>one two</p>\n<ul><li>a <code>b</code></li><li>c</li></ul>\n<p>end</p>',
     )

@@ -11,18 +11,18 @@ const ERRORS_FILE = new URL('../../docs/errors.md', import.meta.url)
 
 /**
  * Serves the API reference at `/docs`, rendered from the OpenAPI document, and the pages of errors, rendered from
- * `docs/errors.md`. Plain HTML without scripts, and nothing from outside: the usual viewers are scripts whose pages axe
- * finds unlabelled fields and nested controls in, which no style can mend.
+ * `docs/errors.md`. Plain HTML without scripts or external content: axe finds unlabelled fields and nested controls in the
+ * pages of the usual viewers.
  */
 export function registerDocs(server: FastifyInstance): void {
   const errors = parseErrorTexts(readFileSync(ERRORS_FILE, 'utf8'))
-  // Built at the first request, when all routes are there; it cannot change after that.
+  // Built at the first request, after all routes are mounted, and constant from then on.
   let document: OpenApiDocument | undefined
   const getDocument = () => {
     document ??= buildOpenApiDocument(server)
     return document
   }
-  // Each page is rendered once and held as one buffer. Only pages that exist are held, and one for all that do not.
+  // Each page is rendered once and cached as one buffer; all unknown paths share one.
   const held = new Map<string, Buffer>()
   const send = (reply: FastifyReply, name: string, render: () => Page) => {
     const page = held.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listPages(getDocument()) }))
@@ -76,7 +76,7 @@ export function registerDocs(server: FastifyInstance): void {
   })
 }
 
-/** The name under which the page for all that does not exist is held. No path is like it. */
+/** The cache key of the page for unknown paths. Paths begin with a slash. */
 const MISSING = 'missing'
 
 type Page = Omit<Parameters<typeof buildPageHtml>[0], 'links'>

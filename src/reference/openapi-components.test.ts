@@ -7,7 +7,7 @@ import type { Operation } from './openapi-document.ts'
 const StatusSchema = named('Status', enumSchema(['open', 'closed']))
 const Owner = named('Owner', Type.Object({ id: UuidSchema }))
 
-/** A schema as it arrives in the document: plain JSON. */
+/** A schema as plain JSON, as in the document. */
 const toJson = (schema: object) => JSON.parse(JSON.stringify(schema))
 
 function buildOperation(members: Partial<Operation>): Operation {
@@ -15,7 +15,7 @@ function buildOperation(members: Partial<Operation>): Operation {
 }
 
 describe('named schemas', () => {
-  test('stand once under components, and everything else refers to them', () => {
+  test('are defined once under components and referenced elsewhere', () => {
     const components = buildCollectedComponents()
     const row = Type.Object({ status: StatusSchema, owners: Type.Array(Owner), created_at: TimestampSchema })
     expect(liftSchemas(toJson({ a: named('Row', row), b: Type.Array(named('Row', row)) }), components)).toEqual({
@@ -31,7 +31,7 @@ describe('named schemas', () => {
     })
   })
 
-  test('are the reference or null where they are nullable; what has no name has two types', () => {
+  test('are a reference or null if nullable; a nullable schema without a name has two types', () => {
     const components = buildCollectedComponents()
     const schema = Type.Object({
       status: nullable(StatusSchema),
@@ -49,14 +49,14 @@ describe('named schemas', () => {
     expect(components.schemas.Owner).toMatchObject({ type: 'object' })
   })
 
-  test('are one schema in a request and in an answer, although a request is closed', () => {
+  test('are one schema for a closed request and an answer', () => {
     const components = buildCollectedComponents()
     const schema = Type.Object({ status: StatusSchema })
     liftSchemas(toJson({ body: closeObjects(schema), data: schema }), components)
     expect(components.schemas.Status).toEqual({ type: 'string', enum: ['open', 'closed'] })
   })
 
-  test('refuse a name that two different schemas have', () => {
+  test('refuse one name for two different schemas', () => {
     const other = named('Owner', Type.Object({ name: Type.String() }))
     expect(() => liftSchemas(toJson({ a: Owner, b: other }), buildCollectedComponents())).toThrow(
       'two different schemas are named Owner',
@@ -72,7 +72,7 @@ describe('named schemas', () => {
 })
 
 describe('operations', () => {
-  test('may be called without a body that may be null', () => {
+  test('have an optional body if it is nullable', () => {
     const schema = toJson(nullable(Owner))
     const operation = buildOperation({ requestBody: { required: true, content: { 'application/json': { schema } } } })
     expect(collectOperation(operation, buildCollectedComponents()).requestBody).toEqual({
@@ -81,7 +81,7 @@ describe('operations', () => {
     })
   })
 
-  test('share the parameters of lists, except one that only has the same name', () => {
+  test('share the parameters of lists, except another one with the same name', () => {
     const components = buildCollectedComponents()
     const cursor = { in: 'query', name: 'cursor', schema: { type: 'string' } }
     const other = { ...cursor, schema: { type: 'integer' } }
@@ -93,7 +93,7 @@ describe('operations', () => {
     expect(components.parameters).toEqual({ Cursor: cursor })
   })
 
-  test('name the headers of their answers, a location for what was created', () => {
+  test('list the headers of their answers, with Location for a creation', () => {
     const created = collectOperation(
       buildOperation({ responses: { 201: { description: 'Success' } } }),
       buildCollectedComponents(),

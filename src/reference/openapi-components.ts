@@ -15,16 +15,16 @@ const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
 const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': { description: 'The id of this request.', schema: { type: 'string' } },
   RateLimit: {
-    description: 'What remains of each limit (`r`), and in how many seconds it begins anew (`t`).',
+    description: 'The remaining requests of each limit (`r`), and the seconds until its reset (`t`).',
     schema: { type: 'string' },
   },
   'RateLimit-Policy': { description: 'Each limit (`q`) and its window in seconds (`w`).', schema: { type: 'string' } },
-  Location: { description: 'The path of what was created.', schema: { type: 'string' } },
+  Location: { description: 'The path of the created resource.', schema: { type: 'string' } },
   'Idempotency-Replayed': {
     description: '`true` when this is the first answer again, and nothing else was done.',
     schema: { type: 'string', const: 'true' },
   },
-  'Retry-After': { description: 'Seconds until it is worth another request.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds until a retry.', schema: { type: 'integer' } },
   'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
 }
 
@@ -37,7 +37,7 @@ function referHeaders(names: readonly string[]): Record<string, Header> {
   return Object.fromEntries(names.map((name) => [name, refer('headers', name)]))
 }
 
-/** What was found in the operations so far. */
+/** The shared parts that were found so far. */
 export interface CollectedComponents {
   schemas: Record<string, JsonSchema>
   parameters: Record<string, Parameter>
@@ -45,13 +45,13 @@ export interface CollectedComponents {
   headers: Record<string, Header>
 }
 
-/** Where the parts of a document are collected. */
+/** Builds an empty collection of shared parts. */
 export function buildCollectedComponents(): CollectedComponents {
   return { schemas: {}, parameters: {}, responses: {}, headers: { ...ANSWER_HEADERS } }
 }
 
 /**
- * An operation that refers to what it shares with others, which goes into `components`: schemas with a name, the
+ * Replaces the shared parts of an operation by references, and collects them for `components`: named schemas, the
  * parameters of lists, the responses of problems and the headers of answers.
  */
 export function collectOperation(operation: Operation, components: CollectedComponents): Operation {
@@ -74,8 +74,8 @@ export function collectOperation(operation: Operation, components: CollectedComp
 }
 
 /**
- * Replaces every schema that has a name (its `title`) by a reference, from the inside out. A nullable one becomes the
- * reference or null. Throws when two different schemas have one name.
+ * Replaces every named schema (by its `title`) by a reference, from the inside out; a nullable one by the reference or
+ * null. Throws when two different schemas have one name.
  */
 export function liftSchemas<Node>(node: Node, components: CollectedComponents): Node {
   if (typeof node !== 'object' || node === null) return node
@@ -91,12 +91,12 @@ function nameSchema({ title, ...schema }: JsonSchema, { schemas }: CollectedComp
   const definition = isNullable ? withoutNull(schema) : schema
   const before = schemas[name]
   if (before && !isDeepStrictEqual(before, definition))
-    throw new Error(`two different schemas are named ${name}: name one of them otherwise in its *.schema.ts`)
+    throw new Error(`two different schemas are named ${name}: rename one of them in its *.schema.ts`)
   schemas[name] = definition
   return isNullable ? { anyOf: [refer('schemas', name), { type: 'null' }] } : refer('schemas', name)
 }
 
-/** A parameter that only looks like the shared one stays where it is. */
+/** Keeps a parameter inline that differs from the shared one. */
 function shareParameter(parameter: Parameter, { parameters }: CollectedComponents): Parameter {
   const name = SHARED_PARAMETERS[`${parameter.in} ${parameter.name}`]
   if (name === undefined) return parameter
@@ -110,7 +110,7 @@ function shareProblem(status: number, { responses }: CollectedComponents): Respo
   return refer('responses', name)
 }
 
-/** The schema of request and of answer name their words alike, whether or not a type stands beside them. */
+/** Compares enums without their type, which requests leave out and answers have. */
 function addEnumType(schema: JsonSchema): JsonSchema {
   const isText = Array.isArray(schema.enum) && schema.enum.every((value) => typeof value === 'string')
   return isText && schema.type === undefined ? { type: 'string', ...schema } : schema
@@ -125,7 +125,7 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** A body that may be null may as well be left out: that is how a client says it. */
+/** Makes a nullable body optional. */
 function describeOptionalBody(body: NonNullable<Operation['requestBody']>): NonNullable<Operation['requestBody']> {
   const isNull = ({ type }: JsonSchema) => type === 'null'
   const contents = Object.entries(body.content).map(([mediaType, { schema }]) => {

@@ -1,4 +1,4 @@
-/** As much of an OpenAPI 3.1 document as is read here; the rest is plain JSON. */
+/** The parts of an OpenAPI 3.1 document that this folder reads; the rest is plain JSON. */
 export interface OpenApiDocument {
   openapi: string
   info: { title: string; version: string; description?: string }
@@ -8,7 +8,7 @@ export interface OpenApiDocument {
   components: Components
 }
 
-/** What the operations refer to. */
+/** The shared components. */
 export interface Components {
   schemas?: Record<string, JsonSchema>
   parameters?: Record<string, Parameter>
@@ -44,7 +44,7 @@ export interface Response {
   description?: string
   headers?: Record<string, Header>
   content?: Record<string, { schema: JsonSchema }>
-  /** What may follow, by operation id. */
+  /** Links to follow-up operations, by operation id. */
   links?: Record<string, object>
   $ref?: string
 }
@@ -56,7 +56,7 @@ export interface Header {
   $ref?: string
 }
 
-/** A JSON Schema as far as the reference shows it. */
+/** The parts of a JSON Schema that the reference shows. */
 export interface JsonSchema {
   $ref?: string
   type?: string | string[]
@@ -73,7 +73,7 @@ export interface JsonSchema {
   [keyword: string]: unknown
 }
 
-/** Looks up a reference such as `#/components/schemas/Contract`; what is no reference is returned as it is. */
+/** Resolves a reference such as `#/components/schemas/Contract`; returns other schemas unchanged. */
 export function resolveComponent<Part extends { $ref?: string }>(document: OpenApiDocument, part: Part): Part {
   const [, kind = '', name = ''] = /^#\/components\/(\w+)\/(.+)$/.exec(part.$ref ?? '') ?? []
   return (document.components[kind]?.[name] as Part | undefined) ?? part

@@ -3,8 +3,8 @@ import type { Operation } from './openapi-document.ts'
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
 
 /**
- * Adds to each answer that creates a resource the operations on that resource, with the id they take: those whose path is
- * the path of the creation, `/{id}`, and what follows. Test generators walk them; readers see what to do next.
+ * Adds links to each answer that creates a resource: the operations on that resource, with its id. Their paths begin with
+ * the path of the creation and `/{id}`. Test generators follow the links.
  */
 export function addLinks(paths: Paths): Record<string, Record<string, Operation>> {
   const linked = Object.entries(paths).map(([path, item]) => {

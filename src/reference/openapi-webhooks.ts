@@ -1,7 +1,7 @@
 import type { AccountScope } from '../http/route.ts'
 import type { JsonSchema, Operation, Parameter, Response } from './openapi-document.ts'
 
-/** An event type as the document tells it. */
+/** An event type of the document. */
 export interface EventTypeDescription {
   /** `webhook.create` */
   name: string
@@ -37,19 +37,19 @@ export const DELIVERY_HEADERS: Readonly<Record<string, Parameter>> = {
   ),
 }
 
-/** What a subscriber's answer means, under the names they have in `components.responses`. */
+/** The meanings of a subscriber's answer, under their names in `components.responses`. */
 export const DELIVERY_RESPONSES: Readonly<Record<string, Response>> = {
   DeliveryReceived: { description: 'Received. Answer within 15 seconds.' },
   DeliveryRedirected: { description: 'Ends the delivery as failed: redirects are never followed.' },
-  DeliveryRetried: { description: 'Anything else is tried again after 1 min, 5 min, 30 min and 2 h.' },
+  DeliveryRetried: { description: 'Any other status is retried after 1 min, 5 min, 30 min and 2 h.' },
 }
 
 /** One entry of the top-level `webhooks` section: what a subscriber receives for this event type (docs/contract/webhooks.md#envelope). */
 export function buildWebhook({ name, accountScope, description }: EventTypeDescription): { post: Operation } {
   const reach =
     accountScope === 'account'
-      ? 'Goes to webhooks of the owning account and to global ones.'
-      : 'Has no owner: goes to global webhooks only.'
+      ? 'Delivered to webhooks of the owning account and to global ones.'
+      : 'Has no owner: delivered to global webhooks only.'
   const schema = {
     allOf: [{ $ref: '#/components/schemas/Envelope' }, { type: 'object', properties: { type: { const: name } } }],
   }

@@ -65,14 +65,14 @@ describe('the OpenAPI document', () => {
     expect(count).toBe(sampleRoutes.length)
   })
 
-  test('has operation ids that are all different, webhooks included', () => {
+  test('has unique operation ids, webhooks included', () => {
     const items = [...Object.values(document.paths), ...Object.values(document.webhooks)]
     const ids = items.flatMap((item) => Object.values(item).map(({ operationId }) => operationId))
     expect(ids).toHaveLength(sampleRoutes.length + eventTypes.length)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('has no reference that leads nowhere', () => {
+  test('has no dangling reference', () => {
     const references = listNodes(document).flatMap((node) => (typeof node.$ref === 'string' ? [node.$ref] : []))
     expect(references).toContain('#/components/schemas/Problem')
     for (const reference of references) {
@@ -120,7 +120,7 @@ describe('the OpenAPI document', () => {
     expect(problemsOf('post', 'thing/sign-in')).toEqual([...always, ...ofBodies].sort())
   })
 
-  test('says which POSTs take an Idempotency-Key', () => {
+  test('has an Idempotency-Key parameter on the routes that take one', () => {
     const takes = (path: string) =>
       document.paths[path]?.post?.parameters?.some(
         (one) => resolveComponent(document, one).name === 'Idempotency-Key',
@@ -138,7 +138,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('links what is created to the operations on it', () => {
+  test('links a creation to the operations on the created resource', () => {
     const created = document.paths['/api/v3/sample/thing']?.post?.responses['201']
     expect(Object.keys(created?.links ?? {})).toEqual(['thingFindOne', 'thingUpdate', 'thingTest'])
     expect(created?.links?.thingUpdate).toEqual({

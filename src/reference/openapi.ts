@@ -9,19 +9,19 @@ import type { OpenApiDocument } from './openapi-document.ts'
 import { addLinks } from './openapi-links.ts'
 import { buildWebhook, DELIVERY_HEADERS, DELIVERY_RESPONSES, type EventTypeDescription } from './openapi-webhooks.ts'
 
-/** The parts of the v3 tree (the third segment of a path), in words. A module that a platform adds needs none. */
+/** Descriptions of the modules (the third segment of a path). A module that a platform adds needs none. */
 const TAGS: Readonly<Record<string, string>> = {
   auth: 'Signing in with a social provider or a password, sessions, and the handshake between apps of different domains.',
   contract: 'The worked example of a resource that a platform adds: owned by an account, with events and permissions.',
   health: 'Whether the service and its parts work. Public, without secrets or tenant data.',
   identity: 'People, accounts, roles, permissions and API keys.',
   oauth: 'The identity provider for external clients: clients, consent, grants, and the exchange of its tokens.',
-  provisioning: 'Telling target platforms who may use them.',
-  realtime: 'Channels that clients subscribe to, and who may join them.',
+  provisioning: 'Informing target platforms about their permitted users.',
+  realtime: 'Channels that clients subscribe to, and their authorization.',
   webhook: 'Webhooks, their subscriptions, the catalogue of event types, and the ledger of deliveries.',
 }
 
-/** Registers the collector of the document. Before the routes: it sees only those that come after it. */
+/** Registers the collector of the document. Call it before the routes are mounted: it sees only later ones. */
 export async function registerOpenApi(
   server: FastifyInstance,
   options: { version: string; eventTypes: readonly EventTypeDescription[]; envelope: TSchema },
@@ -52,7 +52,7 @@ export async function registerOpenApi(
       webhooks: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, buildWebhook(eventType)])) as never,
     },
   })
-  // One buffer for all answers: those that wait for slow clients hold no copies of it.
+  // One buffer for all answers, so that answers to slow clients do not copy it.
   let document: Buffer | undefined
   server.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
     document ??= Buffer.from(JSON.stringify(buildOpenApiDocument(server)))
@@ -68,11 +68,11 @@ const IDEMPOTENCY_KEY = {
   description: 'Makes repeating this request safe for 24 hours. Visible ASCII characters.',
 }
 
-/** `Idempotency-Key` where it is taken, and the problems a route may answer. For readers only: nothing here validates. */
+/** Adds `Idempotency-Key` and the problems of a route. For documentation only, not for validation. */
 function describeRoute(schema: object, route: RouteDeclaration | undefined): Record<string, unknown> {
   if (!route) return schema as Record<string, unknown>
   const { response } = schema as { response?: Record<string, object> }
-  // Of problems only the status: `collectOperation` refers to the one response that all with this status share.
+  // Only the status of problems: `collectOperation` refers to the response that all routes share for it.
   const problems = listProblemStatuses(route).map((status) => [status, { type: 'null', description: 'Problem' }])
   return {
     ...schema,
@@ -96,7 +96,7 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   const shared = buildCollectedComponents()
   for (const [name, schema] of Object.entries(found.components.schemas ?? {}))
     liftSchemas({ ...schema, title: name }, shared)
-  // In the order of the paths: of two parameters that differ, the first one is the shared one.
+  // In the order of the paths: the first of two different parameters is the shared one.
   const paths = Object.entries(sortMembers(found.paths)).map(([path, item]) => {
     const operations = Object.entries(sortMembers(item))
     return [path, Object.fromEntries(operations.map(([method, one]) => [method, collectOperation(one, shared)]))]

@@ -21,7 +21,7 @@ function policy(change: Partial<Hs256Policy> = {}): Hs256Policy {
   }
 }
 
-/** Signs raw text, so that tests can say what no encoder would. */
+/** Signs raw text, so that tests can build tokens that no encoder produces. */
 function signRaw(header: string | Buffer, payload: string | Buffer, secret = SECRET): string {
   const signed = `${Buffer.from(header as string).toString('base64url')}.${Buffer.from(payload as string).toString('base64url')}`
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
@@ -34,33 +34,33 @@ const reasonOf = (token: string, change: Partial<Hs256Policy> = {}): Hs256Refusa
   return result.ok ? 'ok' : result.reason
 }
 
-describe('a token that holds', () => {
-  test('is what signHs256 makes, with its claims', () => {
+describe('a valid token', () => {
+  test('is made by signHs256 and returns its claims', () => {
     const result = verifyHs256(signHs256(CLAIMS, { secret: SECRET, type: 'JWT' }), policy())
     expect(result).toEqual({ ok: true, type: 'jwt', claims: CLAIMS })
   })
 
-  test('signatures are those of others: the well-known example of jwt.io passes that step, under its own secret only', () => {
+  test('has an interoperable signature: the example of jwt.io verifies under its secret only', () => {
     const example =
       'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c'
     expect(reasonOf(example, { secrets: ['your-256-bit-secret'] })).toBe('issuer')
     expect(reasonOf(example)).toBe('signature')
   })
 
-  test('may be signed by any of the secrets, and by no other', () => {
+  test('is signed by one of the secrets', () => {
     const older = signHs256(CLAIMS, { secret: OLDER_SECRET, type: 'JWT' })
     expect(reasonOf(older, { secrets: [SECRET, OLDER_SECRET] })).toBe('ok')
     expect(reasonOf(older)).toBe('signature')
     expect(reasonOf(older, { secrets: [] })).toBe('signature')
   })
 
-  test('may have spaces in its JSON, no typ, and a kid that nobody reads', () => {
+  test('may have spaces in its JSON, no typ, and a kid, which is ignored', () => {
     const header = '{ "alg" : "HS256", "kid": "../../etc/passwd" }'
     expect(reasonOf(signRaw(header, JSON.stringify(CLAIMS, null, 2)))).toBe('ok')
   })
 })
 
-describe('what its text says is judged only after the signature', () => {
+describe('header and claims, checked after the signature', () => {
   test.each<[string, string, Hs256Refusal]>([
     ['no algorithm', '{"typ":"JWT"}', 'algorithm'],
     ['none', '{"alg":"none","typ":"JWT"}', 'algorithm'],
@@ -82,7 +82,7 @@ describe('what its text says is judged only after the signature', () => {
     expect(reasonOf(signRaw(header, JSON.stringify(CLAIMS)))).toBe(reason)
   })
 
-  test('a class is taken only where the policy lists it', () => {
+  test('a class is accepted only if the policy lists it', () => {
     const handshake = signHs256(CLAIMS, { secret: SECRET, type: 'sso+jwt' })
     expect(reasonOf(handshake)).toBe('type')
     expect(reasonOf(handshake, { types: ['sso+jwt'] })).toBe('ok')
@@ -108,25 +108,25 @@ describe('what its text says is judged only after the signature', () => {
     expect(reasonOf(signPayload(claims))).toBe(reason)
   })
 
-  test('claims inherited from the prototype of objects are no claims', () => {
+  test('members of the prototype are not claims', () => {
     const claims = `{"__proto__":${JSON.stringify(CLAIMS)}}`
     expect(reasonOf(signRaw(HEADER, claims))).toBe('issuer')
   })
 
-  test('a name given twice is refused, at any depth; the same name in two objects is not', () => {
+  test('a duplicate name is refused at any depth; the same name in two objects is not', () => {
     const members = JSON.stringify(CLAIMS).slice(1, -1)
     expect(reasonOf(signRaw(HEADER, `{${members},"sub":"other"}`))).toBe('duplicate_key')
     expect(reasonOf(signRaw(HEADER, `{${members},"a":[{"b":1,"b":2}]}`))).toBe('duplicate_key')
     expect(reasonOf(signRaw(HEADER, `{${members},"a":[{"b":1},{"b":",\\"b\\":"}],"b":"b"}`))).toBe('ok')
   })
 
-  test('sixteen levels are taken, seventeen are not', () => {
+  test('sixteen levels are accepted, seventeen are refused', () => {
     const nested = (levels: number) => signRaw(HEADER, `{"deep":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`)
     expect(reasonOf(nested(16))).toBe('issuer')
     expect(reasonOf(nested(17))).toBe('duplicate_key')
   })
 
-  test('bytes that are no UTF-8, and a byte order mark, are refused', () => {
+  test('invalid UTF-8 and a byte order mark are refused', () => {
     expect(reasonOf(signRaw(HEADER, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])))).toBe('json')
     expect(reasonOf(signRaw(HEADER, `\ufeff${JSON.stringify(CLAIMS)}`))).toBe('json')
   })
@@ -136,17 +136,17 @@ describe('times, with five seconds of leeway', () => {
   const at = (seconds: number) => ({ now: new Date(seconds * 1000) })
   const token = signPayload(CLAIMS)
 
-  test('it holds until just before five seconds past its end', () => {
+  test('a token is valid until five seconds after exp', () => {
     expect(reasonOf(token, { now: new Date((CLAIMS.exp + 5) * 1000 - 1) })).toBe('ok')
     expect(reasonOf(token, at(CLAIMS.exp + 5))).toBe('expired')
   })
 
-  test('it holds from five seconds before its beginning', () => {
+  test('a token is valid from five seconds before iat', () => {
     expect(reasonOf(token, at(CLAIMS.iat - 5))).toBe('ok')
     expect(reasonOf(token, { now: new Date((CLAIMS.iat - 5) * 1000 - 1) })).toBe('not_yet_valid')
   })
 
-  test('a longer life than allowed is refused, whoever signed it', () => {
+  test('a lifetime over the limit is refused', () => {
     expect(reasonOf(token, { maxLifetimeSeconds: 60 })).toBe('ok')
     expect(reasonOf(signPayload({ ...CLAIMS, exp: CLAIMS.iat + 61 }), { maxLifetimeSeconds: 60 })).toBe('lifetime')
   })
@@ -163,11 +163,11 @@ describe('the form', () => {
     ['padding', `${token}=`],
     ['a line end', `${token}\n`],
     ['the other base64 alphabet', `${token.slice(0, token.lastIndexOf('.'))}.${'+'.repeat(43)}`],
-  ])('%s is no token', (_name, text) => {
+  ])('%s is refused', (_name, text) => {
     expect(reasonOf(text)).toBe('form')
   })
 
-  test('a signature has one spelling: unused bits of its last character must be zero', () => {
+  test('a signature has one encoding: unused bits of its last character must be zero', () => {
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const last = letters.indexOf(token.at(-1)!)
     const sameBytes = `${token.slice(0, -1)}${letters[last ^ 1]}`
@@ -175,7 +175,7 @@ describe('the form', () => {
     expect(reasonOf(sameBytes)).toBe('form')
   })
 
-  test('a token at the length limit is read, one character more is not', () => {
+  test('a token at the length limit is accepted, one character more is refused', () => {
     const sized = (length: number) => {
       const bare = signPayload({ ...CLAIMS, fill: '' }).length
       for (let fill = Math.floor(((length - bare) * 3) / 4) - 4; ; fill += 1) {
@@ -192,7 +192,7 @@ describe('properties', () => {
   const token = signHs256(CLAIMS, { secret: SECRET, type: 'JWT' })
   const character = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\u0000é')
 
-  test('any one character changed, removed or added makes a token that is refused', () => {
+  test('a token with one character changed, removed or added is refused', () => {
     fc.assert(
       fc.property(fc.nat(token.length - 1), character, fc.constantFrom(0, 1), (at, other, removed) => {
         const changed = `${token.slice(0, at)}${other}${token.slice(at + removed)}`
@@ -204,7 +204,7 @@ describe('properties', () => {
     )
   })
 
-  test('no text makes the verifier throw, signed or not', () => {
+  test('the verifier throws for no text, signed or not', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'binary' }), (one, other) => {
         expect(verifyHs256(one, policy()).ok).toBe(false)
@@ -216,7 +216,7 @@ describe('properties', () => {
     )
   })
 
-  test('every claim set that fits the policy survives signing and verifying', () => {
+  test('every claim set within the policy round-trips', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ maxLength: 20 }), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 8 }),

@@ -1,31 +1,31 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { hasAmbiguousKeys } from './json-keys.ts'
 
-/** Characters of a whole token. A handshake carries another token inside, and both stay far below. */
+/** Limit of a token in characters. A handshake token, which contains another token, stays far below it. */
 export const TOKEN_LENGTH_LIMIT = 8192
 
 /** The claims of a token: a JSON object. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What a verifier insists on. */
+/** The requirements of a verifier. */
 export interface Hs256Policy {
-  /** Any of them may have signed. At least one. */
+  /** The accepted secrets. At least one. */
   secrets: readonly string[]
   /**
-   * The token classes taken: values of `typ` in lower case, and `undefined` for a token that names none. Whatever is not
-   * listed is refused, so that a token made for one purpose never serves another (RFC 8725 section 3.11).
+   * The accepted token classes: values of `typ` in lower case, and `undefined` for a token without `typ`. Others are
+   * refused, so that a token of one purpose is not accepted for another (RFC 8725 section 3.11).
    */
   types: readonly (string | undefined)[]
   isAudience: (aud: string) => boolean
   isIssuer: (iss: string) => boolean
   now: Date
-  /** How far clocks may disagree. */
+  /** Tolerance for clock skew. */
   leewaySeconds: number
-  /** The longest `exp - iat` taken, whoever signed it. */
+  /** The longest accepted `exp - iat`. */
   maxLifetimeSeconds?: number
 }
 
-/** Why a token was refused. For logs and the audit trail; callers learn only that it was. */
+/** The reason of a refusal. For logs and the audit trail; not sent to the caller. */
 export type Hs256Refusal =
   | 'size'
   | 'form'
@@ -42,7 +42,7 @@ export type Hs256Refusal =
   | 'not_yet_valid'
   | 'lifetime'
 
-/** A token that holds, with its claims, or the reason it does not. `iss` and `aud` are strings, `iat` and `exp` integers. */
+/** The claims of a valid token, or the reason of its refusal. `iss` and `aud` are strings, `iat` and `exp` integers. */
 export type Hs256Result =
   | { ok: true; type: string | undefined; claims: Claims & { iss: string; aud: string; iat: number; exp: number } }
   | { ok: false; reason: Hs256Refusal }
@@ -62,9 +62,9 @@ export function signHs256(claims: Claims, options: { secret: string; type: strin
 }
 
 /**
- * Verifies a compact JWS under HS256 and nothing else (docs/contract/sessions.md#session-jwt, docs/contract/sso.md#handshake-token). The order is the point: size, form, one spelling of the
- * signature, the signature over the text as it came, and only then what the text says. Never throws.
- * `kid` is not read: every secret is tried.
+ * Verifies a compact JWS under HS256 and no other algorithm (docs/contract/sessions.md#session-jwt,
+ * docs/contract/sso.md#handshake-token). Checks in this order: size, form, canonical encoding of the signature, signature
+ * over the received text, and only then header and claims. Never throws. Ignores `kid` and tries every secret.
  */
 export function verifyHs256(token: string, policy: Hs256Policy): Hs256Result {
   if (token.length > TOKEN_LENGTH_LIMIT) return refuse('size')
@@ -84,11 +84,11 @@ function refuse(reason: Hs256Refusal): { ok: false; reason: Hs256Refusal } {
   return { ok: false, reason }
 }
 
-/** The bytes of one segment; undefined when it is empty, or not the one spelling that base64url has for them. */
+/** The bytes of one segment; undefined when it is empty or not canonical base64url. */
 function decodeSegment(text: string): Buffer | undefined {
   if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')
-  // The last character may carry bits that no byte takes; with them set, the same bytes would have several spellings.
+  // The unused bits of the last character must be zero; else the same bytes have several encodings.
   return bytes.toString('base64url') === text ? bytes : undefined
 }
 
@@ -97,12 +97,12 @@ function isSignedByAny(signed: string, signature: Buffer, secrets: readonly stri
   return secrets.map((secret) => timingSafeEqual(computeMac(signed, secret), signature)).includes(true)
 }
 
-/** The JSON object in `bytes`, or what is wrong with it. */
+/** The JSON object in `bytes`, or the reason of a refusal. */
 function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
   let text: string
   let value: unknown
   try {
-    // A byte order mark is not stripped: JSON.parse then refuses it, as other readers do.
+    // A byte order mark stays in the text, so JSON.parse refuses it, as other parsers do.
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     value = JSON.parse(text)
   } catch {
@@ -115,7 +115,7 @@ function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
 
 function checkMeaning(header: Claims, claims: Claims, policy: Hs256Policy): Hs256Result {
   if (read(header, 'alg') !== 'HS256') return refuse('algorithm')
-  // No extension is understood here, so a header that calls one critical must be refused (RFC 7515 section 4.1.11).
+  // No extension is implemented, so a header with a critical one is refused (RFC 7515 section 4.1.11).
   if (Object.hasOwn(header, 'crit')) return refuse('critical_header')
   const typ = read(header, 'typ')
   const type = typeof typ === 'string' ? typ.toLowerCase() : undefined
@@ -139,7 +139,7 @@ function checkTimes(claims: Claims, policy: Hs256Policy): { iat: number; exp: nu
   return { iat, exp }
 }
 
-/** A member that the object itself has; never one of its prototype. */
+/** An own member of the object, not one of its prototype. */
 function read(object: Claims, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

@@ -1,14 +1,14 @@
-/** Deeper nesting than any token has. */
+/** Nesting limit, deeper than that of any token. */
 const DEPTH_LIMIT = 16
 
 /**
- * Whether some object in `json` names one member twice, or nests deeper than 16 levels. `JSON.parse` keeps the last of two
- * equal names and other parsers the first, so a token with both says different things to different readers.
+ * Whether an object in `json` has a duplicate member, or `json` nests deeper than 16 levels. `JSON.parse` keeps the last
+ * of two equal names and other parsers the first, so parsers would read different claims.
  *
- * `json` must be text that `JSON.parse` has taken: on other text the answer means nothing, though the scan ends all the same.
+ * `json` must be valid JSON: for other text the result is undefined, but the scan still ends.
  */
 export function hasAmbiguousKeys(json: string): boolean {
-  /** One entry an open bracket: the names seen in an object, undefined for an array. */
+  /** One entry for each open bracket: the names of an object so far, undefined for an array. */
   const open: (Set<string> | undefined)[] = []
   let expectsKey = false
   for (let at = 0; at < json.length; at += 1) {
@@ -41,7 +41,7 @@ function findStringEnd(json: string, start: number): number {
   return json.length
 }
 
-/** Adds a name as it is meant, not as it is spelled (`\u0061` is `a`). False when it was there. */
+/** Adds a name with its escapes decoded (`\u0061` is `a`). False for a duplicate. */
 function addKey(names: Set<string> | undefined, quoted: string): boolean {
   const name: unknown = JSON.parse(quoted)
   if (names === undefined || typeof name !== 'string') return true

@@ -34,21 +34,21 @@ const sign = (change: Record<string, unknown>, type = 'JWT') =>
 const isTaken = (token: string, now = issuedAt) => verifySessionToken(keys, token, now).ok
 
 describe('a session JWT', () => {
-  test('says exactly what the contract lists, and reads back', () => {
+  test('has exactly the claims of the contract, and verifies', () => {
     const token = signSessionToken(keys, claims)
     expect(JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())).toEqual(wire)
     expect(JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())).toEqual({ alg: 'HS256', typ: 'JWT' })
     expect(verifySessionToken(keys, token, issuedAt)).toEqual({ ok: true, claims })
   })
 
-  test('is signed with the first secret; the second one still verifies, another never', () => {
+  test('is signed with the first secret and verified with every listed one', () => {
     const token = signSessionToken(keys, claims)
     const withSecrets = (...secrets: string[]) => verifySessionToken({ ...keys, secrets }, token, issuedAt).ok
     expect(withSecrets('new secret', 'first secret')).toBe(true)
     expect(withSecrets('second secret')).toBe(false)
   })
 
-  test('may be of no account', () => {
+  test('may have no account', () => {
     const token = signSessionToken(keys, { ...claims, accountId: null })
     expect(verifySessionToken(keys, token, issuedAt)).toMatchObject({ ok: true, claims: { accountId: null } })
   })
@@ -73,14 +73,14 @@ describe('a session JWT', () => {
     expect(isTaken(make())).toBe(false)
   })
 
-  test('ends five seconds after its end, for clocks that disagree', () => {
+  test('is valid until five seconds after exp, for clock skew', () => {
     const token = signSessionToken(keys, claims)
     expect(isTaken(token, new Date(claims.expiresAt.getTime() + 4_999))).toBe(true)
     expect(isTaken(token, new Date(claims.expiresAt.getTime() + 5_000))).toBe(false)
   })
 })
 
-describe('which issuer is this service', () => {
+describe('the own issuer', () => {
   test.each([
     ['https://id.test', 'https://id.test', true],
     ['https://id.test/', 'https://id.test', false],

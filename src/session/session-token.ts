@@ -3,28 +3,28 @@ import type { AccountId, SessionId, UserId } from '../id.ts'
 import { isUuid } from '../id.ts'
 import { type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
 
-/** What every session JWT is for. One fixed word, so that it stays when the service moves to another address. */
+/** The `aud` of every session JWT. A fixed word, independent of the base URL. */
 const SESSION_AUDIENCE = 'signalbox'
 
-/** How long a session JWT lives (docs/contract/sessions.md#session-jwt). */
+/** Lifetime of a session JWT (docs/contract/sessions.md#session-jwt). */
 export const SESSION_JWT_SECONDS = 3600
 
-/** Clocks of processes may disagree by this much; the same as for the handshake (docs/contract/sso.md#handshake-token). */
+/** Tolerance for clock skew between processes, as for the handshake (docs/contract/sso.md#handshake-token). */
 const LEEWAY_SECONDS = 5
 
-/** What session JWTs are made and checked with. */
+/** Dependencies of signing and verifying session JWTs. */
 export interface SessionKeys {
   /** `SESSION_JWT_SECRET`: the first signs, all verify. */
   secrets: readonly string[]
-  /** `BASE_URL`. Asked late, since the port may be chosen at start. */
+  /** `BASE_URL`; a function, because the port may be chosen at start. */
   issuer: () => string
 }
 
-/** What a session JWT says (docs/contract/sessions.md#session-jwt). */
+/** The claims of a session JWT (docs/contract/sessions.md#session-jwt). */
 export interface SessionClaims {
   userId: UserId
   sessionId: SessionId
-  /** The current account when the token was made. A request uses the session's own row, which is fresher. */
+  /** The current account at the time of issue. Requests use the session's row, which is newer. */
   accountId: AccountId | null
   tokenId: string
   issuedAt: Date
@@ -50,7 +50,7 @@ export function signSessionToken(keys: SessionKeys, claims: SessionClaims): stri
   )
 }
 
-/** A session JWT that holds by itself; whether its session still lives is the database's answer. */
+/** The claims of a JWT with a valid signature and lifetime. The session may be revoked: the database decides. */
 export type SessionTokenResult = { ok: true; claims: SessionClaims } | { ok: false; reason: Hs256Refusal | 'claims' }
 
 /**
@@ -95,8 +95,8 @@ function isId(value: unknown): value is string {
 const LOCALHOST_PATTERN = /^http:\/\/localhost:\d{1,5}$/
 
 /**
- * Whether `iss` is this service. Exactly its base URL; and where that is the default `http://localhost:<port>`, any port:
- * several processes of one machine share a database and the secrets, and each calls itself by its own port (docs/contract/configuration.md#reader).
+ * Whether `iss` is this service: exactly its base URL. With the default `http://localhost:<port>`, any port: processes of
+ * one machine share database and secrets but not the port (docs/contract/configuration.md#reader).
  */
 export function isOwnIssuer(iss: string, baseUrl: string): boolean {
   return iss === baseUrl || (LOCALHOST_PATTERN.test(iss) && LOCALHOST_PATTERN.test(baseUrl))

@@ -11,13 +11,13 @@ import {
 } from './session.schema.ts'
 import { describeSession, refreshSession, type SessionDeps, signOut } from './session.ts'
 
-/** The header with this name, when it came once. */
+/** The value of a header that was sent exactly once. */
 export function readHeader(headers: Record<string, string | string[] | undefined>, name: string): string | null {
   const value = headers[name]
   return typeof value === 'string' ? value : null
 }
 
-/** Tokens must not stay in a cache (RFC 6749 section 5.1). */
+/** Answers with tokens must not be cached (RFC 6749 section 5.1). */
 export const NO_STORE = { 'cache-control': 'no-store' }
 
 /** Refresh, sign-out and "who am I" (docs/contract/sessions.md#refresh-tokens). */
@@ -33,7 +33,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
       strictRateLimit: true,
       summary: 'Exchange a refresh token for a new session JWT',
       description:
-        'The refresh token rotates: it serves once, and the answer holds the next one. Presenting a spent one ends the whole session.',
+        'The refresh token rotates: it is valid once, and the answer holds the next one. A spent refresh token revokes the whole session.',
       body: RefreshBody,
       data: RefreshedTokens,
       problems: ['refresh_failed'],
@@ -77,7 +77,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
       access: 'caller',
       summary: 'Sign out',
       description:
-        'Ends the session of the token, at once and everywhere, and those opened from it. With `all` every session of the user, with `refresh_token` the own session that it belongs to.',
+        "Revokes the session of the token and the sessions opened from it, in every process at once. With `all`, revokes every session of the user; with `refresh_token`, the caller's session that it belongs to.",
       body: RevokeBody,
       data: SessionsRevoked,
     },
@@ -105,7 +105,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
       action: 'find-one',
       accountScope: 'none',
       access: 'caller',
-      summary: 'Read whom the token stands for, and what it may do',
+      summary: 'Read the caller of the token and its permissions',
       data: SessionRow,
       problems: ['not_found'],
     },

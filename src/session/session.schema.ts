@@ -11,7 +11,7 @@ export const RefreshBody = named(
   Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false }),
 )
 
-/** May be left out altogether. */
+/** The whole body is optional. */
 export const RevokeBody = nullable(
   named(
     'RevokeSession',
@@ -22,18 +22,18 @@ export const RevokeBody = nullable(
   ),
 )
 
-/** What a client holds after a refresh. The members that a sign-in answers too have the same names (docs/contract/sessions.md#login-payload). */
+/** The answer to a refresh. Members shared with a sign-in have the same names (docs/contract/sessions.md#login-payload). */
 export const RefreshedTokens = named(
   'SessionTokens',
   Type.Object({
     jwt: Type.String(),
     token_type: Type.Literal('Bearer'),
-    expires_in: Type.Integer({ description: 'Seconds that the JWT lives from now.' }),
-    refresh_token: Type.String({ description: 'The next one; the one that was sent is spent.' }),
+    expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
+    refresh_token: Type.String({ description: 'The next refresh token; the one that was sent is spent.' }),
   }),
 )
 
-/** How many sessions ended. */
+/** The number of revoked sessions. */
 export const SessionsRevoked = named('RevokedSessions', Type.Object({ revoked: Type.Integer() }))
 
 /** The user as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
@@ -50,7 +50,7 @@ export const SessionUserRow = named(
 /** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
 export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
 
-/** Whom a token stands for, and what it may do. */
+/** The caller of a token and its permissions. */
 export const SessionRow = named(
   'Session',
   Type.Object({
@@ -70,8 +70,8 @@ export const SessionRow = named(
     account: nullable(AccountNameRow),
     accounts: Type.Array(AccountNameRow),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
-    account_permissions: Type.Array(Type.String(), { description: 'Patterns that hold for the own accounts.' }),
-    key_permissions: nullable(Type.Array(Type.String(), { description: 'What an API key narrows both to.' })),
+    account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
+    key_permissions: nullable(Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow both.' })),
   }),
 )
 
@@ -85,7 +85,7 @@ export function toAccountNameRow(account: AccountName): Static<typeof AccountNam
   return { document_id: account.id, name: account.name }
 }
 
-/** Maps what a refresh gave. */
+/** Maps a refresh for the wire. */
 export function toRefreshedTokens({ issued }: Refreshed): Static<typeof RefreshedTokens> {
   return {
     jwt: issued.jwt,
@@ -95,7 +95,7 @@ export function toRefreshedTokens({ issued }: Refreshed): Static<typeof Refreshe
   }
 }
 
-/** Maps a description of the caller. */
+/** Maps a caller for the wire. */
 export function toSessionRow(
   { session, user, accounts }: SessionDescription,
   caller: Caller,

@@ -19,13 +19,13 @@ export interface SessionRecord {
   updatedAt: Date
 }
 
-/** An account as a sign-in names it. */
+/** An account in the answer of a sign-in. */
 export interface AccountName {
   id: AccountId
   name: string
 }
 
-/** The living accounts of the user `u`, the longest membership first: the first one is where a sign-in begins. */
+/** The accounts of the user `u` that are not deleted, the longest membership first: the first is the default. */
 const ACCOUNTS_COLUMN = `
   array(select json_build_object('id', a.document_id, 'name', a.name)
     from account_member m join account a on a.document_id = m.account
@@ -63,7 +63,7 @@ function toSessionRecord(row: SessionColumns): SessionRecord {
   }
 }
 
-/** A refresh token as it is kept. */
+/** A refresh token as it is stored. */
 export interface NewRefreshToken {
   tokenHash: Buffer
   expiresAt: Date
@@ -77,7 +77,7 @@ const insert = aheadStatement(`
   insert into session_refresh (token_hash, session, expires_at, created_at)
   select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null`)
 
-/** Inserts a session with its first refresh token, if it is to have one. */
+/** Inserts a session, with its first refresh token if there is one. */
 export async function insertSession(
   db: Database,
   row: Omit<SessionRecord, 'revokedAt' | 'createdAt' | 'updatedAt'> & { refresh: NewRefreshToken | null; now: Date },
@@ -96,9 +96,9 @@ const selectSigningIn = statement<{ accounts: AccountName[] }>(`
   where u.document_id = $1 and u.is_actived and u.deleted_at is null and ($2::text is null or u.password_hash = $2)`)
 
 /**
- * The living accounts of an active user, the longest membership first, who is locked until the transaction ends: who
- * disables a user or changes its password waits for a session that is just being opened, and then ends it with the others.
- * Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
+ * Locks an active user until the transaction ends, and returns its accounts that are not deleted, the longest membership
+ * first. A transaction that disables the user or changes the password waits for this one, and then revokes its session
+ * with the others. Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
  */
 export async function lockActiveUser(
   db: Database,
@@ -112,15 +112,15 @@ export async function lockActiveUser(
 
 const selectOne = statement<SessionColumns>(`select ${OF_SESSION} from session s where s.document_id = $1`)
 
-/** The session with this id, whatever its state. */
+/** The session with this id, in any state. */
 export async function findSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
   const [row] = await selectOne(db, [id])
   return row && toSessionRecord(row)
 }
 
 /**
- * Revokes a session and every session opened from it. Returns those that this call ended. All that change several
- * sessions lock them in the order of their ids, so that none wait for each other in a circle.
+ * Revokes a session and every session opened from it. Returns those that this call revoked. Statements that change
+ * several sessions lock them in the order of their ids, which prevents deadlocks.
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
   const { rows } = await sql<{ document_id: SessionId }>`
@@ -145,7 +145,7 @@ const REVOKE_ALL = `
 const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
 const revokeAllAhead = aheadStatement(REVOKE_ALL)
 
-/** Revokes all sessions of a user. Returns those that this call ended. */
+/** Revokes all sessions of a user. Returns those that this call revoked. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
@@ -161,7 +161,7 @@ const clearAccount = aheadStatement(`
     select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
     order by document_id for no key update)`)
 
-/** Takes an account out of the sessions that stand in it: of one user, or of all. */
+/** Clears the current account of sessions where it is this one: of one user, or of all. */
 export async function clearSessionAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
@@ -186,16 +186,16 @@ const rotate = statement<SessionColumns & { is_living: boolean; is_expired: bool
 /** A refresh token that was spent, with its session. */
 export interface SpentToken {
   session: SessionRecord
-  /** Whether the session serves: unrevoked, unexpired, its user active. */
+  /** Whether the session is valid: unrevoked, unexpired, its user active. */
   isLiving: boolean
   /** Whether the token was expired. */
   isExpired: boolean
 }
 
 /**
- * Spends a refresh token and, where its session serves and it was not expired, keeps `next` for it, which ends with the
- * session at the latest. All in one statement: of two at once exactly one gets the row, the other waits and finds it
- * spent. Undefined when there is no such token, or when it is spent.
+ * Spends a refresh token and, when session and token are valid, inserts `next`, which expires with the session at the
+ * latest. One statement, so exactly one of two concurrent calls spends the token. Undefined for an unknown or spent
+ * token.
  */
 export async function rotateRefreshToken(
   db: Database,
@@ -215,7 +215,7 @@ export async function findSessionOfToken(db: Database, tokenHash: Buffer): Promi
 const selectOfToken = statement<SessionColumns>(`
   select ${OF_SESSION} from session_refresh t join session s on s.document_id = t.session where t.token_hash = $1`)
 
-/** Who a session is of, as `GET /api/v3/auth/session` shows it. */
+/** The owner of a session, for `GET /api/v3/auth/session`. */
 export interface SessionUser {
   id: UserId
   email: string
@@ -236,7 +236,7 @@ const selectDescription = statement<DescriptionColumns>(`
   from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
   where u.document_id = $1 and u.deleted_at is null`)
 
-/** A user with one of its sessions and its living accounts, the longest membership first. */
+/** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
 export async function findSessionDescription(
   db: Database,
   userId: UserId,
@@ -252,7 +252,7 @@ export async function findSessionDescription(
   }
 }
 
-/** Deletes up to `limit` sessions that ended before `before` and have no successor left. Returns how many went. */
+/** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
 export async function deleteEndedSessions(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
     delete from session where document_id in (

@@ -28,7 +28,7 @@ const statusOf = async (token: string) => (await app.call('GET', SESSION, { toke
 const deps = () => ({ ids: app.ids, random: systemRandom, keys: app.keys })
 const now = () => new Date(app.clock.now())
 
-/** A session opened from another one, as a handshake does (docs/contract/sso.md#exchange-checks). */
+/** A session opened from another one, as by a handshake (docs/contract/sso.md#exchange-checks). */
 async function openChild(parent: Person) {
   const record = (await findSession(app.db, parent.session.sessionId))!
   const origin = { address: null, userAgent: null }
@@ -43,7 +43,7 @@ async function openChild(parent: Person) {
 }
 
 describe('a refresh', () => {
-  test('gives a new JWT of the same session and the next token, which no cache keeps', async () => {
+  test('answers a new JWT of the same session and the next refresh token, with no-store', async () => {
     const someone = await person()
     app.clock.advance(1000)
     const reply = await refresh(someone.session.refreshToken)
@@ -62,7 +62,7 @@ describe('a refresh', () => {
     expect(await statusOf(data.jwt)).toBe(200)
   })
 
-  test('with a spent token ends the whole session, its newest tokens and its children too, and that is kept', async () => {
+  test('with a spent token revokes the session, its newest tokens and its child sessions, and commits that', async () => {
     const someone = await person()
     const child = await openChild(someone)
     const second = (await refresh(someone.session.refreshToken)).body.data
@@ -74,7 +74,7 @@ describe('a refresh', () => {
     expect(await refresh(third.refresh_token)).toMatchObject(refused)
   })
 
-  test('of a session leaves the other sessions of the user alone', async () => {
+  test('with a spent token does not affect other sessions of the user', async () => {
     const someone = await person()
     const other = await issueSession(deps(), app.db, {
       userId: someone.user.id,
@@ -87,7 +87,7 @@ describe('a refresh', () => {
     expect(await statusOf(other!.jwt)).toBe(200)
   })
 
-  test('twice at once with one token: exactly one wins, on every run', async () => {
+  test('twice concurrently with one token succeeds exactly once', async () => {
     for (let round = 0; round < 10; round += 1) {
       const someone = await person()
       const replies = await Promise.all(Array.from({ length: 5 }, () => refresh(someone.session.refreshToken)))
@@ -95,7 +95,7 @@ describe('a refresh', () => {
     }
   })
 
-  test('is refused for a token unused for 30 days, not a moment earlier', async () => {
+  test('is refused after exactly 30 days without use', async () => {
     const [early, late] = [await person(), await person()]
     app.clock.advance(REFRESH_LIFETIME_MS - 1)
     expect((await refresh(early.session.refreshToken)).status).toBe(200)
@@ -103,7 +103,7 @@ describe('a refresh', () => {
     expect(await refresh(late.session.refreshToken)).toMatchObject(refused)
   })
 
-  test('never carries a session past 90 days, and the last JWT ends with it', async () => {
+  test('does not extend a session past 90 days, and the last JWT expires with it', async () => {
     const someone = await person()
     const endsAtMs = app.clock.now() + SESSION_LIFETIME_MS
     let token = someone.session.refreshToken
@@ -128,14 +128,14 @@ describe('a refresh', () => {
     expect(await refresh(revoked.session.refreshToken)).toMatchObject(refused)
   })
 
-  test('is refused for what is no token, and with 422 for what is no request', async () => {
+  test('is refused for an unknown token, and with 422 for an invalid body', async () => {
     expect(await refresh(`sbr_${'A'.repeat(43)}`)).toMatchObject(refused)
     expect(await refresh('x')).toMatchObject(refused)
     for (const body of [undefined, {}, { refresh_token: 7 }, { refresh_token: '' }, { refresh_token: 'x', scope: '*' }])
       expect(await app.call('POST', REFRESH, { body })).toMatchObject({ status: 422 })
   })
 
-  test('is audited whether it succeeds or not, and the table keeps no token', async () => {
+  test('is audited on success and on failure, and the table holds no token', async () => {
     const root = await app.administrator()
     const someone = await person()
     await refresh(someone.session.refreshToken)
@@ -153,7 +153,7 @@ describe('a refresh', () => {
 })
 
 describe('signing out', () => {
-  test('ends the session of the token and those opened from it, in whatever depth, and no other', async () => {
+  test('revokes the session of the token and those opened from it at any depth, and no other', async () => {
     const someone = await person()
     const child = await openChild(someone)
     const other = await person()
@@ -166,14 +166,14 @@ describe('signing out', () => {
     expect(await app.events()).toContain(`session.revoke ${someone.session.sessionId}`)
   })
 
-  test('of a child leaves its parent', async () => {
+  test('of a child session leaves its parent valid', async () => {
     const someone = await person()
     const child = await openChild(someone)
     await app.call('POST', REVOKE, { token: child.jwt })
     expect([await statusOf(someone.token), await statusOf(child.jwt)]).toEqual([200, 401])
   })
 
-  test('everywhere, or of one other own session by its refresh token; never of somebody else', async () => {
+  test('revokes all own sessions, or one by its refresh token, and none of another user', async () => {
     const [someone, stranger] = [await person(), await person()]
     const open = () =>
       issueSession(deps(), app.db, { userId: someone.user.id, origin: { address: null, userAgent: null }, now: now() })
@@ -189,7 +189,7 @@ describe('signing out', () => {
     expect([await statusOf(third.jwt), await statusOf(someone.token)]).toEqual([401, 401])
   })
 
-  test('is nothing for an API key, needs a token, and takes no unknown member', async () => {
+  test('is refused for an API key, without a token, and with an unknown member', async () => {
     const someone = await person()
     const body = { name: 'key', permissions: ['realtime:auth'] }
     const { key } = (await app.call('POST', '/api/v3/identity/api-key', { token: someone.token, body })).body.data
@@ -200,7 +200,7 @@ describe('signing out', () => {
   })
 })
 
-describe('who am I', () => {
+describe('reading the session', () => {
   test('shows session, user, accounts and permissions', async () => {
     const someone = await person()
     const reply = await app.call('GET', SESSION, { token: someone.token })
@@ -224,7 +224,7 @@ describe('who am I', () => {
     })
   })
 
-  test('begins in the account the user has belonged to longest; an account that was left is current no more', async () => {
+  test('has the account with the longest membership by default, and no account that the user left', async () => {
     const root = await app.administrator('owner')
     const someone = await person()
     const make = async (name: string) => {
@@ -274,7 +274,7 @@ describe('authentication', () => {
     expect(readBearerToken(header)).toBe(token)
   })
 
-  test('takes a session only of the user it belongs to, and of a JWT that lives', async () => {
+  test('accepts a session only with its user and an unexpired JWT', async () => {
     const [one, other] = [await person(), await person()]
     const authenticate = buildAuthenticate({
       db: app.db,
@@ -295,7 +295,7 @@ describe('authentication', () => {
     expect(await authenticate(`Bearer ${other.token}`)).toBeUndefined()
   })
 
-  test('asks the row of the user each time, whoever changed it: disabled or deleted, it is nobody', async () => {
+  test('refuses a user whose row was disabled or deleted by any means', async () => {
     const someone = await person()
     const setUser = (change: { is_actived?: boolean; deleted_at?: Date | null }) =>
       app.db.updateTable('user').set(change).where('document_id', '=', someone.user.id).execute()
@@ -308,7 +308,7 @@ describe('authentication', () => {
     expect(await statusOf(someone.token)).toBe(200)
   })
 
-  test('counts living accounts only among those of a caller', async () => {
+  test('leaves deleted accounts out of those of a caller', async () => {
     const someone = await person()
     const deletedAt = { deleted_at: now() }
     const account = await openAccountFor({ ids: app.ids }, app.db, { name: 'A', userId: someone.user.id, now: now() })
@@ -324,7 +324,7 @@ describe('authentication', () => {
     expect((await authenticate(`Bearer ${someone.token}`))?.accounts).toEqual([])
   })
 
-  test('lets a session opened from another one live no longer than that one', async () => {
+  test('expires a child session with its parent at the latest', async () => {
     const someone = await person()
     const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
     app.clock.advance(24 * 3_600_000)
@@ -336,7 +336,7 @@ describe('authentication', () => {
     expect(child.refreshToken).toBeNull()
   })
 
-  test('no session is opened for a user who has just been disabled', async () => {
+  test('opens no session for a user who was disabled concurrently', async () => {
     const someone = await person()
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', someone.user.id).execute()
     const origin = { address: null, userAgent: null }

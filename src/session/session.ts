@@ -21,31 +21,31 @@ import {
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './session-token.ts'
 
-/** A session ends after this, however often it was refreshed. */
+/** Lifetime of a session; refreshes do not extend it. */
 export const SESSION_LIFETIME_MS = 90 * 24 * 3_600_000
 
-/** A refresh token that is not used for this long ends the session. */
+/** Lifetime of an unused refresh token. */
 export const REFRESH_LIFETIME_MS = 30 * 24 * 3_600_000
 
-/** What the operations on sessions use. */
+/** Dependencies of the operations on sessions. */
 export interface SessionDeps {
   ids: IdMaker
   random: Random
   keys: SessionKeys
 }
 
-/** What a client holds after a sign-in or a refresh. */
+/** The tokens of a sign-in or a refresh. */
 export interface IssuedSession {
   sessionId: SessionId
   account: AccountName | null
   jwt: string
-  /** How long the JWT lives from now. */
+  /** Lifetime of the JWT from now. */
   expiresInSeconds: number
-  /** Null for a session that cannot be refreshed: one opened by a handshake. */
+  /** Null for a session of a handshake, which cannot be refreshed. */
   refreshToken: string | null
 }
 
-/** Where a session comes from. */
+/** The origin of a session. */
 export interface SessionOrigin {
   address: string | null
   userAgent: string | null
@@ -72,17 +72,17 @@ function signFor(deps: SessionDeps, session: SessionRecord, now: Date): { jwt: s
   return { jwt, expiresInSeconds: Math.floor((expiresAt.getTime() - now.getTime()) / 1000) }
 }
 
-/** Makes a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is kept. */
+/** Creates a refresh token (docs/contract/sessions.md#refresh-tokens): `sbr_` and 32 random bytes; only its hash is stored. */
 function createRefreshToken({ random }: SessionDeps, now: Date): { token: string; kept: NewRefreshToken } {
   const token = `sbr_${random.bytes(32).toString('base64url')}`
   return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
 }
 
 /**
- * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's transaction. The current account is `accountId` if the user belongs to it, else
- * the one the user has belonged to longest, else none. A session with a `parentId` ends with it and lives no longer than it.
- * Undefined when the user is disabled or deleted, or `passwordHash` is no longer the one of its password, be it since a
- * moment ago: none is opened past that.
+ * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
+ * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
+ * else none. A session with a `parentId` is revoked with it and expires with it at the latest. Undefined when the user is
+ * disabled or deleted, or `passwordHash` is no longer the hash of its password.
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -93,7 +93,7 @@ export async function issueSession(
     accountId?: AccountId | null
     parent?: SessionRecord
     isRefreshable?: boolean
-    /** What the password of this sign-in was checked against. */
+    /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
     now: Date
   },
@@ -119,13 +119,13 @@ export async function issueSession(
   return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
 }
 
-/** What a client holds after a refresh. */
+/** The tokens of a refresh. */
 export type RotatedTokens = Omit<IssuedSession, 'account' | 'refreshToken'> & { refreshToken: string }
 
-/** A session that was refreshed, and what its client holds from now on. */
+/** A refreshed session and its new tokens. */
 export type Refreshed = { kind: 'refreshed'; session: SessionRecord; issued: RotatedTokens }
 
-/** Why a refresh was refused, for the log and the audit trail only, and the session that the token belongs to. */
+/** The reason of a refused refresh, for the log and the audit trail only, and the session of the token. */
 export interface RefreshRefusal {
   kind: 'refused'
   reason: 'unknown' | 'reused' | 'expired' | 'session_ended'
@@ -133,9 +133,9 @@ export interface RefreshRefusal {
 }
 
 /**
- * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction. A spent token that is
- * presented again, by the attacker or by the legitimate client, ends its whole session and those opened from it. Of two
- * refreshes at once exactly one succeeds. What a refusal revoked must be committed with it.
+ * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction. Reuse of a spent token,
+ * by the attacker or by the legitimate client, revokes its session and those opened from it. Exactly one of two
+ * concurrent refreshes succeeds. The caller must commit the revocation of a refusal.
  */
 export async function refreshSession(
   deps: SessionDeps,
@@ -160,17 +160,17 @@ async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise
   return { kind: 'refused', reason: 'reused', session }
 }
 
-/** Ends all sessions of a user, at once in every process. Returns those that this call ended. */
+/** Revokes all sessions of a user, at once in every process. Returns those that this call revoked. */
 export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return revokeUserSessionRows(db, userId, now)
 }
 
-/** Ends all sessions of a user, at once in every process; sent with the next statement of the transaction. */
+/** Revokes all sessions of a user, at once in every process; sent with the next statement of the transaction. */
 export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserSessionRows(db, userId, now)
 }
 
-/** Takes an account out of the sessions that stand in it: of a user who leaves it, or of all when it is deleted. */
+/** Clears the current account of sessions where it is this one: of a user who leaves it, or of all when it is deleted. */
 export function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
@@ -179,9 +179,9 @@ export function leaveAccount(
 }
 
 /**
- * Signs the caller out: its own session, with `all` every session of the user, or with `refreshToken` the session that it
- * belongs to, if that is the caller's too. Returns the sessions that ended. Throws 409 for an API key: it has no session,
- * and whoever got hold of one must not be able to sign its owner out.
+ * Signs the caller out: revokes its session, with `all` every session of the user, or with `refreshToken` the caller's
+ * session of that token. Returns the revoked sessions. Throws 409 for an API key: it has no session, and a leaked key must
+ * not sign its owner out.
  */
 export async function signOut(
   db: Database,
@@ -189,11 +189,11 @@ export async function signOut(
 ): Promise<SessionId[]> {
   const { caller, now } = input
   if (caller.sessionId === null)
-    throw new Problem('conflict', 'An API key has no session to end. To end the key itself, delete it.')
+    throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
   if (input.all) return revokeUserSessionRows(db, caller.userId, now)
   if (input.refreshToken === undefined) return revokeSessionTree(db, caller.sessionId, now)
   const session = await findSessionOfToken(db, hashToken(input.refreshToken))
-  // An unknown token, or somebody else's, is already of no use to this caller (RFC 7009 section 2.2).
+  // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
   return session?.userId === caller.userId ? revokeSessionTree(db, session.id, now) : []
 }
 
@@ -204,7 +204,7 @@ export interface SessionDescription {
   accounts: AccountName[]
 }
 
-/** Describes whom the caller's token stands for. */
+/** Describes the caller: user, session, accounts and permissions. */
 export async function describeSession(db: Database, caller: Caller): Promise<SessionDescription> {
   const found = await findSessionDescription(db, caller.userId, caller.sessionId)
   if (!found) throw notFound('user')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { buildGate } from './gate.ts'
 
-/** A gate on a manual clock, with work that ends when the test says so. */
+/** A gate on a manual clock, with work that the test ends. */
 function open(atOnce: number) {
   const clock = buildManualClock()
   const gate = buildGate({ atOnce, waitMs: 5_000, clock })
@@ -21,7 +21,7 @@ function open(atOnce: number) {
 }
 
 describe('a gate', () => {
-  test('lets as many in at once as it has room for, and the others in their order', async () => {
+  test('runs work up to its limit, and queues the rest in order', async () => {
     const { enter, started, settle } = open(2)
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(enter)
     await settle()
@@ -39,7 +39,7 @@ describe('a gate', () => {
     expect(await Promise.all([c!.done, d!.done])).toEqual(['c', 'd'])
   })
 
-  test('refuses what has waited its limit with 503 and Retry-After, and that takes nobody its room', async () => {
+  test('refuses work that has waited too long with 503 and Retry-After, without losing a slot', async () => {
     const { enter, clock, started, settle } = open(1)
     const first = enter('first')
     const late = enter('late')
@@ -57,7 +57,7 @@ describe('a gate', () => {
     expect(await patient.done).toBe('patient')
   })
 
-  test('has all its room again after a storm', async () => {
+  test('has all slots free after a burst', async () => {
     const { enter, clock, started, settle } = open(1)
     const first = enter('first')
     const storm = Array.from({ length: 100 }, (_, at) => enter(`storm ${at}`))

@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import { Problem } from '../http/problem.ts'
 
-/** Runs work when there is room for it. */
+/** Runs work within a limit of concurrency. */
 export type Gate = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Builds a gate that lets `atOnce` pieces of work run at once; others wait in order. Work that has waited `waitMs` is
- * refused with 503 `overloaded`, so that a storm of sign-ins neither fills the memory nor starves other requests.
+ * Builds a gate that runs up to `atOnce` pieces of work concurrently and queues the others. Work that has waited `waitMs`
+ * is refused with 503 `overloaded`, so that a burst of sign-ins does not exhaust memory or starve other requests.
  */
 export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick<Clock, 'sleep'> }): Gate {
   const { atOnce, waitMs, clock } = options
@@ -26,7 +26,7 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
     patience.abort()
     if (first === 'turn') return
     const at = waiting.indexOf(take)
-    // Not waiting any more: the turn came in the same moment, and is passed on.
+    // A slot was assigned at the same moment: pass it on.
     if (at < 0) leave()
     else waiting.splice(at, 1)
     throw new Problem('overloaded', 'Too many passwords are being checked. Try again in a few seconds.', {
@@ -36,7 +36,7 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
 
   function leave(): void {
     const next = waiting.shift()
-    // The place goes over to the next one: `running` stays.
+    // The next in the queue takes over the slot, so `running` is unchanged.
     if (next) next()
     else running -= 1
   }

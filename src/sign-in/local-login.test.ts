@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-/** A new person at an address of its own, so that tests do not slow each other down. */
+/** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */
 async function newcomer() {
   count += 1
   const { user } = await app.person(`person-${count}`, [], PASSWORD)
@@ -34,8 +34,8 @@ const auditOf = async (address: string) =>
   (await app.call('GET', `/api/v3/audit/log?filters=address|eq|${address}&sort=created_at`, { token: root.token })).body
     .data
 
-describe('a sign-in with the right password', () => {
-  test('answers the login payload, a session that works, and is kept by no cache', async () => {
+describe('a sign-in with the correct password', () => {
+  test('answers the login payload with a valid session and no-store', async () => {
     const { user, address } = await newcomer()
     const reply = await logIn(user.email, PASSWORD, address)
     expect(reply.status).toBe(200)
@@ -58,7 +58,7 @@ describe('a sign-in with the right password', () => {
     expect((await app.call('POST', '/api/v3/auth/session/refresh', refresh)).status).toBe(200)
   })
 
-  test('takes the address in whatever case, and names the current account', async () => {
+  test('ignores the case of the address, and names the current account', async () => {
     const { user, address } = await newcomer()
     const account = await app.call('POST', '/api/v3/identity/account', { token: root.token, body: { name: 'Home' } })
     const { document_id } = account.body.data
@@ -68,7 +68,7 @@ describe('a sign-in with the right password', () => {
     expect(reply.body.data.account).toEqual({ document_id, name: 'Home' })
   })
 
-  test('is audited with its session, never with the password', async () => {
+  test('is audited with its session and without the password', async () => {
     const { user, address } = await newcomer()
     await logIn(user.email, PASSWORD, address)
     const log = await auditOf(address)
@@ -77,7 +77,7 @@ describe('a sign-in with the right password', () => {
     expect(JSON.stringify(await app.db.selectFrom('audit_log').selectAll().execute())).not.toContain(PASSWORD)
   })
 
-  test('renews a hash of older parameters', async () => {
+  test('replaces a hash of older parameters', async () => {
     const { user, address } = await newcomer()
     const options = { nonce: Buffer.alloc(16, 7), parallelism: 1, tagLength: 32, memory: 8192, passes: 3 }
     const tag = argon2Sync('argon2id', { ...options, message: Buffer.from(PASSWORD) })
@@ -93,7 +93,7 @@ describe('a sign-in with the right password', () => {
 })
 
 describe('a refused sign-in', () => {
-  test('says the same for an unknown address, a wrong password, no password and a disabled user', async () => {
+  test('has the same answer for an unknown address, a wrong password, no password and a disabled user', async () => {
     const [known, disabled] = [await newcomer(), await newcomer()]
     const social = await app.person('social-only')
     await app.db.updateTable('user').set({ is_actived: false }).where('document_id', '=', disabled.user.id).execute()
@@ -119,7 +119,7 @@ describe('a refused sign-in', () => {
     expect(log.map((entry: { outcome: string }) => entry.outcome)).toEqual(Array(4).fill('failure'))
   })
 
-  test('does the work of a password check for an unknown address too', async () => {
+  test('costs a password check for an unknown address too', async () => {
     const { user, address } = await newcomer()
     const measure = async (email: string) => {
       const startedAt = performance.now()
@@ -143,7 +143,7 @@ describe('a refused sign-in', () => {
     ['an empty password', { email: 'a@b.test', password: '' }],
     ['a password that is no text', { email: 'a@b.test', password: 7 }],
     ['an unknown member', { email: 'a@b.test', password: 'x', otp: '1' }],
-  ])('with %s is a 422, and counts as no attempt', async (_name, body) => {
+  ])('with %s is a 422 and not counted as an attempt', async (_name, body) => {
     const countRows = async () => (await app.db.selectFrom('login_throttle').selectAll().execute()).length
     const before = await countRows()
     expect((await app.call('POST', LOGIN, { body, address: '10.9.9.9' })).status).toBe(422)
@@ -151,10 +151,10 @@ describe('a refused sign-in', () => {
   })
 })
 
-describe('a sign-in that meets a change of the user', () => {
+describe('a sign-in concurrent with a change of the user', () => {
   const now = () => new Date(app.clock.now())
 
-  test('is refused when the user was disabled after the password was looked at', async () => {
+  test('is refused when the user is disabled after the password check', async () => {
     const { user, address } = await newcomer()
     const disabled = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
@@ -171,7 +171,7 @@ describe('a sign-in that meets a change of the user', () => {
     expect(await signingIn).toMatchObject(failed)
   })
 
-  test('is ended with the other sessions when the password changes while its session is being opened', async () => {
+  test('is revoked with the other sessions when the password changes while its session is being opened', async () => {
     const { user } = await newcomer()
     const opened = Promise.withResolvers<string>()
     const mayCommit = Promise.withResolvers<void>()

@@ -7,7 +7,7 @@ import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
-/** A sign-in with e-mail and password, and where it comes from. */
+/** A sign-in with e-mail and password, and its origin. */
 export interface LocalLogin {
   email: string
   password: string
@@ -16,16 +16,16 @@ export interface LocalLogin {
   now: Date
 }
 
-/** Why a sign-in was refused. For the log and the audit trail only: the caller reads one sentence for all of them. */
+/** The reason of a refused sign-in. For the log and the audit trail only: the caller gets one text for all of them. */
 type LoginRefusal = 'unknown_email' | 'no_password' | 'wrong_password' | 'disabled'
 
-/** What the password of a sign-in came to, before a session is opened. */
+/** The result of the password check, before a session is opened. */
 export type CheckedLogin =
   | { kind: 'throttled'; until: Date }
   | { kind: 'refused'; reason: LoginRefusal; userId: UserId | null }
   | { kind: 'correct'; credentials: Credentials; freshHash: string | undefined }
 
-/** A refused sign-in: what the caller reads, and whom it named. */
+/** A refused sign-in: the problem for the caller, and the user it named. */
 export interface RefusedLogin {
   problem: Problem
   userId: UserId | null
@@ -33,9 +33,9 @@ export interface RefusedLogin {
 
 /**
  * Checks the password of a sign-in (docs/contract/sessions.md#local-sign-in). An unknown address, a wrong password and a
- * disabled user look the same and cost the same: one Argon2id. Failures are counted as login-throttle.ts says, before the
- * password is looked at; an attempt over a rule waits, whether its e-mail address is known or not. Runs outside any
- * transaction: hashing takes some 40 ms.
+ * disabled user get the same answer at the same cost: one Argon2id. Failures are counted by login-throttle.ts, before the
+ * password is checked, for known and unknown e-mail addresses alike. Runs outside any transaction: hashing takes some
+ * 40 ms.
  */
 export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
   const until = await chargeAttempt(db, login)
@@ -49,7 +49,7 @@ export async function checkLocalLogin(deps: SessionDeps, db: Database, login: Lo
   return { kind: 'correct', credentials, freshHash }
 }
 
-/** Opens the session of a checked sign-in, in the caller's transaction, or says why not. */
+/** Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal. */
 export async function logInLocally(
   deps: SessionDeps,
   tx: Database,
@@ -82,8 +82,8 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
 }
 
 /**
- * Opens the session of a right password. Undefined when the user was disabled, or the password was changed, since it was
- * looked at: a session must not survive either.
+ * Opens the session for a correct password. Undefined when the user was disabled, or the password was changed, since the
+ * check: a session must not survive either.
  */
 async function openSession(
   deps: SessionDeps,

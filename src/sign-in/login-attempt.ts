@@ -4,7 +4,7 @@ import { markAhead, markLast } from '../postgres/dialect.ts'
 import { deleteThrottlesOfEmail, lockThrottles, type ThrottleKey, writeThrottles } from './login-throttle.store.ts'
 import { decideAttempt, hashSubject, takeBackFailure } from './login-throttle.ts'
 
-/** Who tries to sign in, from where, and when. */
+/** The e-mail address, network address and time of a sign-in attempt. */
 export interface LoginAttempt {
   email: string
   address: string
@@ -16,8 +16,8 @@ function keyOf({ email, address }: LoginAttempt): ThrottleKey {
 }
 
 /**
- * Counts an attempt as failed before its password is looked at. Returns until when it has to wait instead, in which case
- * nothing is counted. Two round trips; an attempt that waits and has its turn already writes nothing.
+ * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
+ * nothing. Two round trips; an attempt that waits and has its turn already writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Date | undefined> {
   const key = keyOf(attempt)
@@ -28,7 +28,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Date
   })
 }
 
-/** Takes back the count of an attempt whose password was right, in the transaction of its session. */
+/** Reverts the count of an attempt whose password was correct, in the transaction of its session. */
 export async function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promise<void> {
   const key = keyOf(attempt)
   const states = await lockThrottles(tx, key, attempt.now)
@@ -36,8 +36,8 @@ export async function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promi
 }
 
 /**
- * Forgets the failed sign-ins of an e-mail address, from every network address, so that its next attempt does not wait for
- * them. For a reset by an administrator, by the command, or by a proven link. Failures of network addresses stay.
+ * Clears the failed sign-ins of an e-mail address, from every network address, so that its next attempt does not wait. For
+ * a reset by an administrator, by the command, or by a proven link. Failures of network addresses stay.
  */
 export async function clearLoginThrottle(db: Database, email: string): Promise<void> {
   await deleteThrottlesOfEmail(db, hashSubject('email', email))

@@ -9,7 +9,7 @@ import {
 } from '../session/session.schema.ts'
 import type { SignIn } from './sign-in.ts'
 
-/** What every sign-in answers (docs/contract/sessions.md#login-payload). */
+/** The answer of every sign-in (docs/contract/sessions.md#login-payload). */
 export const LoginPayload = named(
   'LoginPayload',
   Type.Object({

@@ -4,16 +4,16 @@ import { aheadStatement } from '../postgres/statement.ts'
 import type { LoginThrottle } from '../postgres/tables.generated.ts'
 import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
-/** What the rows of an attempt are found by. */
+/** The keys of an attempt's rows. */
 export interface ThrottleKey {
   emailHash: Buffer
   addressHash: Buffer
 }
 
-/** In place of the hash that a row does not have. It sorts before every hash. */
+/** Stands for a hash that a row does not have. Sorts before every hash. */
 const NONE = Buffer.alloc(0)
 
-/** The primary key of a subject's row. In the order of `SUBJECTS` the rows are in the order of the index. */
+/** The primary key of a subject's row. The order of `SUBJECTS` is the order of the index. */
 function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): ThrottleKey {
   return {
     emailHash: subject === 'address' ? NONE : emailHash,
@@ -22,8 +22,8 @@ function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): Th
 }
 
 /**
- * The states of an attempt's subjects, locked until the transaction ends, in one statement. Missing rows are inserted,
- * without failures, so that there is something to lock. Every attempt locks in the same order, so none wait for each other in a circle.
+ * Locks the rows of an attempt's subjects until the transaction ends, and reads them, in one statement. Inserts missing
+ * rows, without failures, to lock them. Every attempt locks in the same order, which prevents deadlocks.
  */
 export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): Promise<ThrottleStates> {
   const keys = SUBJECTS.map((subject) => rowKeyOf(key, subject))
@@ -37,7 +37,7 @@ export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): 
         last_failure_at: now,
       })),
     )
-    // Writes what is there: the way to lock and read a row that may have to be inserted first.
+    // An update without a change: locks and returns a row that may have to be inserted first.
     .onConflict((conflict) =>
       conflict
         .columns(['email_hash', 'address_hash'])
@@ -65,7 +65,7 @@ function toThrottleState(row: Pick<Selectable<LoginThrottle>, (typeof COLUMNS)[n
   }
 }
 
-/** Writes the states of locked rows, in one statement that `mark` places in its transaction. Does nothing for none. */
+/** Writes the states of locked rows, in one statement that `mark` places in its transaction. Does nothing for an empty list. */
 export async function writeThrottles(
   tx: Database,
   input: { key: ThrottleKey; states: Partial<ThrottleStates>; mark: (query: CompiledQuery) => CompiledQuery },
@@ -94,12 +94,12 @@ const forgetEmail = aheadStatement(`
     select email_hash, address_hash from login_throttle where email_hash = $1
     order by email_hash, address_hash for update)`)
 
-/** Forgets an e-mail address: its own row and its pairs, locked in the order in which attempts lock them. */
+/** Deletes the rows of an e-mail address, also of its pairs, locked in the order in which attempts lock them. */
 export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
   await forgetEmail(db, [emailHash])
 }
 
-/** Forgets subjects whose last failure is older than `before`. Returns how many went. For maintenance. */
+/** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */
 export async function deleteForgottenThrottles(db: Database, before: Date): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('login_throttle')

@@ -27,7 +27,7 @@ const fresh = (): ThrottleStates => ({
 })
 const waiting = (untilMs: number): ThrottleState => ({ ...buildFreshState(START), waitUntil: inMs(untilMs) })
 
-/** The waits in seconds that `count` failures bring, each made when the wait of the one before is over. */
+/** The waits in seconds after each of `count` failures, each made when the wait before it is over. */
 function listWaits(rule: ThrottleRule, count: number): number[] {
   let state = buildFreshState(START)
   let now = START
@@ -58,19 +58,19 @@ describe('failed sign-ins', () => {
     expect(Math.max(...waits)).toBe(30)
   })
 
-  test('wait until their time, and not a moment longer', () => {
+  test('delay until exactly their time', () => {
     expect(findWait(waiting(LOCK_MS), inMs(LOCK_MS - 1))).toEqual(inMs(LOCK_MS))
     expect(findWait(waiting(LOCK_MS), inMs(LOCK_MS))).toBeUndefined()
     expect(findWait(buildFreshState(START), START)).toBeUndefined()
   })
 
-  test('are forgotten after an hour without one, not earlier', () => {
+  test('expire after exactly an hour without another one', () => {
     const state = { ...buildFreshState(START), failures: 9 }
     expect(countFailure(state, PAIR_RULE, inMs(FORGET_AFTER_MS - 1)).failures).toBe(10)
     expect(countFailure(state, PAIR_RULE, inMs(FORGET_AFTER_MS)).failures).toBe(1)
   })
 
-  test('are kept under a hash, one for an address in whatever case, and apart by kind', () => {
+  test('are stored under a hash, equal for any case of an address, different by kind', () => {
     expect(hashSubject('email', 'A@Example.test')).toEqual(hashSubject('email', 'a@example.test'))
     expect(hashSubject('email', '10.0.0.1')).not.toEqual(hashSubject('address', '10.0.0.1'))
     expect(hashSubject('email', 'a@example.test')).toHaveLength(32)
@@ -78,7 +78,7 @@ describe('failed sign-ins', () => {
 })
 
 describe('an attempt', () => {
-  test('that no subject delays is made and counted on all three', () => {
+  test('that no subject delays runs and is counted on all three', () => {
     const decision = decideAttempt(fresh(), inMs(5))
     expect(decision.kind).toBe('made')
     for (const subject of ['address', 'email', 'pair'] as const)
@@ -89,7 +89,7 @@ describe('an attempt', () => {
     ['address', 60_000],
     ['email', 30_000],
     ['pair', LOCK_MS],
-  ] as const)('that its %s delays waits until the end and counts nothing', (subject, untilMs) => {
+  ] as const)('that its %s delays waits until the end of the delay and is not counted', (subject, untilMs) => {
     const states = { ...fresh(), [subject]: waiting(untilMs) }
     const decision = decideAttempt(states, inMs(untilMs - 1))
     expect(decision).toMatchObject({ kind: 'waits', until: inMs(untilMs) })
@@ -97,32 +97,32 @@ describe('an attempt', () => {
     expect(decideAttempt(states, inMs(untilMs)).kind).toBe('made')
   })
 
-  test('that several subjects delay waits for the last of them', () => {
+  test('that several subjects delay waits for the longest delay', () => {
     const states = { address: waiting(3_000), email: waiting(1_000), pair: waiting(2_000) }
     expect(decideAttempt(states, START)).toMatchObject({ kind: 'waits', until: inMs(3_000) })
   })
 })
 
 describe('the turn of a pair', () => {
-  /** What is written when the e-mail address delays the pair until `untilMs`. */
+  /** The states when the e-mail address delays the pair until `untilMs`. */
   const withTurn = (untilMs: number) => {
     const decision = decideAttempt({ ...fresh(), email: waiting(untilMs) }, START)
     return { ...fresh(), ...decision.states }
   }
 
-  test('is given when the e-mail address alone delays it, for the end of that delay', () => {
+  test('is set to the end of the delay when only the e-mail address delays it', () => {
     expect(withTurn(20_000).pair.turnAt).toEqual(inMs(20_000))
     const delayedElsewhere = decideAttempt({ ...fresh(), address: waiting(20_000) }, START)
     expect(delayedElsewhere.states).toEqual({})
   })
 
-  test('holds whatever failures of others do to the e-mail address meanwhile', () => {
+  test('is not postponed by further failures of the e-mail address', () => {
     const states = { ...withTurn(20_000), email: waiting(50_000) }
     expect(decideAttempt(states, inMs(19_999))).toMatchObject({ kind: 'waits', until: inMs(20_000), states: {} })
     expect(decideAttempt(states, inMs(20_000)).kind).toBe('made')
   })
 
-  test('is for one attempt', () => {
+  test('is valid for one attempt', () => {
     const made = decideAttempt({ ...withTurn(20_000), email: waiting(50_000) }, inMs(20_000))
     if (made.kind !== 'made') throw new Error('the turn was not taken')
     expect(made.states.pair.turnAt).toBeNull()
@@ -131,7 +131,7 @@ describe('the turn of a pair', () => {
     expect(decideAttempt(again, inMs(20_001))).toMatchObject({ kind: 'waits', until: inMs(50_000) })
   })
 
-  test('does not open the lock of the pair itself, nor the delay of its network address', () => {
+  test('does not lift the lock of the pair or the delay of its network address', () => {
     const turn = withTurn(1_000)
     const locked = { ...turn, pair: { ...turn.pair, waitUntil: inMs(LOCK_MS) } }
     expect(decideAttempt(locked, inMs(2_000))).toMatchObject({ kind: 'waits', until: inMs(LOCK_MS) })
@@ -139,14 +139,14 @@ describe('the turn of a pair', () => {
     expect(decideAttempt(slowed, inMs(2_000))).toMatchObject({ kind: 'waits', until: inMs(60_000) })
   })
 
-  test('expires after 15 minutes, not earlier', () => {
+  test('expires after exactly 15 minutes', () => {
     const states = { ...withTurn(1_000), email: waiting(10 * TURN_KEPT_MS) }
     expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS - 1)).kind).toBe('made')
     expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS)).kind).toBe('waits')
   })
 })
 
-describe('a right password', () => {
+describe('a correct password', () => {
   test('clears the pair and the e-mail address', () => {
     const counted = { address: buildFreshState(START), email: waiting(30_000), pair: waiting(16_000) }
     const after = takeBackFailure(counted, START)
@@ -154,7 +154,7 @@ describe('a right password', () => {
     expect(after.pair).toEqual(buildFreshState(START))
   })
 
-  test('takes exactly its own failure and delay from the network address', () => {
+  test('reverts exactly its own failure and delay of the network address', () => {
     fc.assert(
       fc.property(fc.nat(100), (failures) => {
         const before = { ...buildFreshState(START), failures }
@@ -167,7 +167,7 @@ describe('a right password', () => {
     )
   })
 
-  test('leaves the delay that failures of others brought to the network address since', () => {
+  test('leaves a later delay of the network address by other failures', () => {
     const own = countFailure({ ...buildFreshState(START), failures: 30 }, ADDRESS_RULE, inMs(1000))
     const address = countFailure(own, ADDRESS_RULE, inMs(2000))
     expect(takeBackFailure({ ...fresh(), address }, inMs(1000)).address.waitUntil).toEqual(address.waitUntil)
@@ -178,7 +178,7 @@ describe('a right password', () => {
 class World {
   readonly #rows = new Map<string, ThrottleState>()
 
-  /** Makes an attempt that fails, from a network address. Returns until when it has to wait instead. */
+  /** Makes a failing attempt from a network address. When it has to wait, returns until when. */
   attempt(address: string, now: Date): Date | undefined {
     const read = (key: string) => this.#rows.get(key) ?? buildFreshState(now)
     const keys = { address: `address ${address}`, email: 'email', pair: `pair ${address}` }
@@ -192,12 +192,12 @@ class World {
   }
 }
 
-describe('nobody locks out a stranger', () => {
+describe('an attacker cannot lock out a user', () => {
   const LIMIT_MS = 30_000
   const someAttempts = (maxLength: number) =>
     fc.array(fc.record({ afterMs: fc.nat(40_000), from: fc.nat(60) }), { maxLength })
 
-  test('whatever others fail before and meanwhile, the right password from a fresh address is looked at within 30 s', () => {
+  test('the correct password from a new address is checked within 30 s, for any failures of others', () => {
     fc.assert(
       fc.property(someAttempts(400), someAttempts(60), (before, meanwhile) => {
         const world = new World()
@@ -219,7 +219,7 @@ describe('nobody locks out a stranger', () => {
     )
   })
 
-  test('not even who fails from a new address at every millisecond', () => {
+  test('with a failure from a new address at every millisecond', () => {
     const world = new World()
     for (let ms = 0; ms < 40_000; ms += 1) world.attempt(`bot ${ms}`, inMs(ms))
     const until = world.attempt('fresh', inMs(40_000))

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 
 /**
  * Failed sign-ins are counted on three subjects: the pair of e-mail and network address, the network address, and the
- * e-mail address over all network addresses. The pair is locked, the network address slowed. The e-mail address only has a
- * short delay, and an attempt that this delay refuses gets a turn that later failures of others cannot postpone. So the
- * right password from an address without failures waits at most the limit of `EMAIL_RULE`, even while others go on failing.
+ * e-mail address over all network addresses. The pair is delayed, then locked; the network address is delayed. The delay
+ * of the e-mail address is short, and an attempt that it refuses gets a turn, which later failures do not postpone. So the
+ * correct password from a network address without failures waits at most the limit of `EMAIL_RULE`, also during an attack.
  */
 
 /** Failed sign-ins of one subject. */
@@ -13,35 +13,35 @@ export interface ThrottleState {
   lastFailureAt: Date
   /** No attempt before this instant. */
   waitUntil: Date | null
-  /** Of a pair: from this instant on the delay of the e-mail address does not hold it up, for one attempt. */
+  /** The turn of a pair: from this instant on, one attempt ignores the delay of the e-mail address. */
   turnAt: Date | null
 }
 
-/** When failures delay and lock a subject. */
+/** The thresholds for delays and locks of a subject. */
 export interface ThrottleRule {
   /** From this many failures on, each one delays the next attempt: 1 s, 2 s, 4 s ... */
   delayAfter: number
-  /** No single delay is longer. */
+  /** The longest delay. */
   delayLimitMs: number
   /** From this many failures on, each one locks the subject for `LOCK_MS`; null for never. */
   lockAfter: number | null
 }
 
-/** Ten failures in a row with one e-mail from one address are no slips. */
+/** Ten failures in a row with one e-mail from one network address are an attack. */
 export const PAIR_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 60_000, lockAfter: 10 }
 
-/** An office may share one network address, so nobody there can lock out the others. */
+/** An office may share one network address, so it is never locked. */
 export const ADDRESS_RULE: ThrottleRule = { delayAfter: 20, delayLimitMs: 60_000, lockAfter: null }
 
-/** Anybody can fail with the e-mail address of a stranger, from many network addresses. */
+/** An attacker can fail with any e-mail address, from many network addresses, so it is never locked. */
 export const EMAIL_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 30_000, lockAfter: null }
 
 export const LOCK_MS = 15 * 60_000
 
-/** Failures are forgotten after an hour without another one. */
+/** Failures expire after an hour without another one. */
 export const FORGET_AFTER_MS = 3_600_000
 
-/** A turn that is not taken expires, so that turns are not collected. */
+/** An unused turn expires, so that turns do not accumulate. */
 export const TURN_KEPT_MS = 15 * 60_000
 
 /** The subjects of an attempt, in the order in which their rows are locked. */
@@ -53,7 +53,7 @@ export type ThrottleStates = Record<Subject, ThrottleState>
 
 const RULES: Record<Subject, ThrottleRule> = { address: ADDRESS_RULE, email: EMAIL_RULE, pair: PAIR_RULE }
 
-/** What becomes of an attempt: it is made and counted, or it waits. `states` are those to write. */
+/** The decision on an attempt: it runs and is counted, or it waits. `states` are those to write. */
 export type AttemptDecision =
   | { kind: 'made'; states: ThrottleStates }
   | { kind: 'waits'; until: Date; states: Partial<ThrottleStates> }
@@ -63,12 +63,12 @@ export function buildFreshState(now: Date): ThrottleState {
   return { failures: 0, lastFailureAt: now, waitUntil: null, turnAt: null }
 }
 
-/** Until when a subject has to wait; undefined when it may try now. */
+/** The end of a subject's wait; undefined when there is none. */
 export function findWait(state: ThrottleState, now: Date): Date | undefined {
   return state.waitUntil && state.waitUntil > now ? state.waitUntil : undefined
 }
 
-/** The wait for the e-mail address, which ends for a pair at its turn. */
+/** The end of the e-mail address's wait for a pair: at the latest the turn of the pair. */
 function findEmailWait({ email, pair }: ThrottleStates, now: Date): Date | undefined {
   const until = findWait(email, now)
   const turn = findTurn(pair, now)
@@ -82,9 +82,9 @@ function findTurn({ turnAt }: ThrottleState, now: Date): Date | undefined {
 }
 
 /**
- * Decides over an attempt before its password is looked at. An attempt that is made counts as failed at once, and the count
- * is taken back when the password is right: so attempts that run at once cannot all see the count of before. An attempt
- * that waits counts nothing; a wait for the e-mail address gives its pair a turn, unless it has one.
+ * Decides on an attempt before its password is checked. An attempt that runs counts as failed, and the count is reverted
+ * when the password is correct, so that concurrent attempts see each other's counts. An attempt that waits counts nothing;
+ * a wait for the e-mail address gives its pair a turn, unless it has one.
  */
 export function decideAttempt(states: ThrottleStates, now: Date): AttemptDecision {
   const emailWait = findEmailWait(states, now)
@@ -115,9 +115,9 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
 }
 
 /**
- * The states after an attempt that was counted turned out right. The pair and the e-mail address start anew. The network
- * address loses this one failure and the wait that it brought; else one known account would clear it. A wait that the
- * failures of others brought there since stays.
+ * The states after a counted attempt turned out correct. Pair and e-mail address are cleared. The network address loses
+ * this one failure and its wait; clearing it would let an attacker with one known account reset it. A later wait by other
+ * failures stays.
  */
 export function takeBackFailure(states: ThrottleStates, countedAt: Date): ThrottleStates {
   const { address } = states
@@ -133,7 +133,7 @@ export function takeBackFailure(states: ThrottleStates, countedAt: Date): Thrott
   }
 }
 
-/** How an e-mail or network address is kept: the table names nobody. */
+/** The hash of an e-mail or network address: the table holds no personal data. */
 export function hashSubject(kind: 'email' | 'address', value: string): Buffer {
   return createHash('sha256').update(`${kind}:${value.toLowerCase()}`).digest()
 }

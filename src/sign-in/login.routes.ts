@@ -10,7 +10,7 @@ const LocalLoginBody = named(
   'LocalLogin',
   Type.Object(
     {
-      // No format: what is no address is simply nobody's.
+      // No format: a malformed address matches no user.
       email: Type.String({ minLength: 1, maxLength: 320 }),
       password: Type.String({ minLength: 1, maxLength: 1024 }),
     },
@@ -31,7 +31,7 @@ export const loginRoutes: Routes<SessionDeps> = [
       strictRateLimit: true,
       summary: 'Sign in with e-mail and password',
       description:
-        'Failed attempts make later ones wait (429 with `Retry-After`). With one e-mail from one network address: 1 s after the 5th failure, doubling, and 15 minutes from the 10th on. From one network address, whatever the e-mail: 1 s after the 20th, doubling, at most 60 s. With one e-mail from any address: 1 s after the 5th, doubling, at most 30 s, and a waiting attempt from another address is not postponed by further failures. Failures are forgotten after an hour without one, and when the password is reset.',
+        'Failed attempts delay later ones (429 with `Retry-After`). With one e-mail from one network address: 1 s after the 5th failure, doubling, and 15 minutes from the 10th on. From one network address with any e-mail: 1 s after the 20th, doubling, at most 60 s. With one e-mail from any address: 1 s after the 5th, doubling, at most 30 s, and further failures do not postpone a waiting attempt from another address. Failures expire after an hour without one, and with a password reset.',
       body: LocalLoginBody,
       data: LoginPayload,
       problems: ['login_failed'],

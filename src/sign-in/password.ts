@@ -19,10 +19,10 @@ const PHC_PATTERN =
 
 const runArgon2 = promisify(argon2)
 
-/** A hash that has waited this long is refused. */
+/** Wait after which a hash is refused. */
 const HASH_WAIT_MS = 5_000
 
-/** As many hashes at once as there are cores: more would only take 19 MiB each and end later. Real time, as the wait is. */
+/** One hash for each core: more would take 19 MiB each and not finish earlier. The wait is in real time. */
 const hashingGate = buildGate({ atOnce: availableParallelism(), waitMs: HASH_WAIT_MS, clock: systemClock })
 
 interface PasswordHash {
@@ -35,7 +35,7 @@ interface PasswordHash {
 
 function derive(password: string, hash: Omit<PasswordHash, 'tag'> & { tagLength: number }): Promise<Buffer> {
   const parameters = {
-    // One spelling for what a person types, whatever the keyboard composes (NIST SP 800-63B section 3.1.1.2).
+    // Normalized, because keyboards compose characters differently (NIST SP 800-63B section 3.1.1.2).
     message: Buffer.from(password.normalize('NFKC')),
     nonce: hash.salt,
     memory: hash.memory,
@@ -55,7 +55,7 @@ function parsePhc(text: string): PasswordHash | undefined {
   const match = PHC_PATTERN.exec(text)
   if (!match) return undefined
   const [memory = 0, passes = 0, parallelism = 0] = match.slice(1, 4).map(Number)
-  // A stored hash decides how much work a sign-in costs. Beyond 256 MiB or ten passes it is not one of ours.
+  // A stored hash sets the cost of a sign-in. The service writes none beyond 256 MiB or ten passes.
   if (memory < 8 * parallelism || memory > 262_144 || passes < 1 || passes > 10 || parallelism < 1) return undefined
   return {
     memory,
@@ -73,12 +73,12 @@ export async function hashPassword(password: string, random: Random): Promise<st
   return encodePhc({ ...PARAMETERS, salt, tag })
 }
 
-/** Stands in where there is no hash, so that an unknown address costs the same work as a wrong password (docs/contract/sessions.md#local-sign-in). */
+/** Verified where there is no hash, so that an unknown address costs as much as a wrong password (docs/contract/sessions.md#local-sign-in). */
 const NOBODY: PasswordHash = { ...PARAMETERS, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
 
 /**
- * Whether `password` belongs to `stored`. Without a hash, or with one in a foreign form, the work is done all the same and
- * the answer is false.
+ * Whether `password` matches `stored`. Without a hash, or with one in an unknown form, does the same work and returns
+ * false.
  */
 export async function isPasswordCorrect(password: string, stored: string | null): Promise<boolean> {
   const parsed = stored === null ? undefined : parsePhc(stored)
@@ -87,7 +87,7 @@ export async function isPasswordCorrect(password: string, stored: string | null)
   return timingSafeEqual(tag, expected.tag) && parsed !== undefined
 }
 
-/** Whether a correct password should be hashed anew, because the parameters have changed since. */
+/** Whether a hash has older parameters and should be replaced. */
 export function isHashStale(stored: string): boolean {
   const hash = parsePhc(stored)
   return (

@@ -10,7 +10,7 @@ import { hashSubject } from './login-throttle.ts'
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
 
-/** A hash of `PASSWORD` that takes no time: what these tests count does not depend on what a hash costs. */
+/** A cheap hash of `PASSWORD`: these tests do not depend on the cost of hashing. */
 const QUICK_HASH = (() => {
   const nonce = Buffer.alloc(16)
   const tag = argon2Sync('argon2id', { message: PASSWORD, nonce, memory: 8, passes: 1, parallelism: 1, tagLength: 32 })
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
-/** A new person at an address of its own, so that tests do not slow each other down. */
+/** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */
 async function newcomer() {
   count += 1
   const { user } = await app.person(`person-${count}`)
@@ -40,7 +40,7 @@ const failed = { status: 401, body: { code: 'login_failed' } }
 describe('repeated failures', () => {
   const throttled = { status: 429, body: { code: 'rate_limited' } }
 
-  test('with one e-mail from one address slow the pair down, then lock it for 15 minutes; the right password waits too', async () => {
+  test('with one e-mail from one address delay the pair, then lock it for 15 minutes, also for the correct password', async () => {
     const { user, address } = await newcomer()
     const attempt = (password = 'wrong horse') => logIn(user.email, password, address)
     for (let step = 1; step <= 5; step += 1) expect(await attempt()).toMatchObject(failed)
@@ -57,7 +57,7 @@ describe('repeated failures', () => {
     expect(await attempt()).toMatchObject(failed)
   })
 
-  test('of a stranger lock nobody out: the person signs in from elsewhere within 30 s, however often others fail meanwhile', async () => {
+  test('of an attacker do not lock out the user, who signs in from another address within 30 s', async () => {
     const { user, address } = await newcomer()
     let bots = 0
     const fail = () => logIn(user.email, 'wrong horse', `10.40.${bots++}.1`)
@@ -74,7 +74,7 @@ describe('repeated failures', () => {
     expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
   })
 
-  test('of one address do not lock the person out at another one', async () => {
+  test('of one network address do not lock the user at another one', async () => {
     const { user, address } = await newcomer()
     for (let step = 1; step <= 10; step += 1) {
       expect(await logIn(user.email, 'wrong horse', '10.41.0.1')).toMatchObject(failed)
@@ -85,7 +85,7 @@ describe('repeated failures', () => {
     expect(await logIn(user.email, PASSWORD, '10.41.0.1')).toMatchObject(throttled)
   })
 
-  test('never lock a network address: after the thousandth, anybody there may try again in a minute', async () => {
+  test('do not lock a network address: after the thousandth, the delay is one minute', async () => {
     const { user } = await newcomer()
     const address = '10.42.0.1'
     const attempt = (step: number) => logIn(`colleague-${step}@example.test`, 'wrong horse', address)
@@ -107,7 +107,7 @@ describe('repeated failures', () => {
   test.each([
     ['an administrator sets another password', 'patch'],
     ['the command sets another password', 'command'],
-  ])('with one e-mail are forgotten when %s, those of the network address are not', async (_name, by) => {
+  ])('with one e-mail are cleared when %s, those of the network address are not', async (_name, by) => {
     const { user, address } = await newcomer()
     for (let step = 1; step <= 10; step += 1) {
       expect(await logIn(user.email, 'wrong horse', address)).toMatchObject(failed)
@@ -132,7 +132,7 @@ describe('repeated failures', () => {
     expect(failures).toBe(10)
   })
 
-  test('with an unknown address look the same as with a known one', async () => {
+  test('with an unknown address get the same answers as with a known one', async () => {
     const { user } = await newcomer()
     const statuses = async (email: string, net: number) => {
       const seen: unknown[] = []
@@ -145,7 +145,7 @@ describe('repeated failures', () => {
     expect(await statuses('unknown-one@example.test', 3)).toEqual(await statuses(user.email, 4))
   })
 
-  test('from one network address slow that address down, for all e-mail addresses and for a whole /64', async () => {
+  test('from one network address delay it for all e-mail addresses and for its /64', async () => {
     for (let step = 0; step < 20; step += 1)
       expect(await logIn(`guess-${step}@example.test`, 'wrong horse', `2001:db8:5:5::${step + 1}`)).toMatchObject(
         failed,
@@ -155,7 +155,7 @@ describe('repeated failures', () => {
     expect((await logIn(user.email, PASSWORD, '2001:db8:5:6::1')).status).toBe(200)
   })
 
-  test('at once are all counted: no burst gets more guesses than a patient one', async () => {
+  test('are all counted when concurrent: a burst gets no more guesses than a sequence', async () => {
     const { user } = await newcomer()
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, step) => logIn(user.email, 'wrong horse', `10.6.${step}.1`)),
@@ -165,7 +165,7 @@ describe('repeated failures', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(15)
   })
 
-  test('at once with a reset never wait for each other in a circle', async () => {
+  test('do not deadlock with a concurrent reset', async () => {
     const { user } = await newcomer()
     const attempts = Array.from({ length: 12 }, (_, step) => logIn(user.email, 'wrong horse', `10.43.${step % 4}.1`))
     const resets = Array.from({ length: 4 }, () => clearLoginThrottle(app.db, user.email))
@@ -174,9 +174,9 @@ describe('repeated failures', () => {
     for (const { status } of replies) expect([401, 429]).toContain(status)
   })
 
-  test('of right passwords from a busy office are none', async () => {
+  test('are not counted for correct passwords from a busy office', async () => {
     const { user } = await newcomer()
-    // One more than the failures after which an address is slowed.
+    // One more than the failures after which an address is delayed.
     for (let step = 0; step < 21; step += 1) expect((await logIn(user.email, PASSWORD, '10.7.0.1')).status).toBe(200)
   })
 
@@ -188,7 +188,7 @@ describe('repeated failures', () => {
     expect(await logIn(user.email, PASSWORD, '10.8.0.1')).toMatchObject(throttled)
   })
 
-  test('are kept without names, and maintenance forgets the old ones', async () => {
+  test('are stored without names, and maintenance deletes the old ones', async () => {
     const rows = await app.db.selectFrom('login_throttle').selectAll().execute()
     expect(rows.length).toBeGreaterThan(0)
     expect(JSON.stringify(rows)).not.toMatch(/example\.test|10\.\d/)

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 import { type IssuedSession, issueSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
 import type { UserRecord } from '../user/user.store.ts'
 
-/** A finished sign-in: who, with which session, and where the person wants to go on. */
+/** A finished sign-in: the user, the session and the place to continue. */
 export interface SignIn {
   user: UserRecord
   issued: IssuedSession & { refreshToken: string }
@@ -11,17 +11,16 @@ export interface SignIn {
 }
 
 /**
- * Opens the session of a person who has proved to be `user`, in the caller's transaction: by a password here, by a provider
- * in social sign-in. What every such flow answers is built from it by `toLoginPayload`
- * (docs/contract/sessions.md#login-payload).
- * Undefined when the user is disabled or deleted, or the password was changed, be it a moment ago.
+ * Opens the session of an authenticated user, in the caller's transaction. Every sign-in flow ends here; `toLoginPayload`
+ * builds its answer (docs/contract/sessions.md#login-payload).
+ * Undefined when the user was disabled or deleted, or the password was changed, since the check.
  */
 export async function signIn(
   deps: SessionDeps,
   db: Database,
   input: {
     user: UserRecord
-    /** What the password was checked against, where one was. */
+    /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
     isNewUser: boolean
@@ -32,6 +31,6 @@ export async function signIn(
   const { user, isNewUser, redirectUrl, ...rest } = input
   const issued = await issueSession(deps, db, { userId: user.id, ...rest })
   if (!issued) return undefined
-  if (issued.refreshToken === null) throw new Error('the session of a sign-in can be refreshed')
+  if (issued.refreshToken === null) throw new Error('the session of a sign-in has no refresh token')
   return { user, issued: { ...issued, refreshToken: issued.refreshToken }, isNewUser, redirectUrl }
 }

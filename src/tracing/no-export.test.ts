@@ -6,12 +6,12 @@ import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 import { openSpanExport } from './span-export.ts'
 
-/** What is loaded of the optional packages; `@opentelemetry/api` comes with the metrics library in any case. */
+/** The loaded optional packages; the metrics library always loads `@opentelemetry/api`. */
 function listLoaded(): string[] {
   return Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
 }
 
-test('without an endpoint the service runs and loads nothing of OpenTelemetry; with one it does', async () => {
+test('the service loads the OpenTelemetry packages only with an endpoint', async () => {
   await using app = await createTestApp()
   expect((await app.admin('POST', '/api/v3/identity/account', { name: 'Untraced' })).status).toBe(201)
   await app.settle()

@@ -11,7 +11,7 @@ async function importPackages() {
   return { api, ...trace, ...exporter, ...resources }
 }
 
-/** OpenTelemetry's API under `api`, and what the SDK, the exporter and the resources export. */
+/** OpenTelemetry's API under `api`, and the exports of the SDK, the exporter and the resources. */
 export type OtelPackages = Awaited<ReturnType<typeof importPackages>>
 
 /**

@@ -5,9 +5,9 @@ import type { Random } from '../random.ts'
 import type { TraceContext } from './trace-context.ts'
 import { makeSpanId, makeTraceId, type SpanEnd, type SpanStart, type Tracer } from './tracer.ts'
 
-/** Makes the ids of the SDK's spans from our random source. */
+/** Generates the ids of the SDK's spans from our random source. */
 export interface SpanIds extends IdGenerator {
-  /** Runs `start`; a trace that starts in it has this id. */
+  /** Runs `start`; a trace that it starts has this id. */
   withTraceId<T>(traceId: string | undefined, start: () => T): T
 }
 
@@ -33,13 +33,13 @@ export function buildSpanIds(random: Random): SpanIds {
 
 export interface OtelTracerDeps {
   api: typeof Api
-  /** Of a provider whose ids are `ids`. It decides what is sampled, and records it. */
+  /** The tracer of a provider with the id generator `ids`. It samples and records. */
   tracer: Api.Tracer
   ids: SpanIds
   clock: Pick<Clock, 'now'>
 }
 
-/** Builds the tracer whose spans are OpenTelemetry's. Parents are given, never ambient: no context manager is registered. */
+/** Builds a tracer of OpenTelemetry spans. Parents are explicit: no context manager is registered. */
 export function buildOtelTracer({ api, tracer, ids, clock }: OtelTracerDeps): Tracer {
   const kinds = { server: api.SpanKind.SERVER, client: api.SpanKind.CLIENT }
   return {
@@ -56,7 +56,7 @@ export function buildOtelTracer({ api, tracer, ids, clock }: OtelTracerDeps): Tr
   }
 }
 
-/** Every parent comes from a header or a column, so it is a remote one to the sampler. */
+/** Every parent comes from a header or a column, so it is remote for the sampler. */
 function buildParentContext(api: typeof Api, { parent }: SpanStart): Api.Context {
   if (!parent) return api.ROOT_CONTEXT
   const { traceId, spanId, isSampled, tracestate } = parent
@@ -86,7 +86,7 @@ function endSpan(api: typeof Api, span: Api.Span, result: SpanEnd & { endedAtMs:
   span.end(toHrTime(result.endedAtMs))
 }
 
-/** Seconds and nanoseconds since the Unix epoch. The SDK takes a small number for one of `performance.now()`, a pair never. */
+/** Seconds and nanoseconds since the Unix epoch. The SDK reads a small number, but not a pair, as `performance.now()`. */
 function toHrTime(ms: number): Api.HrTime {
   const seconds = Math.floor(ms / 1_000)
   return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)]

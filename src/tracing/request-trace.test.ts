@@ -6,7 +6,7 @@ import type { RequestTrace } from '../http/request-trace.ts'
 import { systemRandom } from '../random.ts'
 import { openTracing } from './tracing.ts'
 
-/** The span of one request that came with this method and ended so. */
+/** The exported span of one request with this method and end. */
 async function exportOne(method: string, end: Parameters<RequestTrace['end']>[0]): Promise<CollectedSpan | undefined> {
   await using collector = await startCollector()
   const { startTrace, stop } = await openTracing({
@@ -38,13 +38,13 @@ test('a request is named by its method and its route as declared', async () => {
   })
 })
 
-test('a request without a route is named by its method alone', async () => {
+test('a request without a route is named by its method', async () => {
   const span = await exportOne('DELETE', { ...ENDED, route: null, status: 404, code: 'route_not_found' })
   expect(span?.name).toBe('DELETE')
   expect(span?.attributes).not.toHaveProperty('http.route')
 })
 
-test('a method that no route has stays out of the name', async () => {
+test('the name does not contain an unknown method', async () => {
   const span = await exportOne('PROPFIND', { ...ENDED, route: null, status: 405, code: 'method_not_allowed' })
   expect(span?.name).toBe('HTTP')
   expect(span?.attributes).toMatchObject({
@@ -56,7 +56,7 @@ test('a method that no route has stays out of the name', async () => {
 test.each([
   ['the code of its problem', 'internal', 'internal'],
   ['its status when there is no problem', undefined, '503'],
-])('a failed request is an error of the server whose type is %s', async (_, code, type) => {
+])('a 5xx is a server error of type %s', async (_, code, type) => {
   const span = await exportOne('POST', { ...ENDED, status: 503, code })
   expect(span?.statusCode).toBe(2)
   expect(span?.attributes['error.type']).toBe(type)

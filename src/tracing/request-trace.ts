@@ -4,9 +4,9 @@ import { formatTraceContext, parseTraceContext } from './trace-context.ts'
 import type { Tracer } from './tracer.ts'
 
 /**
- * Starts the trace of each request for the HTTP server: the one its headers name, else a new one. Span names and
- * attributes follow OpenTelemetry's conventions for HTTP server spans, without `url.*`: a path or query may hold ids and
- * secrets. A refusal (4xx) is no error of the server, so only a 5xx has an `error.type`.
+ * Continues the trace of a request's headers, or starts a new one. Span names and attributes follow OpenTelemetry's
+ * conventions for HTTP server spans, without `url.*`, because path and query may contain ids and secrets. A 4xx is not a
+ * server error, so only a 5xx has an `error.type`.
  */
 export function buildRequestTraceStart(tracer: Tracer): RequestTraceStart {
   return ({ method, requestId, headers }) => {
@@ -41,7 +41,7 @@ export function buildRequestTraceStart(tracer: Tracer): RequestTraceStart {
   }
 }
 
-/** The methods that may stand in a span's name: RFC 9110, 9, and RFC 5789. No route has another. */
+/** The methods that a span's name may contain: RFC 9110 section 9, and RFC 5789. Routes have no other. */
 const KNOWN_METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 
 function describeMethod(method: string, isKnown: boolean): SpanAttributes {
@@ -50,7 +50,7 @@ function describeMethod(method: string, isKnown: boolean): SpanAttributes {
     : { 'http.request.method': '_OTHER', 'http.request.method_original': method }
 }
 
-/** Node joins a header that came more than once; only a few names, none of ours, come as a list. */
+/** Node joins repeated headers; only a few other names are lists. */
 function readHeader(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(',') : value
 }

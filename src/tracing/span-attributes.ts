@@ -4,8 +4,8 @@ import type * as conventions from '@opentelemetry/semantic-conventions'
 type ConventionalName = Extract<(typeof conventions)[Extract<keyof typeof conventions, `ATTR_${string}`>], string>
 
 /**
- * Facts about a span. A name is one of the conventions or starts with `signalbox.`; the compiler refuses others. A value
- * that is undefined is left out. Never a body, a header, a secret, a token or a URL as it was sent.
+ * The attributes of a span. A name is one of the conventions or starts with `signalbox.`; the compiler refuses others.
+ * Undefined values are left out. Never a body, a header, a secret, a token or a full URL.
  */
 export type SpanAttributes = {
   readonly [name in ConventionalName | `signalbox.${string}`]?: string | number | boolean | undefined

@@ -5,10 +5,10 @@ import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 import { buildTracesUrl, openSpanExport, QUEUE_SPANS, type SpanExport, STOP_LIMIT_MS } from './span-export.ts'
 
-/** How much longer than its limit a stop may take on a busy machine. */
+/** Tolerance for a stop on a busy machine. */
 const SLACK_MS = 1_500
 
-/** Makes spans and ends them at once. */
+/** Starts spans and ends them at once. */
 function makeSpans({ tracer }: SpanExport, count: number): void {
   for (let made = 0; made < count; made += 1)
     tracer.startSpan('work', { kind: 'client', attributes: {} }).end({ durationMs: 1, attributes: {}, isError: false })
@@ -37,7 +37,7 @@ async function measure(work: Promise<unknown>): Promise<number> {
 }
 
 describe('spans', () => {
-  test('arrive in one batch, with the service they came from and the SDK that made them', async () => {
+  test('are exported in one batch, with their service and SDK', async () => {
     await using collector = await startCollector()
     const { spanExport, lines } = await open(`${collector.origin}/base/`)
     makeSpans(spanExport, 2)
@@ -56,7 +56,7 @@ describe('spans', () => {
     expect(lines).toEqual([])
   })
 
-  test('arrive without a stop too, soon after they ended', async () => {
+  test('are exported soon after they end, without a stop', async () => {
     await using collector = await startCollector()
     const { spanExport } = await open(collector.origin)
     makeSpans(spanExport, 1)
@@ -64,7 +64,7 @@ describe('spans', () => {
     await spanExport.stop()
   })
 
-  test('that end after the stop go nowhere and harm nothing', async () => {
+  test('that end after the stop are dropped without an error', async () => {
     await using collector = await startCollector()
     const { spanExport } = await open(collector.origin)
     await spanExport.stop()
@@ -74,8 +74,8 @@ describe('spans', () => {
   })
 })
 
-describe('a collector that does not work', () => {
-  test('holds a stop for 2 s at most when it never answers', async () => {
+describe('a failing collector', () => {
+  test('delays a stop by at most 2 s when it does not answer', async () => {
     await using collector = await startCollector()
     collector.behave('hang')
     const { spanExport } = await open(collector.origin)
@@ -84,14 +84,14 @@ describe('a collector that does not work', () => {
     expect(await measure(spanExport.stop())).toBeLessThan(STOP_LIMIT_MS + SLACK_MS)
   })
 
-  test('holds a stop for 2 s at most when it refuses connections', async () => {
+  test('delays a stop by at most 2 s when it refuses connections', async () => {
     const { origin } = await startAndStopCollector()
     const { spanExport } = await open(origin)
     makeSpans(spanExport, 1)
     expect(await measure(spanExport.stop())).toBeLessThan(STOP_LIMIT_MS + SLACK_MS)
   })
 
-  test('that refuses costs one log line, and one more when it takes spans again', async () => {
+  test('is logged once when it refuses, and once when it accepts spans again', async () => {
     await using collector = await startCollector()
     collector.behave(400)
     const { spanExport, lines } = await open(collector.origin)
@@ -108,7 +108,7 @@ describe('a collector that does not work', () => {
     expect(JSON.stringify(lines)).not.toContain('127.0.0.1')
   })
 
-  test('costs a bounded queue and no waiting: what comes while it is full is dropped', async () => {
+  test('fills a bounded queue without blocking: spans beyond it are dropped', async () => {
     await using collector = await startCollector()
     collector.behave('hang')
     const { spanExport } = await open(collector.origin)
@@ -122,7 +122,7 @@ describe('a collector that does not work', () => {
 })
 
 describe('packages that are not installed', () => {
-  test('cost one warning that names the remedy, and the service runs without an export', async () => {
+  test('are reported by one warning with the remedy, and the service runs without an export', async () => {
     const { logger, lines } = keepLog()
     const missing = Object.assign(new Error("Cannot find package '@opentelemetry/sdk-trace-base'"), {
       code: 'ERR_MODULE_NOT_FOUND',
@@ -145,7 +145,7 @@ test.each([
   ['https://collector/otlp', 'https://collector/otlp/v1/traces'],
   ['https://collector/otlp//', 'https://collector/otlp/v1/traces'],
   ['https://collector/otlp?key=1', 'https://collector/otlp/v1/traces?key=1'],
-])('spans for %s go to %s', (endpoint, url) => {
+])('spans for %s are sent to %s', (endpoint, url) => {
   expect(buildTracesUrl(endpoint)).toBe(url)
 })
 

@@ -7,43 +7,43 @@ import { buildOtelTracer, buildSpanIds } from './otel-tracer.ts'
 import type { SpanAttributes } from './span-attributes.ts'
 import type { Tracer } from './tracer.ts'
 
-/** How many spans wait at most; what comes while the queue is full is dropped, so a collector that is down costs memory once. */
+/** Limit of the queue; spans beyond it are dropped, which bounds memory while the collector is down. */
 export const QUEUE_SPANS = 4_096
 
-/** Spans sent in one request at most, and how long the first of them waits for others. */
+/** Limit of spans in one request, and the delay in which a batch collects. */
 const BATCH_SPANS = 512
 const BATCH_DELAY_MS = 1_000
 
-/** How long one request to the collector may take, its repetitions included. */
+/** Timeout of one request to the collector, retries included. */
 const EXPORT_TIMEOUT_MS = 5_000
 
-/** How long the last spans may take when the service stops. */
+/** Timeout for the last spans when the service stops. */
 export const STOP_LIMIT_MS = 2_000
 
 /** A tracer whose ended spans are exported. */
 export interface SpanExport {
-  /** Its spans are queued when they end, and sent later in batches; no call waits for the collector. */
+  /** Queues spans when they end and sends them in batches; no call waits for the collector. */
   tracer: Tracer
-  /** Sends what waits, as far as 2 s suffice. Never rejects. */
+  /** Sends the queued spans, within 2 s. Never rejects. */
   stop(): Promise<void>
 }
 
 export interface SpanExportOptions {
   /** `OTEL_EXPORTER_OTLP_ENDPOINT`: the collector's base URL; spans are posted to `v1/traces` under it. */
   endpoint: string
-  /** `service.instance.id`: tells this process from others. */
+  /** `service.instance.id`: identifies this process. */
   instanceId: string
   version: string
   clock: Pick<Clock, 'now'>
   random: Random
   logger: Logger
-  /** Loads the packages; tests leave them out. */
+  /** Loads the packages; tests replace it. */
   load?: () => Promise<OtelPackages>
 }
 
 /**
- * Opens the export of spans over OTLP/HTTP. Undefined, after one warning, when the optional packages are not installed:
- * the service then runs as if no collector were configured. Does not contact the collector.
+ * Opens the export of spans over OTLP/HTTP. Does not contact the collector. Undefined, after one warning, when the optional
+ * packages are not installed: the service then runs as without a collector.
  *
  * The provider is not registered as the global one: a second app in the same process has its own. Sampler and queue are
  * set here, so that the SDK does not take them from `OTEL_*` variables that `docs/configuration.md` does not list.
@@ -96,7 +96,7 @@ export function buildTracesUrl(endpoint: string): string {
   return url.href
 }
 
-/** Logs once when spans stop arriving, and once when they arrive again; one line a batch would flood the log. */
+/** Logs once when the export begins to fail, and once when it recovers; a line for each batch would flood the log. */
 function announceState(exporter: SpanExporter, logger: Logger): SpanExporter {
   let isFailing = false
   return {
@@ -107,21 +107,21 @@ function announceState(exporter: SpanExporter, logger: Logger): SpanExporter {
         if (hasFailed && !isFailing)
           logger.warn(
             { reason: describeFailure(result.error) },
-            'spans cannot be exported and are dropped; deliveries go on. Check the collector at OTEL_EXPORTER_OTLP_ENDPOINT',
+            'span export failing, spans dropped; deliveries continue. Check the collector at OTEL_EXPORTER_OTLP_ENDPOINT',
           )
-        if (!hasFailed && isFailing) logger.info('spans are exported again')
+        if (!hasFailed && isFailing) logger.info('span export recovered')
         isFailing = hasFailed
         done(result)
       }),
   }
 }
 
-/** A code or status; a message could hold what the collector answered, and the endpoint's password. */
+/** A code or status; a message could contain the collector's answer or the endpoint's password. */
 function describeFailure(error: Error | undefined): string | number {
   return (error as { code?: string | number } | undefined)?.code ?? 'no answer'
 }
 
-/** Resolves when `work` ends, however it ends, or after `limitMs`. Real time: it bounds the network and decides nothing. */
+/** Resolves when `work` settles, or after `limitMs` in real time, because it bounds the network. */
 async function within(limitMs: number, work: Promise<void>): Promise<void> {
   const limit = Promise.withResolvers<void>()
   const timer = setTimeout(limit.resolve, limitMs)

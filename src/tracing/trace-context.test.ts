@@ -16,12 +16,12 @@ function parse(traceparent: string | undefined, tracestate?: string) {
 }
 
 describe('traceparent', () => {
-  test('names trace, span and whether it is sampled', () => {
+  test('holds trace id, span id and the sampled flag', () => {
     expect(parse(`00-${TRACE}-${SPAN}-01`)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true })
     expect(parse(`00-${TRACE}-${SPAN}-00`)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: false })
   })
 
-  test('says of its flags only the sampled one', () => {
+  test('keeps only the sampled flag', () => {
     expect(parse(`00-${TRACE}-${SPAN}-ff`)?.isSampled).toBe(true)
     expect(parse(`00-${TRACE}-${SPAN}-fe`)?.isSampled).toBe(false)
     expect(parse(`00-${TRACE}-${SPAN}-09`)?.isSampled).toBe(true)
@@ -31,7 +31,7 @@ describe('traceparent', () => {
     ['a higher version of the same length', `cc-${TRACE}-${SPAN}-01`],
     ['a higher version with more after a dash', `cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`],
     ['the highest version', `fe-${TRACE}-${SPAN}-01`],
-  ])('is read when it is %s', (_, text) => {
+  ])('is parsed when it is %s', (_, text) => {
     expect(parse(text)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true })
   })
 
@@ -109,7 +109,7 @@ describe('tracestate', () => {
     expect(parse(`00-${TRACE}-${SPAN}-01`, text)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true })
   })
 
-  test('over 512 characters loses large members first, then the oldest', () => {
+  test('over 512 characters drops large members first, then the oldest', () => {
     const large = `large=${'x'.repeat(200)}`
     const small = (key: string) => `${key}=${'x'.repeat(98)}`
     const all = ['a', 'b', 'c', 'd'].map(small)
@@ -117,7 +117,7 @@ describe('tracestate', () => {
     expect(parseTracestate([...all, small('e'), small('f')].join(','))).toBe([...all, small('e')].join(','))
   })
 
-  test('of exactly 512 characters stays whole, and one more loses its last member', () => {
+  test('of exactly 512 characters is unchanged, and one more drops its last member', () => {
     const head = ['a', 'b', 'c', 'd', 'e'].map((key) => `${key}=${'x'.repeat(98)}`).join(',')
     const fits = `${head},f=${'x'.repeat(512 - head.length - 3)}`
     expect(fits).toHaveLength(512)
@@ -144,8 +144,8 @@ const contexts = fc.record(
   { requiredKeys: ['traceId', 'spanId', 'isSampled'] },
 )
 
-describe('whatever comes in', () => {
-  test('a context reads back from its headers and from its column', () => {
+describe('for any input', () => {
+  test('a context round-trips through its headers and its column', () => {
     fc.assert(
       fc.property(contexts, (context) => {
         const { traceparent, tracestate } = buildTraceHeaders(context)
@@ -155,7 +155,7 @@ describe('whatever comes in', () => {
     )
   })
 
-  test('nothing throws, and what is passed along is valid, within its limits, and reads as the same again', () => {
+  test('parsing does not throw, and the propagated context is valid, within its limits, and round-trips', () => {
     const valid = fc.tuple(hex(32), hex(16), hex(2)).map(([trace, span, flags]) => `00-${trace}-${span}-${flags}`)
     const texts = fc.oneof(fc.string({ unit: 'binary', maxLength: 80 }), valid, fc.stringMatching(/^[0-9a-f-]{0,60}$/))
     const members = fc.stringMatching(/^[a-z0-9@_]{1,5}=[ -~]{0,120}$/)
@@ -177,7 +177,7 @@ describe('whatever comes in', () => {
     )
   })
 
-  test('a column that holds anything else reads as none', () => {
+  test('an invalid column is parsed as no context', () => {
     expect(parseStoredContext('')).toBeUndefined()
     expect(parseStoredContext(' a=1')).toBeUndefined()
     expect(parseStoredContext(`00-${TRACE}-${SPAN}-01  `)?.tracestate).toBeUndefined()

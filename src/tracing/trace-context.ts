@@ -1,12 +1,12 @@
-/** Where a span stands: what `traceparent` and `tracestate` say (W3C Trace Context, level 1). */
+/** A trace context: the content of `traceparent` and `tracestate` (W3C Trace Context, level 1). */
 export interface TraceContext {
   /** 32 lower-case hex digits, not all zero. */
   traceId: string
-  /** 16 lower-case hex digits, not all zero: the span that what follows is a child of. */
+  /** 16 lower-case hex digits, not all zero: the parent span. */
   spanId: string
   /** Whether the sender may have recorded its span. */
   isSampled: boolean
-  /** What tracing systems carry along, as it came; absent when there is none. */
+  /** The `tracestate` of other tracing systems, unchanged; absent when there is none. */
   tracestate?: string
 }
 
@@ -14,15 +14,15 @@ const TRACEPARENT_PATTERN = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a
 const ZEROS_PATTERN = /^0+$/
 
 /**
- * Reads the headers of a request (W3C Trace Context, 2.2 and 3.3). Undefined when `traceparent` is missing or breaks a
- * rule: then a new trace starts and `tracestate` is ignored. A `tracestate` that breaks a rule is ignored alone.
+ * Parses the headers of a request (W3C Trace Context, 2.2 and 3.3). Undefined when `traceparent` is missing or invalid:
+ * then a new trace starts and `tracestate` is ignored. An invalid `tracestate` is ignored alone.
  *
- * A higher version than 00 may add members after the flags; what is known of it is read. A header that came twice
- * arrives here joined by a comma, and no version takes one.
+ * A higher version than 00 may add members after the flags; the known ones are parsed. A repeated header is joined by a
+ * comma, which no version allows.
  *
- * This is not OpenTelemetry's `W3CTraceContextPropagator`, for two reasons. Traces are passed on without the optional
- * packages too. And the propagator is laxer: it takes a header with blanks around it or, in a higher version, one that
- * came twice; it passes on the valid rest of a broken `tracestate`; and it writes flags above 0f in three digits.
+ * Does not use OpenTelemetry's `W3CTraceContextPropagator`, for two reasons. Traces are propagated without the optional
+ * packages too. And the propagator is laxer: it accepts a header with blanks around it or, in a higher version, a repeated
+ * one; it propagates the valid rest of an invalid `tracestate`; and it writes flags above 0f in three digits.
  */
 export function parseTraceContext(headers: {
   traceparent: string | undefined
@@ -42,7 +42,7 @@ export function parseTraceContext(headers: {
   }
 }
 
-/** `tracestate`: members at most, and characters of them that are passed along (W3C Trace Context, 3.3.1 and 3.3.1.5). */
+/** Limits of `tracestate`: members, and propagated characters (W3C Trace Context, 3.3.1 and 3.3.1.5). */
 const MAX_MEMBERS = 32
 const MAX_TRACESTATE_CHARS = 512
 /** A member longer than this is dropped first. */
@@ -53,9 +53,9 @@ const TENANT_KEY = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 
 /**
- * The `tracestate` that is passed along: the members in their order, without blanks between them. Undefined when there
- * is none, one breaks the grammar, a key comes twice, or there are more than 32. What is longer than 512 characters
- * loses whole members: large ones first, then from the end, where the oldest are.
+ * The `tracestate` to propagate: the members in their order, without blanks between them. Undefined when there is none, one
+ * is invalid, a key is repeated, or there are more than 32. Beyond 512 characters whole members are dropped: large ones
+ * first, then from the end, where the oldest are.
  */
 export function parseTracestate(text: string): string | undefined {
   const members = text
@@ -68,7 +68,7 @@ export function parseTracestate(text: string): string | undefined {
   return kept.length === 0 ? undefined : kept.join(',')
 }
 
-/** Without the blanks and tabs around it. A pattern that ends in `[ \t]+$` would try each run of blanks from each of its places. */
+/** Trims blanks and tabs, in linear time; a pattern that ends in `[ \t]+$` is quadratic. */
 function trimBlanks(text: string): string {
   const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t'
   let [start, end] = [0, text.length]
@@ -99,7 +99,7 @@ function limitMembers(members: readonly string[]): readonly string[] {
   return kept
 }
 
-/** The headers that carry a context on (W3C Trace Context, 2.2.2 and 3.3): version 00, of the flags only the sampled one. */
+/** The headers of a context (W3C Trace Context, 2.2.2 and 3.3): version 00, with only the sampled flag. */
 export function buildTraceHeaders(context: TraceContext): { traceparent: string; tracestate?: string } {
   const { traceId, spanId, isSampled, tracestate } = context
   return {
@@ -114,7 +114,7 @@ export function formatTraceContext(context: TraceContext): string {
   return tracestate === undefined ? traceparent : `${traceparent} ${tracestate}`
 }
 
-/** Reads what `formatTraceContext` wrote; undefined for anything else. */
+/** Parses the output of `formatTraceContext`; undefined for other text. */
 export function parseStoredContext(text: string): TraceContext | undefined {
   const space = text.indexOf(' ')
   if (space === -1) return parseTraceContext({ traceparent: text, tracestate: undefined })

@@ -23,7 +23,7 @@ function countingRandom(): Random {
   }
 }
 
-/** A tracer that exports to a collector of its own, and the spans that arrived there, in the order of their ends. */
+/** A tracer with a collector of its own, and the received spans in the order of their ends. */
 async function openExporting(random: Random = countingRandom()) {
   const collector = await startCollector()
   const clock = buildManualClock()
@@ -96,7 +96,7 @@ const parents = fc.record(
   { requiredKeys: ['traceId', 'spanId', 'isSampled'] },
 )
 
-test('an export changes nothing of the context that a span with a parent passes on', async () => {
+test('an export does not change the context that a span with a parent propagates', async () => {
   const exporting = (await openExporting()).tracer
   const plain = buildContextTracer(countingRandom())
   fc.assert(
@@ -116,7 +116,7 @@ test('a new trace is sampled when spans are exported, and not when they are not'
 })
 
 describe('an exported span', () => {
-  test('carries its parent, its tracestate, its times by the clock, and the attributes of start and end', async () => {
+  test('has its parent, its tracestate, its times by the clock, and the attributes of start and end', async () => {
     const { tracer, clock, collect } = await openExporting()
     clock.set(1_700_000_000_123)
     const start = { kind: 'client', parent: PARENT, attributes: { 'signalbox.attempt': 2 } } as const
@@ -147,13 +147,13 @@ describe('an exported span', () => {
     expect([span?.startTimeUnixNano, span?.endTimeUnixNano]).toEqual(['1000000', '1250000'])
   })
 
-  test('takes the name that its end gives, and has no error when the end has none', async () => {
+  test('has the name of its end, and no error when the end has none', async () => {
     const { tracer, collect } = await openExporting()
     tracer.startSpan('GET', { kind: 'server', attributes: {} }).end({ ...END, name: 'GET /rows' })
     expect(await collect()).toEqual([expect.objectContaining({ name: 'GET /rows', kind: 2, statusCode: 0 })])
   })
 
-  test('is sent once, however often it is ended', async () => {
+  test('is sent once, also if it is ended repeatedly', async () => {
     const { tracer, collect } = await openExporting()
     const span = tracer.startSpan('work', { kind: 'server', attributes: {} })
     span.end(END)
@@ -161,7 +161,7 @@ describe('an exported span', () => {
     expect((await collect()).map(({ name, statusCode }) => [name, statusCode])).toEqual([['work', 0]])
   })
 
-  test('is one of a sampled trace: what the parent does not sample is not sent', async () => {
+  test('belongs to a sampled trace: a span of an unsampled parent is not sent', async () => {
     const { tracer, collect } = await openExporting()
     const start = { kind: 'server', parent: { ...PARENT, isSampled: false }, attributes: {} } as const
     tracer.startSpan('quiet', start).end(END)

@@ -2,46 +2,46 @@ import type { Random } from '../random.ts'
 import type { SpanAttributes } from './span-attributes.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** `server`: a request that came in. `client`: one that went out. */
+/** `server`: an incoming request. `client`: an outgoing one. */
 export type SpanKind = 'server' | 'client'
 
-/** What a span starts with. */
+/** The start of a span. */
 export interface SpanStart {
   kind: SpanKind
-  /** The span it is a child of, in this process or another; without one a trace starts. */
+  /** The parent span, of this process or another; without one a new trace starts. */
   parent?: TraceContext | undefined
-  /** The id of the trace that starts when there is no parent; a random one unless given. 32 hex digits, not all zero. */
+  /** The id of a new trace, for a span without a parent; default random. 32 hex digits, not all zero. */
   traceId?: string
   attributes: SpanAttributes
 }
 
-/** How a span ends. */
+/** The end of a span. */
 export interface SpanEnd {
   /** Measured by the caller, in milliseconds: the clock that dates the start may be set back or moved by a test. */
   durationMs: number
-  /** Added to those of the start. */
+  /** Added to the attributes of the start. */
   attributes: SpanAttributes
   isError: boolean
-  /** Replaces the name of the start, for what is known only at the end. */
+  /** Replaces the name of the start, for a name that is known only at the end. */
   name?: string
 }
 
-/** A piece of work under way. */
+/** A span in progress. */
 export interface Span {
-  /** The context to pass on: this trace, with this span as the parent. */
+  /** The context to propagate: this trace, with this span as the parent. */
   context: TraceContext
   /** Ends the span, once. Never throws. */
   end(result: SpanEnd): void
 }
 
-/** Starts spans. Their ids exist whether anything is exported or not: log lines and headers carry them. */
+/** Starts spans. Their ids exist also without an export, for log lines and headers. */
 export interface Tracer {
   startSpan(name: string, start: SpanStart): Span
 }
 
 /**
- * Builds the tracer of a process without an export: it makes contexts and records nothing. A trace that starts here is
- * not sampled; one that comes in keeps its flag (W3C Trace Context, 3.2.2.5.1).
+ * Builds the tracer of a process without an export: it creates contexts and records nothing. A new trace is not sampled;
+ * a continued one keeps its flag (W3C Trace Context, 3.2.2.5.1).
  */
 export function buildContextTracer(random: Random): Tracer {
   return {

@@ -17,7 +17,7 @@ interface LogLine {
   [member: string]: unknown
 }
 
-/** The service, a global webhook on a receiver that is subscribed to three event types, and the log. */
+/** The service, a global webhook with three subscriptions on a receiver, and the log. */
 async function openWorld(options: { endpoint?: string } = {}) {
   const authority = createAuthority()
   const receiver = await startReceiver({ tls: authority.issue(['127.0.0.1']) })
@@ -50,7 +50,7 @@ async function openWorld(options: { endpoint?: string } = {}) {
     lines,
     findLines: (msg: string) => lines.filter((line) => line.msg === msg),
     createAccount,
-    /** The one POST that the change of a request with these headers brings about. */
+    /** The POST that the change of a request with these headers causes. */
     receiveOne: async (headers: Record<string, string>): Promise<ReceivedRequest> => {
       const before = receiver.requests.length
       expect((await createAccount(headers)).status).toBe(201)
@@ -106,14 +106,14 @@ describe('the trace of a request', () => {
     ])
   })
 
-  test('that is not sampled stays so', async () => {
+  test('that is not sampled stays unsampled', async () => {
     await using world = await openWorld()
     const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
     expect(readTraceparent(request)).toMatchObject({ trace: TRACE, flags: '00' })
     expect(request.headers).not.toHaveProperty('tracestate')
   })
 
-  test('is a new one when the headers break a rule: nothing of theirs is logged, stored or sent', async () => {
+  test('is new when the headers are invalid, which are not logged, stored or sent', async () => {
     await using world = await openWorld()
     const hostile = [
       { traceparent: `ff-${TRACE}-${SPAN}-01`, tracestate: 'evil=1' },
@@ -136,14 +136,14 @@ describe('the trace of a request', () => {
     expect(JSON.stringify([rows, world.lines])).not.toMatch(/evil|or 1=1|xxxx|4bf92f3577b34da6/i)
   })
 
-  test('continues without a tracestate that breaks a rule', async () => {
+  test('continues without an invalid tracestate', async () => {
     await using world = await openWorld()
     const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
     expect(readTraceparent(request).trace).toBe(TRACE)
     expect(request.headers).not.toHaveProperty('tracestate')
   })
 
-  test('is no part of the signed body', async () => {
+  test('is not part of the signed body', async () => {
     await using world = await openWorld()
     const request = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
     const body = JSON.parse(request.body.toString())
@@ -151,7 +151,7 @@ describe('the trace of a request', () => {
     expect(request.body.toString()).not.toContain(TRACE)
   })
 
-  test('every request has a line with a trace of its own, refused ones too', async () => {
+  test('is in the log line of every request, also of refused ones', async () => {
     await using world = await openWorld()
     world.lines.length = 0
     await world.anonymous('GET', '/livez')
@@ -165,8 +165,8 @@ describe('the trace of a request', () => {
   })
 })
 
-describe('what no request caused', () => {
-  test('a test delivery has a trace of its own, the same for all its attempts: the id of its event', async () => {
+describe('a delivery without a request', () => {
+  test('has one trace for all attempts of a test delivery: the id of its event', async () => {
     await using world = await openWorld()
     world.receiver.behaveNext({ kind: 'status', status: 500 })
     await world.admin('POST', `/api/v3/webhook/webhook/${world.webhook}/test`, undefined, {
@@ -222,7 +222,7 @@ describe('with a collector', () => {
     })
   })
 
-  test('a trace that starts here is sampled, one that its caller does not sample is not exported', async () => {
+  test('a new trace is sampled, and an unsampled trace of a caller is not exported', async () => {
     await using collector = await startCollector()
     await using world = await openWorld({ endpoint: collector.origin })
     const quiet = await world.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
@@ -235,7 +235,7 @@ describe('with a collector', () => {
     expect(names(readTraceparent(made).trace).sort()).toEqual(['POST /api/v3/identity/account', 'webhook.attempt'])
   })
 
-  test('a refused request is no error of the server, and has the code of its problem', async () => {
+  test('a refused request is not a server error, and has the code of its problem', async () => {
     await using collector = await startCollector()
     await using world = await openWorld({ endpoint: collector.origin })
     await world.anonymous('GET', '/api/v3/webhook/webhook', undefined, { traceparent: `00-${TRACE}-${SPAN}-01` })
@@ -249,7 +249,7 @@ describe('with a collector', () => {
     expect(span?.attributes).not.toHaveProperty('error.type')
   })
 
-  test('spans say nothing of bodies, secrets, tokens, URLs and their queries', async () => {
+  test('spans contain no body, secret, token, URL or query', async () => {
     await using collector = await startCollector()
     await using world = await openWorld({ endpoint: collector.origin })
     await world.receiveOne({})
@@ -265,7 +265,7 @@ describe('with a collector', () => {
       expect(text).not.toContain(secret)
   })
 
-  test('that is down, everything is delivered as ever', async () => {
+  test('that is down, deliveries continue', async () => {
     const gone = await startCollector()
     await gone[Symbol.asyncDispose]()
     await using world = await openWorld({ endpoint: gone.origin })

@@ -9,13 +9,13 @@ import { buildContextTracer, type Tracer } from './tracer.ts'
 /** Traces of one process. */
 export interface Tracing {
   tracer: Tracer
-  /** For the HTTP shell. */
+  /** For the HTTP server. */
   startTrace: RequestTraceStart
-  /** Sends what spans still wait, within 2 s. Called last, when every span has ended. */
+  /** Sends the queued spans, within 2 s. Called last, when every span has ended. */
   stop(): Promise<void>
 }
 
-/** Opens tracing: spans are exported to `endpoint` (OTEL_EXPORTER_OTLP_ENDPOINT); without one nothing is loaded for it. */
+/** Opens tracing with an export to `endpoint` (OTEL_EXPORTER_OTLP_ENDPOINT); without one the packages are not loaded. */
 export async function openTracing(options: {
   endpoint: string | undefined
   instanceId: string

@@ -4,7 +4,7 @@ import { systemRandom } from '../random.ts'
 import { createAdministrator, hasAdministrator } from './administrator.ts'
 
 describe('the first administrator', () => {
-  test('can sign in and do everything', async () => {
+  test('can sign in and holds every permission', async () => {
     await using app = await buildIdentityApp()
     const now = new Date(app.clock.now())
     const deps = { ids: app.ids, random: systemRandom }
@@ -22,7 +22,7 @@ describe('the first administrator', () => {
     expect(users.body.data).toHaveLength(1)
   })
 
-  test('is not made twice, and never by promoting somebody who has the address', async () => {
+  test('is not created for an e-mail address in use, whose user is not promoted', async () => {
     await using app = await buildIdentityApp()
     const now = new Date(app.clock.now())
     const deps = { ids: app.ids, random: systemRandom }

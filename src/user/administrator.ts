@@ -10,7 +10,7 @@ import { registerUser, type UserDeps } from './user.ts'
 
 export { hasAdministrator }
 
-/** Visible ASCII around one `@`. The API's own rule is finer; this one catches a slip on the command line. */
+/** Visible ASCII around one `@`. Catches slips on the command line; the rule of the API is stricter. */
 const EMAIL_PATTERN = /^[!-?A-~]+@[!-?A-~]+$/
 
 const PASSWORD_LENGTH_ERROR = `The password must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters.`
@@ -19,13 +19,13 @@ function hasFittingLength(password: string): boolean {
   return password.length >= PASSWORD_LENGTH_MIN && password.length <= PASSWORD_LENGTH_LIMIT
 }
 
-/** An administrator, or a sentence that says why none was made and what to do. */
+/** An administrator, or the reason why none was created, with what to do. */
 export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
 
 /**
- * Makes an administrator (docs/contract/identity.md#first-administrator), for `signalbox admin create` and the first start in development. The address counts as
- * verified: whoever runs the command vouches for it. An address that is in use is never promoted silently.
- * The system roles must exist.
+ * Creates an administrator (docs/contract/identity.md#first-administrator), for `signalbox admin create` and the first
+ * start in development. The address counts as verified, because the operator entered it. Does not promote the user of an
+ * address in use. The system roles must exist.
  */
 export async function createAdministrator(
   deps: UserDeps,
@@ -51,8 +51,8 @@ export async function createAdministrator(
 }
 
 /**
- * Sets a new password for a user, ends all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
- * throttle. For `signalbox admin password`: the way back in for an operator of the service's machine.
+ * Sets a new password for a user, revokes all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
+ * throttle. For `signalbox admin password`: recovery for an operator with access to the machine.
  */
 export async function resetPassword(
   deps: Pick<UserDeps, 'random'>,

@@ -25,7 +25,7 @@ const USER_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Hashes the password of a body before the transaction begins: it takes some 40 ms. */
+/** Hashes the password of a body before the transaction: hashing takes some 40 ms. */
 const hashNewPassword = async ({ random }: UserDeps, { body }: { body: { password?: string } }) =>
   body.password === undefined ? {} : { passwordHash: await hashPassword(body.password, random) }
 
@@ -105,7 +105,7 @@ export const userRoutes: Routes<UserDeps> = [
       accountScope: 'none',
       summary: 'Change a user',
       description:
-        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and ends a sign-in throttle. The caller holds everything that the user holds, everywhere and in each account of the user.',
+        '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',
       params: IdParams,
       body: UpdateUserBody,
       data: UserRow,
@@ -120,7 +120,7 @@ export const userRoutes: Routes<UserDeps> = [
         const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
         return {
           data: toUserRow(user ?? target),
-          message: user ? 'User updated.' : 'The user is like that already.',
+          message: user ? 'User updated.' : 'User unchanged.',
           changed: user ? changedOf(user) : [],
           audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
         }
@@ -178,7 +178,7 @@ export const userRoutes: Routes<UserDeps> = [
       action: 'enable',
       accountScope: 'none',
       summary: 'Enable a user',
-      description: 'The user signs in anew. Sessions and API keys that ended stay ended.',
+      description: 'The user has to sign in again. Revoked sessions and API keys stay revoked.',
       params: IdParams,
       data: UserRow,
     },

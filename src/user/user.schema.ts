@@ -9,19 +9,19 @@ const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
 const NewPasswordSchema = Type.String({
   minLength: PASSWORD_LENGTH_MIN,
   maxLength: PASSWORD_LENGTH_LIMIT,
-  description: 'Kept as an Argon2id hash.',
+  description: 'Stored as an Argon2id hash.',
 })
 
 const KeepApiKeysSchema = Type.Boolean({
   description: "Whether the user's API keys go on. Default false: they are revoked.",
 })
 
-/** The body of the actions that end what a user is signed in with. */
+/** The body of the actions that revoke sessions and API keys of a user. */
 export const EndTokensBody = nullable(
   named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),
 )
 
-/** How many sessions and API keys ended. */
+/** The numbers of revoked sessions and API keys. */
 export const TokensRevoked = named(
   'RevokedTokens',
   Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() }),

@@ -25,7 +25,7 @@ export interface UserWithRoles extends UserRecord {
   roles: RoleId[]
 }
 
-/** A user with what decides who may change it. */
+/** A user with the holdings that decide who may change it. */
 export interface ManagedUser extends UserWithRoles {
   /** The names of `roles`, in the same order. */
   roleNames: string[]
@@ -57,7 +57,7 @@ const COLUMNS = [
   'u.deleted_at',
 ] as const
 
-/** The hash itself stays behind. */
+/** The hash is not selected. */
 const HAS_PASSWORD = 'u.password_hash is not null'
 
 /** The columns above of the user `u`, as SQL. */
@@ -87,7 +87,7 @@ export function toUserWithRoles(row: UserColumns & { roles: string[] }): UserWit
   return { ...toUserRecord(row), roles: row.roles as RoleId[] }
 }
 
-/** The living users with their roles, as the base of a list. */
+/** The users that are not deleted, with their roles, as the base of a list. */
 export function selectUsers(db: Database) {
   return db
     .selectFrom('user as u')
@@ -103,7 +103,7 @@ const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
 const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
 const selectOne = statement<UserColumns & { roles: string[] }>(`select ${WITH_ROLES} ${LIVING}`)
 
-/** The living user with this id. */
+/** The user with this id, not deleted. */
 export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
   const [row] = await selectOne(db, [id])
   return row && toUserWithRoles(row)
@@ -116,8 +116,8 @@ const selectManaged = statement<UserColumns & HoldingsRow & { roles: string[]; r
 )
 
 /**
- * The living user with this id and what it holds. The user is locked before until the transaction ends, so that its roles
- * and memberships stay what they are.
+ * Locks the user with this id, not deleted, until the transaction ends, and reads it with its holdings. The lock blocks
+ * changes of its roles and memberships.
  */
 export async function lockUser(db: Database, id: string): Promise<ManagedUser | undefined> {
   await lock(db, [id])
@@ -125,7 +125,7 @@ export async function lockUser(db: Database, id: string): Promise<ManagedUser | 
   return row && { ...toUserWithRoles(row), roleNames: row.role_names, holdings: toHoldings(row) }
 }
 
-/** The living user with this address, whatever its case. */
+/** The user with this address in any case, not deleted. */
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
   return (await findCredentials(db, email))?.user
 }
@@ -139,7 +139,7 @@ export interface Credentials {
 const selectCredentials = statement<UserColumns & { password_hash: string | null }>(`
   select ${OF_USER}, u.password_hash from "user" u where lower(u.email) = lower($1) and u.deleted_at is null`)
 
-/** The living user with this address, whatever its case, with the hash of the password. */
+/** The user with this address in any case, not deleted, with the hash of the password. */
 export async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
   const [row] = await selectCredentials(db, [email])
   return row && { user: toUserRecord(row), passwordHash: row.password_hash }
@@ -160,7 +160,7 @@ const insert = statement<UserColumns & { roles: string[] }>(`
     array(select r.document_id from given join role r on r.document_id = given.role order by r.name) as roles
   from u`)
 
-/** Inserts a user with the role of this name and those of these ids. Breaks `user_email_key` when the address is taken. */
+/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
 export async function insertUser(
   db: Database,
   row: {
@@ -181,7 +181,7 @@ export async function insertUser(
   return toUserWithRoles(inserted)
 }
 
-/** What may change of a user. */
+/** The columns of a user that may change. */
 export interface UserChange {
   email?: string
   emailVerifiedAt?: Date | null
@@ -193,7 +193,7 @@ export interface UserChange {
   now: Date
 }
 
-/** Changes what `change` names. Breaks `user_email_key` when the address is taken. */
+/** Changes the columns of `change`. Violates `user_email_key` when the address is taken. */
 export async function updateUser(db: Database, id: UserId, change: UserChange): Promise<UserRecord> {
   const updated = await db
     .updateTable('user as u')

@@ -39,7 +39,7 @@ describe('every route on users', () => {
     ['POST', `${USERS}/${id}/disable`],
     ['POST', `${USERS}/${id}/enable`],
     ['POST', `${USERS}/${id}/revoke-sessions`],
-  ])('%s %s refuses nobody with 401, a member with 403, and an unknown id with 404', async (method, template) => {
+  ])('%s %s is 401 without a token, 403 for a member, and 404 for an unknown id', async (method, template) => {
     const path = template.replace(id, plain.user.id)
     expect(await app.call(method, path)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
     const refused = await app.call(method, path, { token: plain.token })
@@ -87,7 +87,7 @@ describe('creating a user', () => {
     expect(JSON.stringify(log.body)).not.toContain('a secret password')
   })
 
-  test('with an address in use, in whatever case, is a conflict', async () => {
+  test('with an address in use, in any case, is a conflict', async () => {
     const user = await createUser()
     const again = await asRoot('POST', USERS, { email: user.email.toUpperCase() })
     expect(again).toMatchObject({ status: 409, body: { code: 'conflict' } })
@@ -104,7 +104,7 @@ describe('creating a user', () => {
     ['an unknown role', { email: 'x@example.test', roles: [NO_ID] }],
     ['a role that is no id', { email: 'x@example.test', roles: ['administrator'] }],
     ['an unknown member', { email: 'x@example.test', is_admin: true }],
-  ])('with %s is refused with 422, and nothing is kept', async (_name, body) => {
+  ])('with %s is a 422, and no row is written', async (_name, body) => {
     expect(await asRoot('POST', USERS, body)).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
     expect((await asRoot('GET', `${USERS}?filters=email|eq|x@example.test`)).body.data).toEqual([])
   })
@@ -116,7 +116,7 @@ describe('reading users', () => {
     expect((await asRoot('GET', `${USERS}/${user.document_id}`)).body.data).toEqual(user)
   })
 
-  test('a page at a time, each once, with filters and a total', async () => {
+  test('by pages, each user once, with filters and a total', async () => {
     const made = [
       await createUser({ name: 'page' }),
       await createUser({ name: 'page' }),
@@ -132,14 +132,14 @@ describe('reading users', () => {
     expect(second.body.pagination.next_cursor).toBeNull()
   })
 
-  test('by a field that is not offered, a hash above all, is refused', async () => {
+  test('by a field that the list does not have, such as a hash, is refused', async () => {
     expect((await asRoot('GET', `${USERS}?filters=password_hash|like|argon`)).status).toBe(422)
     expect((await asRoot('GET', `${USERS}?sort=password_hash`)).status).toBe(422)
   })
 })
 
 describe('changing a user', () => {
-  test('changes what the body names and nothing else', async () => {
+  test('changes only the members of the body', async () => {
     const user = await createUser({ name: 'Before' })
     app.clock.advance(1000)
     const changed = await asRoot('PATCH', `${USERS}/${user.document_id}`, { name: 'After' })
@@ -148,7 +148,7 @@ describe('changing a user', () => {
     expect(await app.events()).toContain(`user.update ${user.document_id}`)
   })
 
-  test('a new address is unverified, must be free, and keeps its owner when only its case changes', async () => {
+  test('a new address is unverified and must be free; another case of the same address is accepted', async () => {
     const [one, other] = [await createUser(), await createUser()]
     const verifiedAt = new Date(app.clock.now())
     await app.db
@@ -164,7 +164,7 @@ describe('changing a user', () => {
     expect(moved.body.data.email_verified_at).toBeNull()
   })
 
-  test('a new password ends the sessions of the user; another name does not', async () => {
+  test('a new password revokes the sessions of the user; another name does not', async () => {
     const someone = await app.person('someone-with-session', [], 'first password')
     const path = `${USERS}/${someone.user.id}`
     await asRoot('PATCH', path, { name: 'Other' })
@@ -199,7 +199,7 @@ describe('the API keys of a user', () => {
     ['a new password', 'PATCH', '', { password: 'another password' }],
   ] as const
 
-  test.each(ends)('end with %s', async (name, method, suffix, body) => {
+  test.each(ends)('are revoked by %s', async (name, method, suffix, body) => {
     const someone = await app.person(`ends with ${name}`.replaceAll(' ', '-'))
     const key = await createKey(someone)
     expect((await asRoot(method, `${USERS}/${someone.user.id}${suffix}`, body)).status).toBe(200)
@@ -207,7 +207,7 @@ describe('the API keys of a user', () => {
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 401])
   })
 
-  test.each(ends)('outlive %s when the call says keep_api_keys', async (name, method, suffix, body) => {
+  test.each(ends)('stay valid after %s with keep_api_keys', async (name, method, suffix, body) => {
     const someone = await app.person(`outlives ${name}`.replaceAll(' ', '-'))
     const key = await createKey(someone)
     const path = `${USERS}/${someone.user.id}`
@@ -216,7 +216,7 @@ describe('the API keys of a user', () => {
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 200])
   })
 
-  test('outlive another name and another e-mail address', async () => {
+  test('stay valid after a change of name or e-mail address', async () => {
     const someone = await app.person('moves')
     const key = await createKey(someone)
     await asRoot('PATCH', `${USERS}/${someone.user.id}`, { name: 'Moved', email: email() })
@@ -237,14 +237,14 @@ describe('the API keys of a user', () => {
     ['PATCH', '', { password: 'another password', keep_api_keys: 'yes' }],
     ['POST', '/disable', { keep_api_keys: null }],
     ['POST', '/revoke-sessions', { keep: true }],
-  ])('are not kept by %s %s with %j: 422', async (method, suffix, body) => {
+  ])('cannot be kept by %s %s with %j: 422', async (method, suffix, body) => {
     expect(await asRoot(method, `${USERS}/${plain.user.id}${suffix}`, body)).toMatchObject({
       status: 422,
       body: { code: 'validation_failed' },
     })
   })
 
-  test('end with signalbox admin password unless it keeps them', async () => {
+  test('are revoked by signalbox admin password, except with its option to keep them', async () => {
     for (const keepApiKeys of [false, true]) {
       const someone = await app.person(`command-${keepApiKeys}`)
       const key = await createKey(someone)
@@ -256,7 +256,7 @@ describe('the API keys of a user', () => {
 })
 
 describe('disabling, enabling and deleting', () => {
-  test('a disabled user is nobody with the next request, by session and by key; enabling brings neither back', async () => {
+  test('disabling refuses the next request by session and by key; enabling restores neither', async () => {
     const someone = await app.person('to-be-disabled')
     const key = await createKey(someone)
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([200, 200])
@@ -268,7 +268,7 @@ describe('disabling, enabling and deleting', () => {
     expect([await whoAmI(someone.token), await whoAmI(key)]).toEqual([401, 401])
   })
 
-  test('a second time changes nothing and emits nothing', async () => {
+  test('a repeat changes nothing and records no event', async () => {
     const user = await createUser()
     const path = `${USERS}/${user.document_id}`
     for (const action of ['enable', 'disable', 'disable', 'enable', 'enable'])
@@ -277,14 +277,14 @@ describe('disabling, enabling and deleting', () => {
     expect(events.map((event) => event.split(' ')[0])).toEqual(['user.create', 'user.disable', 'user.enable'])
   })
 
-  test('revoke-sessions ends every session and says how many', async () => {
+  test('revoke-sessions revokes every session and answers their number', async () => {
     const someone = await app.person('signed-in')
     const reply = await asRoot('POST', `${USERS}/${someone.user.id}/revoke-sessions`)
     expect(reply).toMatchObject({ status: 200, body: { data: { revoked: 1 } } })
     expect((await app.call('GET', '/api/v3/auth/session', { token: someone.token })).status).toBe(401)
   })
 
-  test('a deleted user is gone, its token void, its address free', async () => {
+  test('a deleted user is a 404, its token is refused, and its address is free', async () => {
     const someone = await app.person('to-be-deleted')
     const path = `${USERS}/${someone.user.id}`
     const deleted = await asRoot('DELETE', path)

@@ -21,20 +21,20 @@ import {
   updateUser,
 } from './user.store.ts'
 
-/** What the operations on users use. */
+/** Dependencies of the operations on users. */
 export interface UserDeps {
   ids: IdMaker
   random: Random
 }
 
-/** The living user with this id. Throws 404. */
+/** The user with this id, not deleted. Throws 404. */
 export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
   return (await findUser(db, id)) ?? throwNotFound()
 }
 
 /**
- * The living user with this id, to change it: locked, so that two changes follow each other, and so that the roles and
- * memberships it is checked against stay what they are. Throws 404.
+ * Locks the user with this id for a change. The lock serializes changes, and keeps the roles and memberships that the
+ * change is checked against. Throws 404.
  */
 export async function loadManagedUser(db: Database, id: string): Promise<ManagedUser> {
   return (await lockUser(db, id)) ?? throwNotFound()
@@ -50,8 +50,8 @@ function toEmailConflict(error: unknown): unknown {
 }
 
 /**
- * Registers a user who is to have `member` and `roles`, without asking whether anybody may: for a sign-up, the command line,
- * and `createUser` after its checks. Throws 409 when the address is taken.
+ * Registers a user with `member` and `roles`, without a permission check: for a sign-up, the command line, and
+ * `createUser` after its checks. Throws 409 when the address is taken.
  */
 export async function registerUser(
   deps: UserDeps,
@@ -101,22 +101,22 @@ export async function createUser(
   return registerUser(deps, db, { ...rest, roles })
 }
 
-/** What a caller may change of a user. `roles` is the full list. */
+/** The changes of a user. `roles` is the full list. */
 export interface ChangeUserInput {
   email?: string
   name?: string | null
-  /** Of the new password; made outside the transaction. */
+  /** The hash of the new password, computed outside the transaction. */
   passwordHash?: string
   roles?: readonly string[]
-  /** Whether the user's API keys outlive the new password. Default false. */
+  /** Whether the user's API keys stay valid after a new password. Default false. */
   keepApiKeys?: boolean
   caller: Caller
   now: Date
 }
 
 /**
- * Changes a locked user. A new password or address ends all sessions of the user, a new password also its API keys: the
- * holder of the old one must not stay. A new password clears the sign-in throttle. A new address counts as unverified.
+ * Changes a locked user. A new password or address revokes all sessions of the user, a new password also its API keys,
+ * because an attacker may hold them. A new password clears the sign-in throttle. A new address counts as unverified.
  * Returns undefined when nothing differs.
  * Throws 403 when the user or a new role holds more than the caller, 422 for an unknown role, 409 for a taken address or the
  * last administrator.
@@ -129,7 +129,7 @@ export async function changeUser(
   const { caller, now } = input
   checkMayManageUser(caller, user.holdings)
   if (input.keepApiKeys !== undefined && input.passwordHash === undefined)
-    throw invalidField('keep_api_keys', 'without_password', 'is taken together with a new password only')
+    throw invalidField('keep_api_keys', 'without_password', 'is accepted only together with a new password')
   const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
   const change = buildChange(user, input)
   if (!roles && Object.keys(change).length === 0) return undefined
@@ -162,7 +162,7 @@ async function endOldPassword(
   for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
 }
 
-/** Makes `ids` all roles of a user. Undefined when the user has exactly these. */
+/** Replaces the roles of a user. Undefined when the user has exactly these. */
 async function replaceRoles(
   db: Database,
   user: ManagedUser,
@@ -178,8 +178,8 @@ async function replaceRoles(
 }
 
 /**
- * Disables a locked user: from the next request on in every process its tokens are void. Its sessions and, unless
- * `keepApiKeys`, its API keys end, and enabling brings none back. Returns undefined for a user who is disabled already.
+ * Disables a locked user: every process refuses its tokens from the next request on. Revokes its sessions and, unless
+ * `keepApiKeys`, its API keys; enabling does not restore them. Returns undefined for a user who is disabled already.
  * Throws 403, and 409 for the last administrator.
  */
 export async function disableUser(
@@ -195,7 +195,7 @@ export async function disableUser(
   return { ...(await updateUser(db, user.id, { isActived: false, now })), roles: user.roles }
 }
 
-/** Enables a locked user, who signs in anew. Returns undefined for a user who is enabled already. Throws 403. */
+/** Enables a locked user, who has to sign in again. Returns undefined for a user who is enabled already. Throws 403. */
 export async function enableUser(
   db: Database,
   input: { user: ManagedUser; caller: Caller; now: Date },
@@ -206,7 +206,7 @@ export async function enableUser(
   return { ...(await updateUser(db, user.id, { isActived: true, now })), roles: user.roles }
 }
 
-/** Soft-deletes a locked user: its sessions and keys end, its address is free. Throws 403, 409 for the last administrator. */
+/** Soft-deletes a locked user: revokes its sessions and keys, frees its address. Throws 403, 409 for the last administrator. */
 export async function deleteUser(
   db: Database,
   input: { user: ManagedUser; caller: Caller; now: Date },
@@ -220,11 +220,11 @@ export async function deleteUser(
 }
 
 async function checkNotLastAdministrator(db: Database, user: ManagedUser): Promise<void> {
-  // The user is locked, so one who is no administrator becomes none meanwhile.
+  // The lock on the user blocks assignments, so a user who is not an administrator stays so.
   if (user.roleNames.includes(ADMINISTRATOR_ROLE)) await checkAdministratorRemains(db, user.id)
 }
 
-/** Ends all sessions of a locked user and, unless `keepApiKeys`, its API keys. Returns how many of each ended. Throws 403. */
+/** Revokes all sessions of a locked user and, unless `keepApiKeys`, its API keys. Returns both numbers. Throws 403. */
 export async function endUserTokens(
   db: Database,
   input: { user: ManagedUser; keepApiKeys?: boolean; caller: Caller; now: Date },

@@ -1,4 +1,4 @@
-import { buildSignatureHeaders } from '../outbound/signature.ts'
+import { buildSignatureHeaders, type SigningKeys } from '../outbound/signature.ts'
 
 /** Version of the body a subscriber reads (docs/contract/webhooks.md#envelope). */
 const ENVELOPE_API_VERSION = '2026-09-11'
@@ -47,7 +47,7 @@ export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }):
  */
 export function buildDeliveryHeaders(input: {
   version: string
-  secret: string
+  secret: SigningKeys | string
   eventId: string
   eventType: string
   dispatchId: string

@@ -37,7 +37,7 @@ else if (argument === 'die') process.kill(process.pid, 'SIGKILL')
 else { console.log(JSON.stringify({ args: process.argv.slice(2), version: process.version })); process.exit(Number(argument ?? 0)) }
 `
 
-/** A tiny project with our commands in it, in a folder whose name has a space. Its "npm" leaves a mark and installs by copying `store`. */
+/** A small project with our commands, in a folder whose name has a space. Its "npm" logs its calls and installs by copying `store`. */
 function makeProject(lock: { wanted: Packages; installed: Packages }) {
   const root = join(mkdtempSync(join(tmpdir(), 'signalbox-bin-')), 'a b')
   cleanups.push(() => rmSync(join(root, '..'), { recursive: true, force: true }))
@@ -63,7 +63,7 @@ function install(root: string, folder: string, packages: Packages) {
   }
 }
 
-/** An `npm` of our own on the path: what it was asked for ends up in `npm-calls`. */
+/** A fake `npm` on the path, which logs its calls in `npm-calls`. */
 function makeNpm(root: string, script = 'rm -rf node_modules; cp -a store node_modules') {
   mkdirSync(join(root, 'path'))
   writeFileSync(join(root, 'path', 'npm'), `#!/bin/sh\necho "$@" >> npm-calls\n${script}\n`, { mode: 0o755 })
@@ -95,7 +95,7 @@ async function waitForOutput(child: ReturnType<typeof start>, text: string) {
   while (!child.output().includes(text)) await once(child.stdout!, 'data', { signal: AbortSignal.timeout(20_000) })
 }
 
-test('a complete installation is used as it is: no npm, no write, arguments and exit code passed on', async () => {
+test('a complete installation starts without npm or a write, and passes arguments and exit code', async () => {
   const root = makeProject({ wanted: nodePackage, installed: nodePackage })
   makeNpm(root)
   const before = readdirSync(root, { recursive: true }).sort()
@@ -110,7 +110,7 @@ const left: Packages = { ...nodePackage, 'node_modules/left': { version: '1.2.0'
 test.each([
   ['nothing', {}],
   ['an older version', { ...left, 'node_modules/left': { version: '1.1.9' } }],
-])('a start that finds %s of a package installs once, says how long it took, and goes on', async (_, installed) => {
+])('a start that finds %s of a package installs once, prints the duration, and continues', async (_, installed) => {
   const root = makeProject({ wanted: left, installed })
   makeNpm(root)
   const ran = await run(root, 'signalbox.mjs', ['0'])
@@ -121,7 +121,7 @@ test.each([
   expect((await run(root, 'signalbox.mjs', ['0'])).npmCalls).toHaveLength(1)
 })
 
-test('a package whose folder was deleted counts as missing although npm believes it is there', async () => {
+test('a package whose folder was deleted counts as missing, also if the lock file of npm lists it', async () => {
   const root = makeProject({ wanted: left, installed: left })
   makeNpm(root)
   rmSync(join(root, 'node_modules/left'), { recursive: true })
@@ -157,7 +157,7 @@ test('an installation that fails ends with exit code 1 and one sentence', async 
   )
 })
 
-test('two starts at once install once', async () => {
+test('two concurrent starts install once', async () => {
   const root = makeProject({ wanted: left, installed: {} })
   makeNpm(root, 'sleep 0.3; rm -rf node_modules; cp -a store node_modules')
   const both = await Promise.all([run(root, 'signalbox.mjs', ['0']), run(root, 'signalbox.mjs', ['0'])])
@@ -165,7 +165,7 @@ test('two starts at once install once', async () => {
   expect(readFileSync(join(root, 'npm-calls'), 'utf8').trim().split('\n')).toHaveLength(1)
 })
 
-test('a pinned Node left out by ignored install scripts is fetched by its own install step', async () => {
+test('a pinned Node that is missing by ignored install scripts is installed by its own install step', async () => {
   const root = makeProject({ wanted: nodePackage, installed: nodePackage })
   const packageDir = join(root, 'node_modules/node')
   rmSync(join(packageDir, 'bin/node'))
@@ -177,13 +177,13 @@ test('a pinned Node left out by ignored install scripts is fetched by its own in
   expect(existsSync(join(packageDir, 'bin/node'))).toBe(true)
 })
 
-test('a child that dies of a signal ends the command with 128 plus its number', async () => {
+test('a child that a signal kills ends the command with 128 plus its number', async () => {
   const root = makeProject({ wanted: nodePackage, installed: nodePackage })
   expect((await run(root, 'signalbox.mjs', ['die'])).code).toBe(137)
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s to the command reaches the service once, and its clean end is ours',
+  '%s to the command reaches the service once, and its exit code is passed on',
   async (signal) => {
     const root = makeProject({ wanted: nodePackage, installed: nodePackage })
     const child = start(root, process.execPath, [join(root, 'bin/signalbox.mjs'), 'wait'])

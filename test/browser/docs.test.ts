@@ -36,7 +36,7 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-/** Opens a page and notes everything it asks for and everything it complains about. */
+/** Opens a page and records its requests and its errors. */
 async function openPage(path: string, options: { colorScheme?: 'light' | 'dark'; width?: number } = {}) {
   const { colorScheme = 'light', width = 1280 } = options
   const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } })
@@ -73,7 +73,7 @@ describe('the API reference in a browser', () => {
       await page.close()
     })
 
-    test('is as light or dark as the system', async () => {
+    test('follows the colour scheme of the system', async () => {
       const { page } = await openPage('/docs', { colorScheme })
       const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
       expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 23, 28)')
@@ -81,14 +81,14 @@ describe('the API reference in a browser', () => {
     })
   })
 
-  test('axe is at work: it finds a fault that is there', async () => {
+  test('axe finds an inserted fault', async () => {
     const { page } = await openPage('/docs')
     await page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<input>')")
     expect(await findViolations(page)).toEqual([expect.stringContaining('label')])
     await page.close()
   })
 
-  test.each(PAGES)('%s asks for nothing outside and breaks no policy', async (path) => {
+  test.each(PAGES)('%s loads nothing external and violates no policy', async (path) => {
     const { page, requested, complaints } = await openPage(path)
     expect(requested.filter((url) => !url.startsWith(origin))).toEqual([])
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
@@ -103,7 +103,7 @@ describe('the API reference in a browser', () => {
     await page.close()
   })
 
-  test('every link inside the reference leads to a page, and every anchor to its place', async () => {
+  test('every link inside the reference has a page, and every anchor a target', async () => {
     const { page } = await openPage('/docs')
     const seen = new Set<string>()
     const anchors = new Set<string>()

@@ -62,12 +62,12 @@ export interface components {
       /** A UUID in lower case. */
       user: string
       name: string
-      /** How the key begins. */
+      /** The first characters of the key. */
       hint: string
       permissions: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       expires_at: string | null
-      /** To the minute. */
+      /** Precise to the minute. */
       last_used_at: string | null
       /** ISO 8601, UTC, milliseconds. */
       revoked_at: string | null
@@ -91,12 +91,12 @@ export interface components {
       /** A UUID in lower case. */
       user: string
       name: string
-      /** How the key begins. */
+      /** The first characters of the key. */
       hint: string
       permissions: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       expires_at: string | null
-      /** To the minute. */
+      /** Precise to the minute. */
       last_used_at: string | null
       /** ISO 8601, UTC, milliseconds. */
       revoked_at: string | null
@@ -243,7 +243,7 @@ export interface components {
       name: string
       description?: string | null
       permissions: Array<string>
-      /** Whether its permissions hold for the accounts of the user only. Default false. */
+      /** Whether its permissions hold in the accounts of the user only. Default false. */
       is_account_scoped?: boolean
     }
     CreateSubscription: {
@@ -256,7 +256,7 @@ export interface components {
       email: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Kept as an Argon2id hash. */
+      /** Stored as an Argon2id hash. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -507,9 +507,9 @@ export interface components {
     LoginPayload: {
       jwt: string
       token_type: "Bearer"
-      /** Seconds that the JWT lives from now. */
+      /** Lifetime of the JWT in seconds, from now. */
       expires_in: number
-      /** The next one; the one that was sent is spent. */
+      /** The next refresh token; the one that was sent is spent. */
       refresh_token: string
       user: components['schemas']['SessionUser']
       account: components['schemas']['SessionAccount'] | null
@@ -546,9 +546,9 @@ export interface components {
       type: string
       title: string
       status: number
-      /** Stable; what programs decide on. */
+      /** Stable; programs decide on it. */
       code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
-      /** A sentence a person can act on. */
+      /** A sentence that a person can act on. */
       detail: string
       request_id: string
       /** Every broken rule, at most 50, of a `validation_failed`. */
@@ -679,7 +679,7 @@ export interface components {
       name: string
       description: string | null
       permissions: Array<string>
-      /** Kept by the service; cannot be changed or deleted. */
+      /** Maintained by the service; cannot be changed or deleted. */
       is_system: boolean
       is_account_scoped: boolean
       /** ISO 8601, UTC, milliseconds. */
@@ -739,9 +739,9 @@ export interface components {
       accounts: Array<components['schemas']['SessionAccount']>
       /** Patterns that hold everywhere. */
       permissions: Array<string>
-      /** Patterns that hold for the own accounts. */
+      /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** What an API key narrows both to. */
+      /** Patterns of an API key, which narrow both. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -756,9 +756,9 @@ export interface components {
     SessionTokens: {
       jwt: string
       token_type: "Bearer"
-      /** Seconds that the JWT lives from now. */
+      /** Lifetime of the JWT in seconds, from now. */
       expires_in: number
-      /** The next one; the one that was sent is spent. */
+      /** The next refresh token; the one that was sent is spent. */
       refresh_token: string
     }
     SessionTokensAnswer: {
@@ -851,7 +851,7 @@ export interface components {
       name?: string
       description?: string | null
       permissions?: Array<string>
-      /** Whether its permissions hold for the accounts of the user only. Default false. */
+      /** Whether its permissions hold in the accounts of the user only. Default false. */
       is_account_scoped?: boolean
     }
     UpdateSubscription: {
@@ -862,7 +862,7 @@ export interface components {
       email?: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Kept as an Argon2id hash. */
+      /** Stored as an Argon2id hash. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -1014,7 +1014,7 @@ export interface operations {
     body: components['schemas']['LocalLogin']
     answer: components['schemas']['LoginPayloadAnswer']
   }
-  /** Read whom the token stands for, and what it may do */
+  /** Read the caller of the token and its permissions */
   sessionFindOne: {
     method: "GET"
     url: "/api/v3/auth/session"
@@ -1167,7 +1167,7 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AccountMemberPage']
   }
-  /** Make a user a member of an account */
+  /** Add a user to an account */
   accountMemberCreate: {
     method: "POST"
     url: "/api/v3/identity/account/{id}/member"
@@ -1338,7 +1338,7 @@ export interface operations {
     body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RevokedTokensAnswer']
   }
-  /** How the event table stands against the code */
+  /** Compare the event table with the code */
   webhookCatalogueStatus: {
     method: "GET"
     url: "/api/v3/webhook/catalogue/status"

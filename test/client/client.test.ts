@@ -86,7 +86,7 @@ describe('openapi.json', () => {
     expect(NAMES.filter((name) => DOCUMENT.components.schemas?.[name] === undefined)).toEqual([])
   })
 
-  test('gives every body and every JSON answer a name, so that no generator makes one up', () => {
+  test('gives every body and every JSON answer a name', () => {
     for (const { operationId, requestBody, responses } of OPERATIONS) {
       const contents = [requestBody, ...Object.values(responses)].flatMap(
         (one) => one?.content?.['application/json'] ?? [],
@@ -98,7 +98,7 @@ describe('openapi.json', () => {
     }
   })
 
-  test('names fixed words by enum, and what may be null by its type: no alternatives but a named schema or null', () => {
+  test('uses enum for fixed words and types for null, with no alternatives but a named schema or null', () => {
     for (const { anyOf } of listNodes(DOCUMENT) as JsonSchema[])
       if (anyOf) expect(anyOf).toEqual([{ $ref: expect.any(String) }, { type: 'null' }])
     for (const node of listNodes(DOCUMENT) as JsonSchema[]) {
@@ -116,7 +116,7 @@ describe('openapi.json', () => {
     }
   })
 
-  test('describes each problem once: operations only refer to them', () => {
+  test('describes each problem once, and operations refer to it', () => {
     const problems = OPERATIONS.flatMap(({ responses }) => Object.entries(responses)).filter(
       ([status]) => status >= '400',
     )

@@ -21,7 +21,7 @@ const run = (args: string[], env: Record<string, string>, main = MAIN) =>
   runToEnd({ args: [main, ...args], env, cwd: directory })
 
 describe('migrate', () => {
-  test('runs every migration once, says which, and is at peace with a second and a simultaneous one', async () => {
+  test('runs every migration once and names it, also with a repeated and a concurrent run', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const env = buildServiceEnvironment(database.connectionString)
     const both = await Promise.all([run(['migrate'], env), run(['migrate'], env)])
@@ -32,7 +32,7 @@ describe('migrate', () => {
     expect(await run(['migrate'], env)).toEqual({
       code: 0,
       signal: null,
-      stdout: 'The database was up to date already.\n',
+      stdout: 'The database was already up to date.\n',
       stderr: '',
     })
   })
@@ -43,7 +43,7 @@ describe('migrate', () => {
     await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
     expect(await run(['migrate'], env)).toMatchObject({
       code: 1,
-      stderr: 'The database holds migration 9999_later, which this version does not know. Run the newer Signalbox.\n',
+      stderr: 'The database has migration 9999_later, which this version does not contain. Run the newer Signalbox.\n',
     })
     await database.pool.query(`delete from schema_migration where name = '9999_later'`)
     await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)
@@ -56,7 +56,7 @@ describe('migrate', () => {
 })
 
 describe('catalogue', () => {
-  test('status and sync tell how the event table stands', async () => {
+  test('status and sync compare the event table with the code', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), APP_ENV: 'certification' }
     const before = await run(['catalogue', 'status'], env)
@@ -72,10 +72,10 @@ describe('catalogue', () => {
     expect(JSON.parse((await run(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
   })
 
-  test('generate, check: fits after generating, and a changed file is shown as a diff with exit 1', {
+  test('generate, check: the files match after generating, and a changed file is a diff with exit 1', {
     timeout: 60_000,
   }, async () => {
-    // In a copy: the repository's own files are not a test's to write.
+    // In a copy, because a test must not write files of the repository.
     const copy = join(directory, 'copy')
     for (const part of ['src', 'migrations', 'package.json', 'docs/events.md', 'packages/webhooks/src'])
       await cp(join(PROJECT_ROOT, part), join(copy, part), { recursive: true })
@@ -86,7 +86,7 @@ describe('catalogue', () => {
     expect(generated.stdout).toContain('wrote catalogue.json\n')
     expect(await run(['catalogue', 'check'], {}, main)).toMatchObject({
       code: 0,
-      stdout: 'The committed catalogue fits the route tree.\n',
+      stdout: 'The committed catalogue matches the route tree.\n',
     })
     const file = join(copy, 'catalogue.json')
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('contract.update', 'contract.altered'))
@@ -113,7 +113,7 @@ describe('admin', () => {
   const signIn = (url: string, password: string) =>
     callService({ url }, { method: 'POST', path: '/api/v3/auth/login/local', body: { email, password } })
 
-  test('create and password: from the variable or typed unseen at a terminal; the new one opens, the old one does not', {
+  test('create and password read the variable or a hidden prompt, and only the new password is valid', {
     timeout: 60_000,
   }, async () => {
     await using database = await createTestDatabase()
@@ -159,25 +159,25 @@ describe('admin', () => {
     expect(old.status).toBe(401)
   })
 
-  test('Ctrl-C at the question changes nothing and is no crash; without a terminal it says where the password comes from', async () => {
+  test('Ctrl-C at the prompt changes nothing and is an orderly error; without a terminal the error names the variable', async () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
     await using terminal = startAtTerminal(['admin', 'create', '--email', email], env)
     await terminal.waitForOutput(/Password: /)
     terminal.type('half\u0003')
     expect(await terminal.ended).toMatchObject({ code: 1 })
-    expect(terminal.stdout()).toContain('No password was typed. Nothing was changed.')
+    expect(terminal.stdout()).toContain('No password was entered. Nothing was changed.')
     expect(terminal.stdout()).not.toContain('    at ')
     expect(await run(['admin', 'create', '--email', email], env)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'There is no terminal to type a password at. Set SIGNALBOX_ADMIN_PASSWORD.\n',
+      stderr: 'There is no terminal for a password prompt. Set SIGNALBOX_ADMIN_PASSWORD.\n',
     })
     const { rows } = await database.pool.query('select 1 from "user"')
     expect(rows).toEqual([])
   })
 
-  test('refuses what cannot be: a bad address, an unknown user', async () => {
+  test('an invalid address and an unknown user are errors', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: 'long enough' }
     expect(await run(['admin', 'create', '--email', 'nobody'], env)).toMatchObject({

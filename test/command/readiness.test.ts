@@ -10,12 +10,12 @@ import { waitFor } from '../harness/wait.ts'
 const EMAIL = 'admin@signalbox.localhost'
 const PASSWORD = 'correct horse battery'
 
-test('in development /readyz says 503 until the first administrator exists, and who reads 200 can sign in', async () => {
+test('in development /readyz is 503 until the first administrator exists and can sign in', async () => {
   await using database = await createTestDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox readiness '))
   const blocker = await database.pool.connect()
   try {
-    // Nobody reads or writes users until the lock goes: the start waits where it would make the administrator.
+    // The lock blocks all access to users, so the start waits before it creates the administrator.
     await blocker.query('begin; lock table "user" in access exclusive mode')
     await using started = startProcess({
       args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],

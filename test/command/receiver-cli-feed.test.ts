@@ -43,7 +43,7 @@ async function recordSlowly(createdAtMs: number): Promise<{ id: string; commit: 
   }
 }
 
-/** A client that counts what it is given. */
+/** A client that counts the rows it receives. */
 function buildCountingClient(): { client: ApiClient; rowsRead: () => number } {
   const client = buildApiClient({ url: world.url, token: world.service.adminToken })
   let rows = 0
@@ -64,7 +64,7 @@ async function openFeed() {
 }
 
 describe('the feed of events', () => {
-  test('begins at the present: what was visible before is not given, the next event is, once', async () => {
+  test('begins at the present: earlier events are not returned, the next event is returned once', async () => {
     await recordEvent(NOON - 60_000)
     await recordEvent(NOON)
     const { readIds } = await openFeed()
@@ -74,7 +74,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([])
   })
 
-  test('on a service without events it gives the first one that happens', async () => {
+  test('on a service without events it returns the first one', async () => {
     const { readIds } = await openFeed()
     expect(await readIds()).toEqual([])
     const first = await recordEvent(NOON)
@@ -82,7 +82,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([])
   })
 
-  test('an event that commits behind newer ones is given, though they were given before it', async () => {
+  test('an event that commits after newer ones is returned', async () => {
     await recordEvent(NOON - 60_000)
     const { readIds } = await openFeed()
     const slow = await recordSlowly(NOON)
@@ -93,7 +93,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([])
   })
 
-  test('an event that was open when the feed was opened is given when it commits', async () => {
+  test('an event that was uncommitted when the feed was opened is returned when it commits', async () => {
     const slow = await recordSlowly(NOON - LATE_COMMIT_MS)
     await recordEvent(NOON)
     const { readIds } = await openFeed()
@@ -102,7 +102,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([slow.id])
   })
 
-  test('the late ones are waited for until the newest has been known for the whole window, and not a millisecond less', async () => {
+  test('late events are read until the newest has been known for exactly the whole window', async () => {
     await recordEvent(NOON)
     const { clock, readIds } = await openFeed()
     const newest = await recordEvent(NOON + 5_000)
@@ -111,7 +111,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([])
     const late = await recordEvent(NOON + 4_000)
     expect(await readIds()).toEqual([late])
-    // From this read on, what is older than the newest counts as complete.
+    // From this read on, events older than the newest count as complete.
     clock.advance(1)
     expect(await readIds()).toEqual([])
     await recordEvent(NOON + 4_500)
@@ -119,7 +119,7 @@ describe('the feed of events', () => {
     expect(await readIds()).toEqual([same])
   })
 
-  test('in silence it stops reading the same rows again, however many came at the end', async () => {
+  test('without new events it stops reading the last rows again', async () => {
     await recordEvent(NOON - 60_000)
     const { clock, readIds, rowsRead } = await openFeed()
     for (let at = 1; at <= 450; at++) await recordEvent(NOON + at)
@@ -131,7 +131,7 @@ describe('the feed of events', () => {
     expect(rowsRead() - before).toBe(1)
   })
 
-  test('a look that fails passes over nothing', async () => {
+  test('a failed poll skips no event', async () => {
     const clock = buildManualClock(0)
     const { client } = buildCountingClient()
     let isBroken = false

@@ -30,7 +30,7 @@ async function findEventId(event: string, resourceId: string): Promise<string> {
 }
 
 describe('signalbox listen', () => {
-  test('forwards what happens as a webhook would get it: both official verifiers accept it, and a line says how it went', async () => {
+  test('forwards events as a webhook receives them: both official verifiers accept them, and a line has the result', async () => {
     await using target = await startReceiver()
     const before = await world.createContract()
     await using listening = world.start(['listen', '--forward', `${target.origin}/hook`])
@@ -72,7 +72,7 @@ describe('signalbox listen', () => {
     expect(listening.stdout()).not.toContain(await findEventId('contract.create', before))
   })
 
-  test('the forwarded delivery is what the service itself sends, but for its time, its dispatch and the signatures', async () => {
+  test('the forwarded delivery equals the one of the service except for its time, its dispatch and its signatures', async () => {
     await using target = await startReceiver()
     await world.subscribe(['contract.update'])
     await using listening = world.start(['listen', '--forward', `${target.origin}/hook`, '--events', 'contract.update'])
@@ -83,7 +83,7 @@ describe('signalbox listen', () => {
     const [forwarded] = await target.waitFor(1, 20_000)
     const [own] = await world.receiver.waitFor(1, 20_000)
     expect(forwarded!.body.toString()).toBe(own!.body.toString())
-    // The connection's own; and the trace that only the service's own POST is part of.
+    // Headers of the connection, and the trace, which only a POST of the service has.
     const others = ['host', 'connection', 'accept', 'accept-encoding', 'traceparent']
     const namesOf = (headers: Record<string, string>) =>
       Object.keys(headers)
@@ -93,7 +93,7 @@ describe('signalbox listen', () => {
     expect(forwarded!.headers['webhook-id']).toBe(own!.headers['webhook-id'])
   })
 
-  test('a redirect is not followed, a refused connection is said, and the next event is forwarded all the same', async () => {
+  test('a redirect is not followed, a refused connection is reported, and the next event is forwarded', async () => {
     await using target = await startReceiver()
     target.behaveNext({ kind: 'redirect', location: '/elsewhere' }, { kind: 'status', status: 500 })
     await using listening = world.start(['listen', '--forward', target.origin, '--secret', GIVEN_SECRET])
@@ -109,7 +109,7 @@ describe('signalbox listen', () => {
     await listening.waitForOutput(/refused \(does the receiver run\?\)/)
   })
 
-  test('only what --events and --account name arrives, and a pattern that fits no event type is said', async () => {
+  test('--events and --account select the events, and a pattern without an event type is reported', async () => {
     await using listening = world.start(['listen', '--account', world.account, '--events', '*.update,contarct.*'])
     await listening.waitForOutput(/Listening/)
     expect(listening.stdout()).toContain('No event type matches contarct.* yet.')
@@ -126,7 +126,7 @@ describe('signalbox listen', () => {
     expect(listening.stdout().match(/contract\.\w+ /g)).toEqual(['contract.update '])
   })
 
-  test('with --print-json standard output holds envelopes alone', async () => {
+  test('with --print-json standard output has only envelopes', async () => {
     await using listening = world.start(['listen', '--print-json', '--events', 'contract.create'])
     await listening.waitForOutput(/Listening/)
     const contract = await world.createContract()
@@ -139,7 +139,7 @@ describe('signalbox listen', () => {
     expect(lines).toMatchObject([{ type: 'contract.create', data: { id: contract } }])
   })
 
-  test('it does not hear its own looking, even while a webhook subscribes to that', async () => {
+  test('it does not print the events of its own polls, even while a webhook subscribes to them', async () => {
     await world.subscribe(['event-occurrence.find-all'])
     await using listening = world.start(['listen'])
     await listening.waitForOutput(/Listening/)
@@ -152,7 +152,7 @@ describe('signalbox listen', () => {
     expect(listening.stdout()).not.toContain('event-occurrence.find-all')
   })
 
-  test('Ctrl-C ends it with exit code 0, while an event is being forwarded too', async () => {
+  test('Ctrl-C ends it with exit code 0, also while an event is being forwarded', async () => {
     await using target = await startReceiver()
     target.behave({ kind: 'hang' })
     await using listening = world.start(['listen', '--forward', target.origin])
@@ -165,7 +165,7 @@ describe('signalbox listen', () => {
   })
 })
 
-test('whoever reads the output may go first: listen ends with exit code 0, as under head', async () => {
+test('listen ends with exit code 0 when the reader of its output exits, as with head', async () => {
   const child = spawn(process.execPath, [join(PROJECT_ROOT, 'src', 'main.ts'), 'listen'], {
     env: {
       ...buildCleanEnvironment(process.env),
@@ -182,23 +182,23 @@ test('whoever reads the output may go first: listen ends with exit code 0, as un
 })
 
 describe('the connection to the service', () => {
-  test('when it breaks it is said once, and what happened meanwhile arrives afterwards', async () => {
+  test('when it is lost, one line reports it, and the events in between follow', async () => {
     await using database = await createTestDatabase()
     const first = await openCliWorld({ database })
     await using listening = first.start(['listen'])
     await listening.waitForOutput(/Listening/)
     await first[Symbol.asyncDispose]()
-    // What it meets first is a matter of moments: nobody there any more, or a service that is just going.
-    await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Waiting for it; nothing is lost\./)
+    // Either error is possible: the service is gone, or still stopping.
+    await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Retrying; no event is lost\./)
     const contract = await createContractOf(database)
     await using _next = await openCliWorld({ database, env: { PORT: new URL(first.url).port } })
     await listening.waitForOutput(new RegExp(contract.event))
-    expect(listening.stdout().match(/Waiting for it/g)).toHaveLength(1)
-    expect(listening.stdout().match(/The service answers again\./g)).toHaveLength(1)
+    expect(listening.stdout().match(/Retrying; no event is lost/g)).toHaveLength(1)
+    expect(listening.stdout().match(/The service is reachable again\./g)).toHaveLength(1)
     expect(listening.stdout().match(new RegExp(contract.event, 'g'))).toHaveLength(1)
   }, 90_000)
 
-  test('a token that is revoked on the way ends it with one sentence and exit code 1', async () => {
+  test('a token that is revoked meanwhile ends it with one sentence and exit code 1', async () => {
     const made = await world.service.admin('POST', '/api/v3/identity/api-key', {
       name: 'Listener',
       permissions: ['event-occurrence:find-all'],
@@ -245,7 +245,7 @@ describe('the connection to the service', () => {
     expect(ended.stderr.trim().split('\n')).toHaveLength(1)
   })
 
-  test('a token without the permission is told which one is missing', async () => {
+  test('the error for a token without the permission names it', async () => {
     const member = await world.service.signInMember([world.account])
     const ended = await world.run(['listen'], { SIGNALBOX_TOKEN: member.token })
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('event-occurrence:find-all') })
@@ -265,7 +265,7 @@ describe('the connection to the service', () => {
   })
 })
 
-/** A change made through a process that no command talks to. */
+/** Makes a change through a process that no command calls. */
 async function createContractOf(database: TestDatabase): Promise<{ event: string }> {
   const service = await createTestApp({ database })
   try {

@@ -16,7 +16,7 @@ interface Row {
   attempts: number
 }
 
-/** Makes a contract, lets its dispatch end as `status`, and gives the ledger row. */
+/** Creates a contract, ends its dispatch as `status`, and returns the ledger row. */
 async function makeDispatch(status: 'success' | 'failed'): Promise<Row> {
   if (status === 'failed') world.receiver.behaveNext({ kind: 'redirect', location: '/elsewhere' })
   const contract = await world.createContract()
@@ -38,7 +38,7 @@ async function waitForEnd(id: string, status: string, attempts = 1): Promise<Row
   return waitFor(`${status} of ${id}`, isEnded, { describe: () => JSON.stringify(row) })
 }
 
-/** Runs a bulk replay to its end. The worker's own rounds follow the manual clock, so it is told to work. */
+/** Runs a bulk replay to its end. Calls the worker, whose own rounds follow the manual clock. */
 async function runJob(args: string[]): Promise<CommandEnd> {
   await using command = world.start(['replay', ...args, '--wait'])
   await command.waitForOutput(/^replay job/m)
@@ -63,12 +63,12 @@ describe('signalbox replay of one dispatch', () => {
     expect(await readRow(id)).toMatchObject({ status: 'success', attempts: 2 })
   })
 
-  test('what was delivered is posted again only with --confirm-duplicate', async () => {
+  test('a delivered row is posted again only with --confirm-duplicate', async () => {
     const { document_id: id } = await makeDispatch('success')
     const refused = await world.run(['replay', id, '--wait'])
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr.trim()).toBe(
-      'Its event has arrived or is on its way. Add --confirm-duplicate to post it again.',
+      'The event was delivered or is in flight. Add --confirm-duplicate to post it again.',
     )
     expect(await readRow(id)).toMatchObject({ attempts: 1 })
     const ended = await world.run(['replay', id, '--confirm-duplicate', '--wait'])
@@ -84,13 +84,13 @@ describe('signalbox replay of one dispatch', () => {
     expect(ended.stderr.trim()).toBe('The replay was not delivered: the row is exhausted (http_5xx).')
   })
 
-  test('without --wait it says where to look', async () => {
+  test('without --wait it prints the path of the result', async () => {
     const { document_id: id } = await makeDispatch('failed')
     const ended = await world.run(['replay', id])
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(`/api/v3/webhook/dispatch/${id}`) })
   })
 
-  test('an unknown id and an inactive webhook are refused with what the service says', async () => {
+  test('an unknown id and an inactive webhook are refused with the text of the service', async () => {
     const unknown = await world.run(['replay', '01996d3f-0000-7000-8000-00000000dead'])
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('404 not_found') })
     const { document_id: id } = await makeDispatch('failed')
@@ -101,15 +101,15 @@ describe('signalbox replay of one dispatch', () => {
   })
 })
 
-describe('signalbox replay of what filters name', () => {
-  test('--dry-run says what would happen and does nothing; then the job replays it', async () => {
+describe('signalbox replay with filters', () => {
+  test('--dry-run prints the counts without a change, and the job then replays the rows', async () => {
     const failed = [await makeDispatch('failed'), await makeDispatch('failed')]
     const delivered = await makeDispatch('success')
     const names = [...failed, delivered].map((row) => row.document_id).join(',')
     const dry = await world.run(['replay', '--filter', `document_id|in|${names}`, '--dry-run'])
     expect(dry).toMatchObject({ code: 0, stderr: '' })
     expect(dry.stdout.trim()).toBe(
-      'dry run  3 match, 2 would be replayed, 1 skipped (not_confirmed 1); nothing was done',
+      'dry run  3 match, 2 would be replayed, 1 skipped (not_confirmed 1); nothing was changed',
     )
     expect(await readRow(failed[0]!.document_id)).toMatchObject({ attempts: 1 })
     const ended = await runJob(['--filter', `document_id|in|${names}`, '--filter', 'status|eq|failed'])
@@ -120,7 +120,7 @@ describe('signalbox replay of what filters name', () => {
     expect(await readRow(delivered.document_id)).toMatchObject({ attempts: 1 })
   })
 
-  test('--confirm-duplicate and --limit reach the job', async () => {
+  test('--confirm-duplicate and --limit apply to the job', async () => {
     const rows = [await makeDispatch('success'), await makeDispatch('success')]
     const filter = `document_id|in|${rows.map((row) => row.document_id).join(',')}`
     const ended = await runJob(['--filter', filter, '--confirm-duplicate', '--limit', '1'])
@@ -129,17 +129,17 @@ describe('signalbox replay of what filters name', () => {
     expect(await readRow(rows[1]!.document_id)).toMatchObject({ attempts: 1 })
   })
 
-  test('a job that somebody cancels ends the waiting with exit code 1', async () => {
+  test('a cancelled job ends --wait with exit code 1', async () => {
     const { document_id: id } = await makeDispatch('failed')
     await using waiting = world.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
     await world.service.admin('POST', `/api/v3/webhook/replay-job/${job}/cancel`)
     expect(await limit(waiting.ended, 20_000, 'the end of the command')).toEqual({ code: 1, signal: null })
-    expect(waiting.stderr().trim()).toBe('The replay job was cancelled by somebody.')
+    expect(waiting.stderr().trim()).toBe('The replay job was cancelled.')
     expect(waiting.stdout()).toMatch(/^cancelled {2}0 of 1: 0 replayed, 0 skipped\n$/m)
   })
 
-  test('a job that fails says how to go on', async () => {
+  test('the error of a failed job names the call that resumes it', async () => {
     const { document_id: id } = await makeDispatch('failed')
     await using waiting = world.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
@@ -152,9 +152,12 @@ describe('signalbox replay of what filters name', () => {
   })
 
   test.for([
-    { args: [], says: 'Say what to replay' },
-    { args: ['01996d3f-0000-7000-8000-00000000dead', '--filter', 'status|eq|failed'], says: 'Say what to replay' },
-    { args: ['01996d3f-0000-7000-8000-00000000dead', '--dry-run'], says: '--dry-run and --limit go with --filter' },
+    { args: [], says: 'Give the id of one dispatch' },
+    {
+      args: ['01996d3f-0000-7000-8000-00000000dead', '--filter', 'status|eq|failed'],
+      says: 'Give the id of one dispatch',
+    },
+    { args: ['01996d3f-0000-7000-8000-00000000dead', '--dry-run'], says: '--dry-run and --limit need --filter' },
     { args: ['--filter', 'colour|eq|red'], says: 'names no field to filter by; allowed are' },
     { args: ['--filter', 'status|eq|failed', '--limit', '10001'], says: 'It must be a whole number from 1 to 10000.' },
     { args: ['Acme'], says: 'It must be a UUID in lower case.' },

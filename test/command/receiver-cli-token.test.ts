@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openCliWorld } from './receiver-cli-world.ts'
 
-test('the token that npm start left is used for a service on this machine, and for no other one', async () => {
+test('the token that npm start left is used only for a service on this machine', async () => {
   await using world = await openCliWorld()
   const directory = await mkdtemp(join(tmpdir(), 'signalbox token '))
   try {
@@ -22,17 +22,17 @@ test('the token that npm start left is used for a service on this machine, and f
   }
 })
 
-test('a redirect of the service is not followed: the token stays where it was meant to go', async () => {
+test('a redirect of the service is not followed, so the token is not sent elsewhere', async () => {
   await using world = await openCliWorld()
   world.receiver.behave({ kind: 'redirect', location: 'https://signalbox.example/api' })
   const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
   const ended = await world.run(['trigger', 'contract.update'], env)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
-  expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Give the place it leads to as --url.')
+  expect(ended.stderr).toContain('redirects to https://signalbox.example/api. Use that URL as --url.')
   expect(world.receiver.requests).toHaveLength(1)
 })
 
-test('what answers and is no Signalbox is named as that', async () => {
+test('an answer of another program is reported as such', async () => {
   await using world = await openCliWorld()
   const env = { SIGNALBOX_URL: world.receiver.origin, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
   const ended = await world.run(['trigger', 'contract.update'], env)

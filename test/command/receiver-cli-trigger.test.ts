@@ -10,7 +10,7 @@ afterAll(() => world[Symbol.asyncDispose]())
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}'
 
-/** The id of the event a command says it caused. */
+/** The id of the event in the output of a command. */
 function readEventId(stdout: string): string {
   return new RegExp(`^event     (${UUID})  `, 'm').exec(stdout)?.[1] ?? `no event id in: ${stdout}`
 }
@@ -26,7 +26,7 @@ async function countContracts(): Promise<number> {
 }
 
 describe('signalbox trigger', () => {
-  test('contract.create makes a contract, and shows its event and the dispatch that delivered it', async () => {
+  test('contract.create creates a contract, and prints its event and its dispatch', async () => {
     const ended = await world.run(['trigger', 'contract.create'])
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     const event = await readEvent(readEventId(ended.stdout))
@@ -37,11 +37,11 @@ describe('signalbox trigger', () => {
     expect(row.body.data).toMatchObject({ event_id: event.document_id, status: 'success' })
     const delivered = world.receiver.requests.map(({ body }) => JSON.parse(body.toString()).id)
     expect(delivered).toContain(event.document_id)
-    // The receiver can read what the event is about.
+    // The receiver can read the resource of the event.
     expect((await world.service.admin('GET', event.url)).status).toBe(200)
   })
 
-  test('contract.update changes the contract it made before, and makes no other one', async () => {
+  test('contract.update changes the contract of the last run, and creates no other one', async () => {
     const first = await world.run(['trigger', 'contract.update'])
     const count = await countContracts()
     const second = await world.run(['trigger', 'contract.update'])
@@ -52,7 +52,7 @@ describe('signalbox trigger', () => {
     expect(events[1]).toMatchObject({ event: 'contract.update' })
   })
 
-  test('--account owns what it happens to, and contract.delete deletes a contract made for that', async () => {
+  test('--account owns the contract, and contract.delete deletes a new contract', async () => {
     const kept = await world.createContract()
     const ended = await world.run(['trigger', 'contract.delete', '--account', world.account])
     expect(ended).toMatchObject({ code: 0, stderr: '' })
@@ -63,7 +63,7 @@ describe('signalbox trigger', () => {
     expect((await world.service.admin('GET', `/api/v3/contract/contract/${kept}`)).status).toBe(200)
   })
 
-  test('--id updates that contract and leaves it as it was', async () => {
+  test('--id updates that contract and restores it', async () => {
     const id = await world.createContract()
     const before = await world.service.admin('GET', `/api/v3/contract/contract/${id}`)
     const ended = await world.run(['trigger', 'contract.update', '--id', id])
@@ -72,7 +72,7 @@ describe('signalbox trigger', () => {
     expect(after.body.data).toEqual({ ...before.body.data, updated_at: expect.any(String) })
   })
 
-  test('webhook.test tests the webhook that is named', async () => {
+  test('webhook.test tests the given webhook', async () => {
     const webhook = await world.subscribe(['contract.create'])
     await world.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: false })
     const ended = await world.run(['trigger', 'webhook.test', '--webhook', webhook])
@@ -92,10 +92,10 @@ describe('signalbox trigger', () => {
     expect(ended.stdout).toMatch(new RegExp(`success  attempts = 1  200  \\d+ ms  webhook ${webhook}`))
   })
 
-  test('a delivery that fails is shown with its reason, and an event nobody gets with that', async () => {
+  test('a failed delivery is printed with its reason, and an event without a subscriber is reported', async () => {
     await world.service.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.voided' })
     const unheard = await world.run(['trigger', 'invoice.voided'])
-    expect(unheard.stdout).toContain('No active webhook that may receive it subscribes to it.')
+    expect(unheard.stdout).toContain('No active webhook in its scope subscribes to it.')
     await world.subscribe(['invoice.voided'])
     world.receiver.behaveNext({ kind: 'status', status: 500 })
     const failed = await world.run(['trigger', 'invoice.voided'])
@@ -117,8 +117,8 @@ describe('signalbox trigger', () => {
       says: /^There is no event type contract\.sign\. Of contract there are .*contract\.create/,
     },
     { args: ['nothing.at-all'], says: /^There is no event type nothing\.at-all\. Register it with/ },
-    { args: ['webhook.test'], says: /^webhook\.test goes to one webhook\. Say which: --webhook/ },
-    { args: ['contract.create', '--id', 'x'], says: /^contract\.create has no use for --id here\./ },
+    { args: ['webhook.test'], says: /^webhook\.test needs a webhook: --webhook/ },
+    { args: ['contract.create', '--id', 'x'], says: /^--id does not apply to contract\.create here\./ },
     {
       args: ['contract.update', '--id', '01996d3f-0000-7000-8000-00000000dead'],
       says: /was refused \(404 not_found\): There is no contract/,
@@ -159,7 +159,7 @@ describe('signalbox trigger', () => {
     expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(args[0]!) })
   })
 
-  test('while the event queue is off it says so', async () => {
+  test('with the event queue off the error names the setting', async () => {
     await using quiet = await openCliWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
     const ended = await quiet.run(['trigger', 'contract.update'])
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('ENABLE_API_EVENT_QUEUE') })

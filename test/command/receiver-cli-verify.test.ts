@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'signalbox verify '))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let written = 0
-/** Writes a file of the test and gives its path. */
+/** Writes a file of the test and returns its path. */
 function save(content: string | Buffer): string {
   written += 1
   const path = join(folder, `file-${written}`)
@@ -61,14 +61,14 @@ function verify(args: string[]) {
   return runToEnd({ args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'verify', ...args] })
 }
 
-/** The arguments of a capture as it arrived, but for what a test changes. */
+/** The arguments of a capture, with the changes of a test. */
 function argsOf(change: { headers?: string; body?: string | Buffer; secret?: string; now?: string } = {}): string[] {
   const { headers = linesOf(HEADERS), body = BODY, secret = SECRET, now = ARRIVED } = change
   return ['--secret', secret, '--headers-file', save(headers), '--body-file', save(body), '--now', now]
 }
 
 describe('signalbox verify', () => {
-  test('says ok with event, id, attempt and families for what the official verifiers accept too', async () => {
+  test('prints ok with event, id, attempt and families for a delivery that the official verifiers accept', async () => {
     const stripe = new Stripe('sk_test_unused')
     expect(() =>
       stripe.webhooks.signature!.verifyHeader(BODY, HEADERS['x-service-signature']!, SECRET, Number.MAX_SAFE_INTEGER),
@@ -116,7 +116,7 @@ describe('signalbox verify', () => {
     {
       name: 'a line break at the end',
       change: { body: `${BODY}\n` },
-      says: /^signature_mismatch: the body given ends with a line break/,
+      says: /^signature_mismatch: the body ends with a line break/,
     },
     {
       name: 'one second over the tolerance',
@@ -151,11 +151,11 @@ describe('signalbox verify', () => {
     expect(ended.stderr).not.toContain(change.secret ?? SECRET)
   })
 
-  test('the tolerance holds to the second', async () => {
+  test('the tolerance is exact to the second', async () => {
     expect((await verify(argsOf({ now: String(SIGNED_AT + 300) }))).code).toBe(0)
   })
 
-  test('without headers, and with a file that is not there, it says what to give', async () => {
+  test('without headers, and with a missing file, the error names the option', async () => {
     const none = await verify(['--secret', SECRET, '--body-file', save(BODY)])
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('There are no headers.') })
     const missing = await verify(['--secret', SECRET, '--headers-file', join(folder, 'missing')])
@@ -164,7 +164,7 @@ describe('signalbox verify', () => {
 })
 
 describe('the headers of a capture', () => {
-  test('are read as curl, proxies and frameworks write them', () => {
+  test('are parsed in the forms of curl, proxies and frameworks', () => {
     const expected = { 'webhook-id': ['e-1'], 'x-service-signature': ['t=1,v1=ab'] }
     const curl = '> POST /hook HTTP/1.1\r\n> Webhook-Id: e-1\r\n> X-Service-Signature: t=1,v1=ab\r\n>\r\n'
     expect({ ...parseHeaderLines(curl) }).toEqual(expected)
@@ -172,7 +172,7 @@ describe('the headers of a capture', () => {
     expect({ ...parseHeadersFile('{"Webhook-Id": "e-1", "x-service-signature": ["t=1,v1=ab"]}') }).toEqual(expected)
   })
 
-  test('any header survives being written as a line', () => {
+  test('any header round-trips as a line', () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/)
     const value = fc.stringMatching(/^[!-~]([ -~]{0,30}[!-~])?$/)
     fc.assert(
@@ -185,7 +185,7 @@ describe('the headers of a capture', () => {
     )
   })
 
-  test('whatever is not headers is refused with a sentence, never with something else', () => {
+  test('any other text is refused with a sentence', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         for (const parse of [parseHeaderLines, parseHeadersFile]) {

@@ -7,7 +7,7 @@ import { PROJECT_ROOT, type ProcessEnding, runToEnd, startProcess, type TestProc
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { createAuthority } from '../harness/tls.ts'
 
-/** What every service of these tests calls itself, so that its tokens hold whatever port it gets. */
+/** The base URL of every service of these tests, so that its tokens are valid on any port. */
 const BASE_URL = 'http://signalbox.test'
 
 /** A command that ended. */
@@ -20,19 +20,19 @@ export interface CliWorld extends AsyncDisposable {
   url: string
   /** An account to own things. */
   account: AccountId
-  /** Receives over HTTPS what the service delivers. */
+  /** Receives deliveries of the service over HTTPS. */
   receiver: Receiver
   /** Runs `signalbox <args>` to its end, as the administrator unless `env` says otherwise. */
   run(args: string[], env?: Record<string, string>): Promise<CommandEnd>
   /** Starts `signalbox <args>`. */
   start(args: string[], env?: Record<string, string>): TestProcess
-  /** Makes a global webhook on the receiver, subscribed to these event types; gives its id. */
+  /** Creates a global webhook on the receiver, subscribed to these event types; returns its id. */
   subscribe(events: string[]): Promise<string>
-  /** Creates a contract of the account through the API; gives its id. */
+  /** Creates a contract of the account through the API; returns its id. */
   createContract(): Promise<string>
 }
 
-/** Opens a world. The service's clock stands at another day than the command's: nothing may depend on the two agreeing. */
+/** Opens a world. The clocks of service and command differ by a day, because nothing may depend on their agreement. */
 export async function openCliWorld(
   options: { env?: Record<string, string>; database?: TestDatabase } = {},
 ): Promise<CliWorld> {

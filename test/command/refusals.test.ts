@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 
-/** A name longer than names may be: it fails on this machine, without asking anybody. */
+/** A name over the length limit: it fails on this machine, without a query. */
 const UNKNOWN_HOST = `${'x'.repeat(64)}.invalid`
 
 let directory: string
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-/** Runs a command that must refuse: exit code 1, nothing on standard output, and these lines, without a stack. */
+/** Runs a command that must fail: exit code 1, no standard output, and these lines on standard error, without a stack. */
 async function expectRefusal(args: string[], env: Record<string, string>, lines: (string | RegExp)[]) {
   const ended = await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
   expect(ended).toMatchObject({ code: 1, signal: null, stdout: '' })
@@ -35,24 +35,24 @@ async function expectRefusal(args: string[], env: Record<string, string>, lines:
 const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
 
 describe('the configuration', () => {
-  test('a bad value: the variable and its rule', async () => {
+  test('an invalid value: the error has the variable and its rule', async () => {
     await expectRefusal(['serve'], { PORT: 'eighty' }, [/^PORT must be a whole number from 0 to 65535\.$/])
   })
 
-  test('an unknown SIGNALBOX_ variable: a slip of the pen stops the start', async () => {
+  test('an unknown SIGNALBOX_ variable is an error', async () => {
     await expectRefusal(['serve'], { SIGNALBOX_DATADIR: '/tmp' }, [
       /^SIGNALBOX_DATADIR is not a setting of Signalbox\./,
     ])
   })
 
-  test('several faults: all of them at once, and no value is repeated', async () => {
+  test('several errors are listed at once, without values', async () => {
     const env = { PORT: '-1', LOG_LEVEL: 'loud', SECRET_KEY: 'too-short-and-secret', SIGNALBOX_ROLE: 'api' }
     await expectRefusal(['serve'], env, [/^PORT /, /^SECRET_KEY /, /^LOG_LEVEL /, /^SIGNALBOX_ROLE /])
     const { stderr } = await runToEnd({ args: [MAIN, 'serve'], env, cwd: directory })
     expect(stderr).not.toContain('too-short-and-secret')
   })
 
-  test('production without its secrets: each one named', async () => {
+  test('production without its secrets: the error names each', async () => {
     const named = ['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET', 'OAUTH_HOOK_SECRET']
     await expectRefusal(
       ['serve'],
@@ -64,7 +64,7 @@ describe('the configuration', () => {
   test('--demo outside development', async () => {
     const env = buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none')
     await expectRefusal(['serve', '--demo'], env, [
-      /^--demo makes rows and shows a key, so it needs APP_ENV=development \(it is test\)\.$/,
+      /^--demo creates rows and prints a key, so it needs APP_ENV=development \(it is test\)\.$/,
     ])
   })
 
@@ -78,7 +78,7 @@ describe('the configuration', () => {
 describe('the database', () => {
   const cannotReach = /^The database of DATABASE_URL cannot be reached\. Check its host and port, and that it runs\.$/
 
-  test('nobody listens there', async () => {
+  test('a port where no server listens', async () => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
@@ -91,7 +91,7 @@ describe('the database', () => {
     await expectRefusal(['migrate'], buildServiceEnvironment(`postgres://x@${UNKNOWN_HOST}/x`), [cannotReach])
   })
 
-  test('a server that takes the connection and never answers', async () => {
+  test('a server that accepts the connection and does not answer', async () => {
     await using fake = await startFakePostgres({ kind: 'silent' })
     await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [cannotReach])
   })
@@ -120,7 +120,7 @@ describe('the database', () => {
 
   test('a wrong password at a real server, when it asks for one', async () => {
     const url = new URL(inject('databaseServerUrl'))
-    // A server that trusts everybody (TEST_DATABASE_URL may name one) knows no wrong password; a role that may not sign in it refuses all the same.
+    // A server with trust authentication (as TEST_DATABASE_URL may be) accepts any password, but refuses a role without login.
     url.username = 'pg_monitor'
     url.password = 'wrong'
     await expectRefusal(['migrate'], buildServiceEnvironment(url.href), [
@@ -128,7 +128,7 @@ describe('the database', () => {
     ])
   })
 
-  test('PostgreSQL 14 is too old; 15 is not', async () => {
+  test('PostgreSQL 14 is refused, 15 is accepted', async () => {
     await using fake = await startFakePostgres({ kind: 'version', number: 140_019 })
     await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [
       /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\.$/,
@@ -142,16 +142,16 @@ describe('the database', () => {
     expect(stderr).not.toContain('needs 15')
   })
 
-  test('a database that takes no changes', async () => {
+  test('a read-only database', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const name = new URL(database.connectionString).pathname.slice(1)
     await database.pool.query(`alter database ${name} set default_transaction_read_only = on`)
-    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/takes no changes/])
+    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/is read-only or a standby/])
   })
 })
 
 describe('the port and the data directory', () => {
-  test('a port in use: its number; and no password was made that nobody was told', async () => {
+  test('a port in use: the error has its number, and no administrator was created', async () => {
     await using database = await createTestDatabase()
     const occupant = createServer()
     await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve))
@@ -168,7 +168,7 @@ describe('the port and the data directory', () => {
     await started.waitForOutput(/Sign in as admin@signalbox\.localhost with the password \S+ \(shown this once\)\./)
   })
 
-  test('HOST is of another machine, or of none', async () => {
+  test('a HOST of another machine or of none', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'error' }
     await expectRefusal(['serve'], { ...env, HOST: '192.0.2.1' }, [
@@ -179,17 +179,17 @@ describe('the port and the data directory', () => {
     ])
   })
 
-  test('a data directory that cannot be one', async () => {
+  test('a data directory that is a file', async () => {
     const file = join(directory, 'a file')
     await writeFile(file, '')
     await expectRefusal(['serve'], { SIGNALBOX_DATA_DIR: file }, [/^SIGNALBOX_DATA_DIR /])
   })
 
-  test('a secrets file that is damaged is named, not replaced', async () => {
+  test('a damaged secrets file is reported and not replaced', async () => {
     const dataDir = await mkdtemp(join(directory, 'damaged '))
     await writeFile(join(dataDir, 'secrets.json'), '{')
     await expectRefusal(['serve'], { SIGNALBOX_DATA_DIR: dataDir }, [
-      /^SIGNALBOX_DATA_DIR holds a secrets file that cannot be read \(not JSON\)/,
+      /^SIGNALBOX_DATA_DIR has a secrets file that cannot be read \(not JSON\)/,
     ])
     expect(await readdir(dataDir)).toEqual(['secrets.json'])
   })
@@ -199,7 +199,7 @@ describe('the port and the data directory', () => {
     await using first = startProcess({ args: [MAIN, 'serve'], env, cwd: directory })
     await first.waitForOutput(/Stop with Ctrl-C/, 60_000)
     await expectRefusal(['serve'], env, [
-      new RegExp(`is in use by a signalbox that is running already \\(process ${first.pid}\\)`),
+      new RegExp(`is in use by another running signalbox \\(process ${first.pid}\\)`),
     ])
     first.signal('SIGTERM')
     expect(await first.ended).toEqual({ code: 0, signal: null })

@@ -6,12 +6,12 @@ import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
 
 const servers = await listPresentServers()
 
-test('at least one server is here to prove it on', () => {
+test('this machine has at least one server', () => {
   expect(servers.map(({ name }) => name)).toContain('the embedded PostgreSQL')
 })
 
 test.for(servers)(
-  'the main job on $name: from an empty database to a signed delivery, a restart and a retry',
+  'on $name: from an empty database to a signed delivery, a restart and a retry',
   { timeout: 120_000 },
   async ({ start }) => {
     await using server = await start()
@@ -41,7 +41,7 @@ test.for(servers)(
   },
 )
 
-/** A pool of the test's own on a server of its own; its ground closes it last. */
+/** A pool on a separate server, closed last. */
 function openOn(connectionString: string) {
   const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
   return { ...opened, connectionString, [Symbol.asyncDispose]: () => opened.close() }

@@ -6,7 +6,7 @@ import { runPasted } from '../harness/pasted-command.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
 import { waitFor } from '../harness/wait.ts'
 
-/** `npm start` without npm: its script's command, in a process group as a terminal makes one. */
+/** The command of `npm start`, in a process group as a terminal creates one. */
 function startAsNewcomer(dataDir: string, env: Record<string, string> = {}): TestProcess {
   return startProcess({
     args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
@@ -30,7 +30,7 @@ function readContractId(started: TestProcess): string {
   return /change +PATCH \S+\/([0-9a-f-]{36})/.exec(started.stdout())?.[1] ?? 'no contract'
 }
 
-/** Ctrl-C in the terminal: every process of the group gets it. */
+/** Ctrl-C in the terminal: a signal to every process of the group. */
 async function pressCtrlC(started: TestProcess): Promise<void> {
   started.signal('SIGINT', 'group')
   expect(await started.ended).toEqual({ code: 0, signal: null })
@@ -44,7 +44,7 @@ async function isPostgresGone(dataDir: string): Promise<boolean> {
   )
 }
 
-test('npm start, twice on one data directory: the story, commands that work when pasted, Ctrl-C, and everything found again', {
+test('npm start, twice on one data directory: the demonstration, its commands, Ctrl-C, and the same rows again', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -66,7 +66,7 @@ test('npm start, twice on one data directory: the story, commands that work when
       expect(answer, command).toMatchObject({ data: expect.any(Object), message: expect.any(String) })
       if (isSignIn) expect(answer.data.jwt).toEqual(expect.any(String))
     }
-    // What is shown once is nowhere else: not in a file, and the token of the commands is its owner's alone.
+    // The printed password is in no file, and only its owner can read the file of the token.
     expect((await stat(join(dataDir, 'demo-token'))).mode & 0o777).toBe(0o600)
     expect((await stat(join(dataDir, 'secrets.json'))).mode & 0o777).toBe(0o600)
     expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain(password)
@@ -78,14 +78,14 @@ test('npm start, twice on one data directory: the story, commands that work when
     expect(second.stdout()).toMatch(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
     expect(readContractId(second)).toBe(readContractId(first))
     expect(second.stdout()).not.toContain('(shown this once)')
-    // On another port than before, and the demonstration's delivery went there.
+    // On another port than before, which the demonstration's delivery used.
     const port = (started: TestProcess) => /listens on http:\/\/localhost:(\d+)/.exec(started.stdout())?.[1]
     expect(port(second)).not.toBe(port(first))
     await pressCtrlC(second)
   })
 })
 
-test('npm start with ENABLE_API_EVENT_QUEUE=false says why nothing is sent, and goes on serving', {
+test('npm start with ENABLE_API_EVENT_QUEUE=false prints why nothing is sent, and keeps running', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -100,7 +100,7 @@ test('npm start with ENABLE_API_EVENT_QUEUE=false says why nothing is sent, and 
   })
 })
 
-test('kill -9 of everything, PostgreSQL too, then start again: it comes back with nothing lost', {
+test('kill -9 of all processes, also of PostgreSQL, then a start: nothing is lost', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -130,7 +130,7 @@ test('kill -9 of everything, PostgreSQL too, then start again: it comes back wit
   })
 })
 
-test('kill -9 of the service alone: its PostgreSQL ends by itself, and a start in the same moment waits for it', {
+test('kill -9 of the service alone: its PostgreSQL stops, and a concurrent start waits for it', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -145,16 +145,16 @@ test('kill -9 of the service alone: its PostgreSQL ends by itself, and a start i
   })
 })
 
-test('Ctrl-C while it is still starting: ends in order with 0, and the next start works', {
+test('Ctrl-C during a start ends it in order with 0, and the next start works', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
     await using first = startAsNewcomer(dataDir)
-    // The cluster is being made: by far the longest step of a first start.
+    // During initdb, the longest step of a first start.
     await waitFor('the data directory', () => stat(dataDir).catch(() => undefined))
     first.signal('SIGINT', 'group')
     const { code, signal } = await first.ended
-    // Before the service listens for it the signal ends Node itself; afterwards it stops in order.
+    // Before the service handles the signal it ends Node; afterwards the service stops in order.
     expect([0, 130, null]).toContain(code)
     expect(code === null ? signal : 'SIGINT').toBe('SIGINT')
     await using second = startAsNewcomer(dataDir)
@@ -163,7 +163,9 @@ test('Ctrl-C while it is still starting: ends in order with 0, and the next star
   })
 })
 
-test('PostgreSQL ends under the service: it says so, names the log, and exits 1', { timeout: 60_000 }, async () => {
+test('when its PostgreSQL exits, the service reports it with the log file, and exits 1', {
+  timeout: 60_000,
+}, async () => {
   await withDataDir(async (dataDir) => {
     await using started = startAsNewcomer(dataDir)
     await started.waitForOutput(READY, 60_000)
@@ -173,7 +175,7 @@ test('PostgreSQL ends under the service: it says so, names the log, and exits 1'
     process.kill(postmaster, 'SIGINT')
     expect((await started.ended).code).toBe(1)
     expect(started.stdout()).toContain(
-      'Stopping (the embedded PostgreSQL ended by itself; its log is postgres.log under SIGNALBOX_DATA_DIR).',
+      'Stopping (the embedded PostgreSQL exited unexpectedly; its log is postgres.log under SIGNALBOX_DATA_DIR).',
     )
   })
 })

@@ -5,11 +5,11 @@ import pino from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { VARIABLES } from '../../src/app/config-variables.ts'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
-import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
-import { MAX_SCHEDULED_ATTEMPTS } from '../../src/webhook/delivery/outcome.ts'
 import { eventNameOf, operationIdOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { SIGNATURE_TOLERANCE_SECONDS } from '../../src/outbound/signature.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
+import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
+import { MAX_SCHEDULED_ATTEMPTS } from '../../src/webhook/delivery/outcome.ts'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { startDatabaseProxy } from '../harness/proxy.ts'
@@ -35,7 +35,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 const raw = (method: 'GET' | 'POST' | 'PUT', url: string, headers: Record<string, string>, payload?: string) =>
   app.app.server.inject({ method, url, headers, ...(payload !== undefined && { payload }) })
 
-it('Versioning 1: every route of the tree is under /api/v3, and there is nothing under another version', async () => {
+it('Versioning 1: every route of the tree is under /api/v3, and other versions are a 404', async () => {
   for (const route of ROUTES) expect(route.path).toMatch(/^\/api\/v3\//)
   for (const version of ['v1', 'v2', 'v4'])
     expectProblem(await app.admin('GET', WEBHOOKS.replace('v3', version)), 404, 'not_found')
@@ -93,7 +93,23 @@ it('api#errors: 404 not_found for a path and for an id, 405 with Allow for a met
   expect(String(answer.headers.allow).split(', ').sort()).toEqual(expect.arrayContaining(['DELETE', 'GET', 'PATCH']))
 })
 
-it('api#client-address: the address that counts is the rightmost one that is no trusted proxy, and what is no address is ignored', async () => {
+it('api#methods: HEAD answers like GET without a body on every path that takes GET', async () => {
+  const ask = (method: 'GET' | 'HEAD', url: string) =>
+    app.app.server.inject({ method, url, headers: { authorization: `Bearer ${app.adminToken}` } })
+  const read = ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path)
+  for (const path of [...read, '/livez', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs/errors/not_found']) {
+    const url = path.replace('{id}', NO_ONE)
+    const [get, head] = [await ask('GET', url), await ask('HEAD', url)]
+    expect([head.statusCode, head.body], path).toEqual([get.statusCode, ''])
+    // RFC 9110 section 9.3.2: HEAD may omit what only generating the content determines.
+    const names = Object.keys(get.headers).filter((name) => name !== 'transfer-encoding')
+    expect(Object.keys(head.headers).sort(), path).toEqual(names.sort())
+  }
+  const document = (await app.anonymous('GET', '/openapi.json')).body
+  expect(Object.values<Json>(document.paths).filter((item) => 'head' in item)).toEqual([])
+})
+
+it('api#client-address: the client address is the rightmost one that is not a trusted proxy, and an invalid entry is ignored', async () => {
   for (const [TRUST_PROXY, forwarded, address] of [
     ['false', '203.0.113.9', '127.0.0.1'],
     ['1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
@@ -108,7 +124,7 @@ it('api#client-address: the address that counts is the rightmost one that is no 
   }
 })
 
-it('api#bounds: a body is at most 64 KiB, of publish 1 MiB: that is still read, one byte more is 413 with the limit', async () => {
+it('api#bounds: a body of 64 KiB, for publish 1 MiB, is accepted, and one byte more is 413 with the limit', async () => {
   const build = (bytes: number) => JSON.stringify({ name: 'x'.repeat(bytes - '{"name":""}'.length) })
   for (const [path, limit, words] of [
     [WEBHOOKS, 65_536, '64 KiB'],
@@ -142,7 +158,7 @@ it('api#errors: 415 for another content type', async () => {
   expectProblem(answer, 415, 'unsupported_media_type')
 })
 
-it('api#errors: 422 names every broken member by path, code and message; unknown members are not dropped silently', async () => {
+it('api#errors: 422 lists every invalid member by path, code and message, also unknown members', async () => {
   const body = { url: 'https://hooks.example.com/', is_global: 'yes', colour: 'red', name: 7 }
   const problem = expectProblem(await app.admin('POST', WEBHOOKS, body), 422, 'validation_failed')
   expect(problem.errors.map((one: Json) => one.path).sort()).toEqual(
@@ -195,7 +211,7 @@ it('api#rate-limits: the limits are shared between processes, and strict on sign
   expect((await one.admin('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('api#errors: 503 with Retry-After when the database is down, never a stack or an SQL text', async () => {
+it('api#errors: 503 with Retry-After when the database is down, without a stack or an SQL text', async () => {
   await using database = await createTestDatabase()
   await using proxy = await startDatabaseProxy(database.connectionString)
   const pool = {
@@ -241,7 +257,7 @@ it('api#errors: checks run in the order 401, 403, 404, 422, 409', async () => {
   expect((await app.admin('POST', '/api/v3/webhook/webhook-event', link)).status).toBe(409)
 })
 
-it('api#request-ids: X-Request-Id is taken when it has its form, else made; it is echoed and is in every log line and problem', async () => {
+it('api#request-ids: a valid X-Request-Id is kept, another one replaced; it is echoed and in every log line and problem', async () => {
   const given = 'abc.DEF_123-x'
   const taken = await app.admin('GET', `${WEBHOOKS}/${NO_ONE}`, undefined, { 'x-request-id': given })
   expect(taken.headers['x-request-id']).toBe(given)
@@ -257,14 +273,7 @@ it('api#request-ids: X-Request-Id is taken when it has its form, else made; it i
   }
 })
 
-it('api#idempotency: an Idempotency-Key is 1 to 255 characters', async () => {
-  const body = { url: 'https://hooks.example.com/', is_global: true }
-  for (const key of ['k'.repeat(256), 'has space'])
-    expectProblem(await app.admin('POST', WEBHOOKS, body, { 'idempotency-key': key }), 400, 'malformed_request')
-  expect((await app.admin('POST', WEBHOOKS, body, { 'idempotency-key': 'k'.repeat(255) })).status).toBe(201)
-})
-
-it('api#idempotency: a key is one caller’s and one route’s, and is forgotten after 24 h', async () => {
+it('api#idempotency: a key belongs to one caller and one route, and expires after 24 h', async () => {
   await using fresh = await createTestApp()
   const key = { 'idempotency-key': 'same' }
   const create = (name: string) => fresh.admin('POST', '/api/v3/identity/account', { name }, key)
@@ -308,7 +317,7 @@ it('api#route-declaration: permission, event, operationId and path follow from o
   expect(new Set(ROUTES.map(eventNameOf)).size).toBe(ROUTES.length)
 })
 
-it('api#errors: no answer names a secret: the log neither', async () => {
+it('api#errors: no answer and no log line contains a secret', async () => {
   const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', is_global: true })
   const login = { email: 'nobody@example.com', password: 'a very secret phrase' }
   const refused = await app.anonymous('POST', '/api/v3/auth/login/local', login)
@@ -317,18 +326,18 @@ it('api#errors: no answer names a secret: the log neither', async () => {
     expect(text).not.toContain(secret)
 })
 
-it('api#errors: answers are kept by no cache', async () => {
+it('api#errors: answers have Cache-Control: no-store', async () => {
   for (const answer of [await app.admin('GET', WEBHOOKS), await app.anonymous('GET', WEBHOOKS)])
     expect(answer.headers['cache-control']).toContain('no-store')
 })
 
-it('api#errors: a body that is not UTF-8 JSON text is a 400, whatever its bytes', async () => {
+it('api#errors: a body that is not UTF-8 JSON text is a 400', async () => {
   const headers = { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' }
   const answer = await raw('POST', WEBHOOKS, headers, '{"url":"\\ud800"}')
   expect(answer.statusCode).toBe(400)
 })
 
-it('Limits 13: tolerance, backoff, attempt cap and auto-disable threshold are constants, which no variable changes', () => {
+it('Limits 13: no variable changes tolerance, backoff, attempt cap and auto-disable threshold', () => {
   const names = Object.keys(VARIABLES)
   expect(
     names.filter((name) => /RETR|BACKOFF|DELAY|ATTEMPT|TOLERANCE|THRESHOLD|DISABLE_AFTER|FAILURES/.test(name)),

@@ -34,7 +34,7 @@ async function failTimes(count: number): Promise<ContractWebhook> {
 const replayAll = (body: Json, call = world.app.admin) => call('POST', PATH, body)
 const statusesOf = async (webhook: ContractWebhook) => (await world.readLedger(webhook)).map((row) => row.status)
 
-it('delivery#replay: a bulk replay posts each row that the filters name once, and no other', async () => {
+it('delivery#replay: a bulk replay posts each row that matches the filters once, and no other', async () => {
   const webhook = await failTimes(3)
   const bystander = await failTimes(1)
   const answer = await replayAll({ filters: [`webhook|eq|${webhook.id}`, 'status|in|failed,exhausted'] })
@@ -46,7 +46,7 @@ it('delivery#replay: a bulk replay posts each row that the filters name once, an
   expect(await statusesOf(bystander)).toEqual(['failed'])
 })
 
-it('delivery#replay: a bulk replay leaves rows that may have arrived alone, unless confirm_duplicate is sent', async () => {
+it('delivery#replay: a bulk replay skips rows that may have been received, unless confirm_duplicate is sent', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.settle()
@@ -59,7 +59,7 @@ it('delivery#replay: a bulk replay leaves rows that may have arrived alone, unle
   expect(world.received(webhook)).toHaveLength(2)
 })
 
-it('delivery#replay: a bulk replay has no automatic retry after it', async () => {
+it('delivery#replay: a bulk replay has no automatic retries', async () => {
   const webhook = await failTimes(2)
   world.receiver.behave({ kind: 'status', status: 500 })
   await replayAll({ filters: [`webhook|eq|${webhook.id}`] })
@@ -70,7 +70,7 @@ it('delivery#replay: a bulk replay has no automatic retry after it', async () =>
   expect(world.received(webhook)).toHaveLength(4)
 })
 
-it('delivery#replay: at most 10,000 rows: 10,000 are taken, one more is refused', async () => {
+it('delivery#replay: 10,000 rows are accepted, one more is refused', async () => {
   const webhook = await world.createWebhook({ account })
   const addRows = (count: number) =>
     world.app.database.pool.query(
@@ -91,7 +91,7 @@ it('delivery#replay: at most 10,000 rows: 10,000 are taken, one more is refused'
   await world.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}/purge`)
 })
 
-it('delivery#replay: a bulk replay needs webhook-dispatch:replay, and filters that the ledger knows', async () => {
+it('delivery#replay: a bulk replay needs webhook-dispatch:replay and filters of the ledger', async () => {
   const { call } = await world.app.signInMember()
   const refused = expectProblem(await replayAll({ filters: ['status|eq|failed'] }, call), 403, 'permission_denied')
   expect(refused.detail).toContain('webhook-dispatch:replay')

@@ -28,7 +28,7 @@ async function listAll(): Promise<Json[]> {
   return rows
 }
 
-it('Catalogue 1, Events 1, events#event-types: one event per v3 route, named <resource>.<action>, held in the event table', async () => {
+it('Catalogue 1, Events 1, events#event-types: the event table has one event type per v3 route, named <resource>.<action>', async () => {
   const rows = await listAll()
   const wanted = ROUTE_TREE.filter((route) => route.event !== 'none').map(
     (route) => `${route.resource}.${route.action}`,
@@ -67,7 +67,7 @@ it('Endpoints 11, Endpoints 19: filters are <field>|<operator>|<comma-separated 
   expect(body.data.map((row: Json) => row.internal)).toEqual(['webhook.create', 'webhook.delete'])
 })
 
-it('Endpoints 19, Limits 12, api#filters: page_size is taken, 50 being the default', async () => {
+it('Endpoints 19, Limits 12, api#filters: page_size sets the page, and its default is 50', async () => {
   expect((await list('page_size=3')).body.data).toHaveLength(3)
   const byDefault = (await list()).body
   expect(byDefault.data).toHaveLength(50)
@@ -77,7 +77,7 @@ it('Endpoints 19, Limits 12, api#filters: page_size is taken, 50 being the defau
   )
 })
 
-it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync, count for count', async () => {
+it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is in sync with equal counts', async () => {
   const generated = buildCatalogue(ROUTE_TREE).length
   expect(await readStatus()).toEqual({
     generated_count: generated,
@@ -88,7 +88,7 @@ it('Catalogue status 1, Catalogue status 3, Endpoints 16: a synced catalogue is 
   })
 })
 
-it('Catalogue status 2, Catalogue status 4, Events 7: what the database lacks is missing until a sync writes it', async () => {
+it('Catalogue status 2, Catalogue status 4, Events 7: an event type without a row is missing until a sync writes it', async () => {
   const { pool } = world.app.database
   await pool.query(`delete from event where internal in ('contract.delete', 'role.delete')`)
   const generated = buildCatalogue(ROUTE_TREE).length
@@ -113,7 +113,7 @@ async function addStaleEvent(internal: string): Promise<string> {
   return rows[0].document_id
 }
 
-it('Catalogue status 5: what no route produces any more is stale and stays subscribable until an operator deactivates it', async () => {
+it('Catalogue status 5: an event type without a route is stale, and subscribable until an operator deactivates it', async () => {
   const account = (await world.createAccount()).document_id
   const id = await addStaleEvent('gone.create')
   expect(await readStatus()).toMatchObject({ in_sync: false, stale_internals: ['gone.create'] })
@@ -130,7 +130,7 @@ it('Catalogue status 5: what no route produces any more is stale and stays subsc
   expect((await world.app.admin('GET', `${EVENTS}/${id}`)).body.data.is_actived).toBe(false)
 })
 
-it('Catalogue status 5: a sync never deletes nor revives a stale row', async () => {
+it('Catalogue status 5: a sync neither deletes nor activates a stale row', async () => {
   const id = await addStaleEvent('gone.update')
   await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   const read = await world.app.admin('GET', `${EVENTS}/${id}`)
@@ -139,18 +139,18 @@ it('Catalogue status 5: a sync never deletes nor revives a stale row', async () 
   expect((await readStatus()).in_sync).toBe(true)
 })
 
-it('Events 7: a row that differs from the code is out of sync and mended by a sync', async () => {
+it('Events 7: a row that differs from the code is out of sync until a sync updates it', async () => {
   await world.app.database.pool.query(`update event set account_scope = 'none' where internal = 'contract.create'`)
   expect(await readStatus()).toMatchObject({ in_sync: false, missing_internals: [] })
   await world.app.admin('POST', '/api/v3/webhook/catalogue/sync')
   expect((await list('filters=internal|eq|contract.create')).body.data[0].account_scope).toBe('account')
 })
 
-it('Events 7: the committed catalogue and its docs are those of the route tree', async () => {
+it('Events 7: the committed catalogue and its docs match the route tree', async () => {
   expect(await findCatalogueDrift(buildCatalogue(ROUTE_TREE))).toEqual([])
 })
 
-it('Events 7, events#event-types: the check finds each way the committed files can differ', async () => {
+it('Events 7, events#event-types: the check finds every difference of the committed files', async () => {
   const catalogue = buildCatalogue(ROUTE_TREE)
   const [first, ...rest] = catalogue
   expect(await findCatalogueDrift(rest)).toEqual(expect.arrayContaining(['catalogue.json', 'docs/events.md']))
@@ -163,7 +163,7 @@ it('Events 7, events#event-types: the check finds each way the committed files c
   )
 })
 
-it('events#publishing-from-outside: an external event type is registered by POST and never stale', async () => {
+it('events#publishing-from-outside: an external event type is registered by POST and is not stale', async () => {
   const created = await world.app.admin('POST', EVENTS, { internal: 'invoice.paid', account_scope: 'account' })
   expect(created.status).toBe(201)
   expect(created.headers.location).toBe(`${EVENTS}/${created.body.data.document_id}`)

@@ -5,7 +5,7 @@ import { FACTS } from './facts.ts'
 
 const FOLDERS = [import.meta.dirname, join(import.meta.dirname, '..', 'journeys')]
 
-/** A fact as a title names it: a section with a number, or a rule of docs/contract (`delivery#retry-timing`). */
+/** A fact in a title: a section with a number, or a rule of docs/contract (`delivery#retry-timing`). */
 const FACT = /^(?:[a-z-]+#[a-z-]+|[A-Z][A-Za-z ]* \d+)$/
 
 /** The titles of all cases of these folders. */
@@ -21,7 +21,7 @@ async function readTitles(): Promise<{ file: string; title: string }[]> {
   return titles
 }
 
-/** The facts that a title begins with; none when it begins otherwise. */
+/** The facts at the beginning of a title. */
 function readFacts(title: string): string[] {
   const named = title.slice(0, title.indexOf(': ')).split(', ')
   return named.every((one) => FACT.test(one)) ? named : []
@@ -29,19 +29,19 @@ function readFacts(title: string): string[] {
 
 const cases = (await readTitles()).filter(({ file }) => file !== 'contract/checklist.test.ts')
 
-it('every fact of the contract has a case that names it', () => {
+it('every fact of the contract has a case', () => {
   const proved = new Set(cases.flatMap(({ title }) => readFacts(title)))
   expect(Object.keys(FACTS).filter((fact) => !proved.has(fact))).toEqual([])
 })
 
-it('every fact that a case names is on the list', () => {
+it('every fact of a case is on the list', () => {
   const unknown = cases.flatMap(({ file, title }) =>
     readFacts(title).flatMap((fact) => (fact in FACTS ? [] : [`${file}: ${fact}`])),
   )
   expect(unknown).toEqual([])
 })
 
-it('every case of the contract says which fact it proves, and no title repeats in a file', () => {
+it('every case of the contract has a fact, and no title repeats in a file', () => {
   const silent = cases.filter(({ file, title }) => file.startsWith('contract/') && readFacts(title).length === 0)
   expect(silent).toEqual([])
   const seen = cases.map(({ file, title }) => `${file}: ${title}`)

@@ -54,7 +54,7 @@ it('webhooks#signature: the Standard Webhooks headers sign the same body with th
   expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
 })
 
-it('webhooks#delivery-headers: a delivery is a POST of JSON that names the service, the event, the dispatch and the attempt', async () => {
+it('webhooks#delivery-headers: a delivery is a POST of JSON with headers for service, event, dispatch and attempt', async () => {
   const { request, row } = await deliverOne()
   expect(request.method).toBe('POST')
   expect(request.headers).toMatchObject({
@@ -66,7 +66,7 @@ it('webhooks#delivery-headers: a delivery is a POST of JSON that names the servi
   })
 })
 
-it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelope: the body is thin and has exactly these members', async () => {
+it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelope: the body has exactly these members', async () => {
   const { contract, request, row } = await deliverOne()
   const envelope = readEnvelope(request)
   expect(envelope).toEqual({
@@ -87,7 +87,7 @@ it('Envelope 1, Envelope 2, Envelope 3, Events 4, Versioning 2, webhooks#envelop
   expect(Object.keys(envelope)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
 })
 
-it('Envelope 1, webhooks#envelope: data.url is the second call that reads the resource, and null once nothing can be read', async () => {
+it('Envelope 1, webhooks#envelope: data.url reads the resource, and is null when the resource is gone', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.delete'])
   const contract = await world.makeChange(account)
   await world.app.settle()
@@ -109,7 +109,7 @@ it('Envelope 2, webhooks#envelope: the event id is the same for every webhook, a
   await world.subscribe(second.id, ['webhook.test'])
 })
 
-it('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its number, keeps the event id, and is signed afresh at its own time', async () => {
+it('Envelope 4, webhooks#envelope, delivery#retry-timing: each attempt has its number, the same event id, and a signature of its own time', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook } = await deliverOne()
   world.app.clock.advance(60_000)
@@ -146,7 +146,7 @@ it('States 11, Limits 6, delivery#retry-timing: failed attempts are retried exac
   }
 })
 
-it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted and no further one follows', async () => {
+it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted, without a sixth POST', async () => {
   world.receiver.behave({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   await passRetrySchedule(world.app)
@@ -160,7 +160,7 @@ it('States 12, Limits 7, delivery#statuses: after 5 POSTs the row is exhausted a
   expect(world.received(webhook)).toHaveLength(5)
 })
 
-it('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery at once as failed and is never followed', async () => {
+it('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery as failed and is not followed', async () => {
   for (const status of [300, 301, 302, 303, 304, 307, 308]) {
     world.receiver.behave({ kind: 'redirect', status, location: `${world.receiver.origin}/elsewhere` })
     const { webhook, row } = await deliverOne()
@@ -179,7 +179,7 @@ it('Events 5, States 13, Errors 8, delivery#statuses: a 3xx ends the delivery at
   expect(world.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
 })
 
-it('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retried on the schedule and arrives once the secret is deployed', async () => {
+it('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 401 })
   const { webhook, row } = await deliverOne()
   expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'retrying', last_error: 'http_4xx' })
@@ -189,7 +189,7 @@ it('States 14, Errors 7, delivery#retry-timing: a 401 after a rotation is retrie
   expect(world.received(webhook)).toHaveLength(2)
 })
 
-it('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt that is retried, and Retry-After changes nothing', async () => {
+it('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt that is retried, without regard to Retry-After', async () => {
   for (const status of [400, 404, 410, 429, 500, 503, 600]) {
     world.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
     const { row } = await deliverOne()
@@ -199,7 +199,7 @@ it('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt t
   }
 })
 
-it('delivery#retry-timing, webhooks#callback-guard: a connection that fails is a failed attempt named by its class, without a second POST inside it', async () => {
+it('delivery#retry-timing, webhooks#callback-guard: a failed connection is a failed attempt with its class, and one POST', async () => {
   const kinds = {
     'reset-before-headers': 'reset',
     'close-before-headers': 'reset',
@@ -242,7 +242,7 @@ it('delivery#statuses: no answer within 15 s is a failed attempt of the class ti
   expect(ended.last_duration_ms).toBeLessThan(17_000)
 })
 
-it('delivery#url-and-secret-at-send-time, States 6: URL and secret are read at send time: a waiting row is served by the new ones, the old are dead at once', async () => {
+it('delivery#url-and-secret-at-send-time, States 6: a waiting row is sent with the current URL and secret', async () => {
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   const { webhook, row } = await deliverOne()
   const path = `/api/v3/webhook/webhook/${webhook.id}`
@@ -277,7 +277,7 @@ it('Endpoints 10, States 10: the test action answers 202 with a dispatch_id and 
   })
 })
 
-it('Endpoints 10: the test action reaches this webhook only, subscribed or not, active or not', async () => {
+it('Endpoints 10: the test action posts to this webhook only, subscribed or not, active or not', async () => {
   const bystander = await world.createWebhook({ is_global: true })
   const webhook = await world.createWebhook({ account })
   await world.app.database.pool.query('update webhook_event set deleted_at = now() where webhook = $1', [webhook.id])
@@ -288,7 +288,7 @@ it('Endpoints 10: the test action reaches this webhook only, subscribed or not, 
   expect(world.received(bystander)).toEqual([])
 })
 
-it('Events 5: delivery is at least once: an attempt whose process was lost is made again with the same event id', async () => {
+it('Events 5: delivery is at least once: an attempt of a lost process is repeated with the same event id', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.app.router.drain()
@@ -310,7 +310,7 @@ it('Events 5: delivery is at least once: an attempt whose process was lost is ma
   expect(await world.readDispatch(row.document_id)).toMatchObject({ status: 'success', attempts: 2 })
 })
 
-it('Events 5: an event is delivered once to each webhook when nothing goes wrong', async () => {
+it('Events 5: an event is delivered once to each webhook without failures', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   for (let change = 0; change < 5; change += 1) await world.makeChange(account)
   await world.app.settle()

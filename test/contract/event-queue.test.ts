@@ -26,7 +26,7 @@ async function countEvents(from = world): Promise<number> {
   return rows[0].count
 }
 
-it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change is made and no event is recorded or sent', async () => {
+it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false a change records and sends no event', async () => {
   await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner }, ['contract.create', 'contract.find-one'])
@@ -39,7 +39,7 @@ it('Events 2, events#atomicity, Versioning 4: with ENABLE_API_EVENT_QUEUE=false 
   expect((await off.app.admin('GET', `${CONTRACTS}/${contract}`)).status).toBe(200)
 })
 
-it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing say so instead of doing nothing', async () => {
+it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing are refused with the reason', async () => {
   await using off = await startContractWorld({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
   const owner = (await off.createAccount()).document_id
   const webhook = await off.createWebhook({ account: owner })
@@ -51,7 +51,7 @@ it('Events 2: with ENABLE_API_EVENT_QUEUE=false the test action and publishing s
   expect(off.receiver.requests).toEqual([])
 })
 
-it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false sends nothing that waited, and loses nothing of it', async () => {
+it('Events 2, events#atomicity: a process with ENABLE_API_EVENT_QUEUE=false does not send waiting events, and keeps them', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.app.router.drain()
@@ -89,7 +89,7 @@ it('events#atomicity: a change whose event cannot be written is not made', async
   expect(rows).toEqual([])
 })
 
-it('events#emission: a refused or failed operation emits nothing', async () => {
+it('events#emission: a refused or failed operation records no event', async () => {
   const contract = await world.makeChange(account)
   const member = await world.app.signInMember([])
   const before = await countEvents()
@@ -104,7 +104,7 @@ it('events#emission: a refused or failed operation emits nothing', async () => {
   expect(await countEvents()).toBe(before)
 })
 
-it('events#emission, api#idempotency: an answer that is repeated under its Idempotency-Key emits no second event', async () => {
+it('events#emission, api#idempotency: a repeat with the same Idempotency-Key records no second event', async () => {
   const headers = { 'idempotency-key': `once-${account}` }
   const before = await countEvents()
   await world.app.admin('POST', CONTRACTS, { account, name: 'Once' }, headers)
@@ -132,7 +132,7 @@ it('events#event-types: the event of a GET is recorded only while some active we
   expect(await countEvents()).toBe(inactive)
 })
 
-it('events#publishing-from-outside: published events of other services are durable at 202, routed like any other and never forged', async () => {
+it('events#publishing-from-outside: published events are durable at 202, routed like other events, and cannot be of our own types', async () => {
   await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
   const webhook = await world.createWebhook({ account }, ['invoice.paid'])
   const publish = (body: unknown) => world.app.admin('POST', '/api/v3/webhook/publish', body)
@@ -151,7 +151,7 @@ it('events#publishing-from-outside: published events of other services are durab
     expectProblem(await publish({ event, account, id: '1' }), 422, 'validation_failed')
 })
 
-it('events#publishing-from-outside: up to 1,000 events are taken at once, all or none, each once under its idempotency_key', async () => {
+it('events#publishing-from-outside: a call publishes up to 1,000 events, all or none, each once for its idempotency_key', async () => {
   await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.sent', account_scope: 'account' })
   const publish = (events: Json[]) => world.app.admin('POST', '/api/v3/webhook/publish', { events })
   const build = (count: number) =>

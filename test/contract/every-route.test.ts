@@ -3,10 +3,10 @@ import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
-/** The modules whose every route is walked here; a new route of one of them needs a step below. */
+/** The modules of which every route is called here; a new route of one of them needs a step below. */
 const MODULES = ['webhook', 'identity', 'contract', 'audit', 'health']
 
-/** Routes whose success changes no resource of its own: a publication is the event it publishes, and a dry run is none. */
+/** Routes without an event of their own: a publication records the published event, and a dry run none. */
 const SILENT = ['event.publish']
 
 const routes = (ROUTE_TREE as readonly RouteDeclaration[]).filter(
@@ -14,7 +14,7 @@ const routes = (ROUTE_TREE as readonly RouteDeclaration[]).filter(
 )
 
 let world: ContractWorld
-/** One successful answer of every route walked, by event name. */
+/** One successful answer of every route, by event name. */
 const answers = new Map<string, { status: number; body: Json }>()
 const delivered: Json[] = []
 
@@ -143,14 +143,14 @@ it('Endpoints 21: every declared route of the webhook, identity, contract, audit
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
 })
 
-it('Events 6, events#event-types, events#emission: every route produces the event named after its resource and action, reads too while subscribed', () => {
+it('Events 6, events#event-types, events#emission: every route records the event named after its resource and action, also subscribed reads', () => {
   const types = new Set(delivered.map((envelope) => envelope.type))
   const expected = routes.map(eventNameOf).filter((name) => !SILENT.includes(name) && name !== 'webhook.test')
   expect(expected.filter((name) => !types.has(name))).toEqual([])
   expect(SILENT.filter((name) => types.has(name))).toEqual([])
 })
 
-it('Events 6, Envelope 3, Routing 3: only account events carry an account, and no purge does', () => {
+it('Events 6, Envelope 3, Routing 3: only account events have an account, except purges', () => {
   const scopes = new Map(routes.map((route) => [eventNameOf(route), route.accountScope]))
   for (const { type, data } of delivered) {
     if (scopes.get(type) === 'none' || data.action === 'purge') expect(data.account, type).toBeNull()
@@ -159,14 +159,14 @@ it('Events 6, Envelope 3, Routing 3: only account events carry an account, and n
   expect(delivered.filter(({ data }) => data.action === 'purge').length).toBeGreaterThan(0)
 })
 
-it('Envelope 1: no envelope holds more than ids: what a resource contains is read by the second call', () => {
+it('Envelope 1: an envelope contains only ids of the resource', () => {
   for (const envelope of delivered) {
     expect(Object.keys(envelope.data).sort(), envelope.type).toEqual(['account', 'action', 'id', 'resource', 'url'])
     expect(JSON.stringify(envelope)).not.toMatch(/Lease|walk@example\.com|whsec_|sbx_/)
   }
 })
 
-it('api#success: a success is { data, message }, a list has pagination besides, 202 and 201 are where they are declared', () => {
+it('api#success: a success is { data, message }, a list also has pagination, and the status is the declared one', () => {
   for (const route of routes) {
     const name = eventNameOf(route)
     const { body } = answers.get(name) ?? { body: undefined }
@@ -183,14 +183,14 @@ it('api#success: a success is { data, message }, a list has pagination besides, 
   }
 })
 
-it('api#identifiers: every row carries created_at and updated_at', () => {
+it('api#identifiers: every row has created_at and updated_at', () => {
   for (const [name, { body }] of answers) {
     if (!/\.(create|find-one|update)$/.test(name)) continue
     expect(body.data, name).toMatchObject({ created_at: expect.any(String), updated_at: expect.any(String) })
   }
 })
 
-it('api#route-declaration: each operation left an audit entry under the name of its event, with who did it', async () => {
+it('api#route-declaration: each operation has an audit entry with the name of its event and its actor', async () => {
   const changes = routes.filter((route) => route.method !== 'GET').map(eventNameOf)
   const { rows } = await world.app.database.pool.query('select distinct action from audit_log where outcome = $1', [
     'success',

@@ -122,6 +122,7 @@ export const FACTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
       'api#names',
+      'api#methods',
       'api#identifiers',
       'api#success',
       'api#errors',

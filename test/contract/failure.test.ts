@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
 
-/** Deliveries that end at once without success: a redirect is terminal. */
+/** Deliveries that fail with one attempt: a redirect is terminal. */
 async function failTimes(count: number) {
   world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
   for (let change = 0; change < count; change += 1) await world.makeChange(account)
@@ -56,7 +56,7 @@ it('States 4, Limits 8, delivery#failure-count: the 20th failed delivery in a ro
   })
 })
 
-it('States 4: a webhook that disabled itself gets no further rows until it is activated', async () => {
+it('States 4: an auto-disabled webhook gets no further rows until it is activated', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
   await succeedOnce()
@@ -82,7 +82,7 @@ it('delivery#failure-count: any success sets the count to 0', async () => {
   await unsubscribe(webhook)
 })
 
-it('delivery#failure-count, Webhook 8: deliveries are counted, not attempts: five failed POSTs of one row add one', async () => {
+it('delivery#failure-count, Webhook 8: five failed POSTs of one delivery count as one failure', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behave({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -93,7 +93,7 @@ it('delivery#failure-count, Webhook 8: deliveries are counted, not attempts: fiv
   await unsubscribe(webhook)
 })
 
-it('delivery#failure-count: test and replay attempts never count up and reset on success', async () => {
+it('delivery#failure-count: test and replay attempts do not increase the count, and reset it on success', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(3)
   await unsubscribe(webhook)
@@ -116,7 +116,7 @@ it('delivery#failure-count: test and replay attempts never count up and reset on
   expect(await world.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
 })
 
-it('delivery#failure-count: an automatic disable emits webhook.auto-disable, which others can subscribe to', async () => {
+it('delivery#failure-count: an automatic disable records webhook.auto-disable, which other webhooks receive', async () => {
   const watcher = await world.createWebhook({ is_global: true }, ['webhook.auto-disable'])
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await failTimes(20)
@@ -149,7 +149,7 @@ it('delivery#failure-count: an automatic disable is logged and counted in the me
   expect(notices).toMatchObject([{ webhook: webhook.id, consecutiveFailures: 20 }])
 })
 
-it('delivery#holding, States 2: while a webhook is inactive its waiting rows rest, and go on when it is active again', async () => {
+it('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -165,7 +165,7 @@ it('delivery#holding, States 2: while a webhook is inactive its waiting rows res
   await unsubscribe(webhook)
 })
 
-it('delivery#holding, delivery#statuses, States 7: a soft delete cancels what waits and posts nothing more', async () => {
+it('delivery#holding, delivery#statuses, States 7: a soft delete cancels waiting rows without further POSTs', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   world.receiver.behaveNext({ kind: 'status', status: 500 })
   await world.makeChange(account)
@@ -187,7 +187,7 @@ it('delivery#holding: an event recorded before its webhook was deleted ends with
   expect(await world.readLedger(webhook)).toMatchObject([{ status: 'cancelled', attempts: 0 }])
 })
 
-it('delivery#lanes: a subscriber that hangs delays no other', async () => {
+it('delivery#lanes: a hanging subscriber does not delay others', async () => {
   await using slow = await startReceiver()
   const prompt = world.receiver
   await using crowded = await startContractWorld({

@@ -30,7 +30,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-/** The permissions of the contract's table (Authentication 2) that this service has so far. */
+/** The permissions of the contract's table (Authentication 2) that are built. */
 const CONTRACT_PERMISSIONS = [
   'webhook:find-all',
   'webhook:find-one',
@@ -95,7 +95,7 @@ it('Authentication 1: all permissions on webhooks, events and the ledger are gra
   expect(holders.map((role: Json) => role.name)).toEqual(['administrator'])
 })
 
-it('Authentication 1: one matching permission is enough for its route, and for no other', async () => {
+it('Authentication 1: one matching permission opens its route only', async () => {
   const role = await createRole(['webhook:find-all'])
   const { call } = await signInWith([role.document_id])
   expect((await call('GET', WEBHOOKS)).status).toBe(200)
@@ -142,7 +142,7 @@ it('identity#tables: users, accounts and roles have their CRUD under /api/v3/ide
   }
 })
 
-it('identity#tables: a user is made of email, name?, password? and roles?, and can sign in with the password', async () => {
+it('identity#tables: a user is created with email, name?, password? and roles?, and can sign in with the password', async () => {
   const role = await createRole(['webhook:find-all'])
   const body = {
     email: 'whole@example.com',
@@ -206,7 +206,7 @@ it('identity#system-roles, identity#tables: disable and revoke-sessions take eff
   }
 })
 
-it('api#worked-example: a member reaches the contracts of own accounts, all of its CRUD, and no others', async () => {
+it('api#worked-example: a member has the CRUD of contracts of own accounts, and of no others', async () => {
   const [own, foreign] = [await createAccount(), await createAccount()]
   const { call } = await app.signInMember([own])
   const created = await call('POST', CONTRACTS, { account: own, name: 'Lease' })
@@ -224,7 +224,7 @@ it('api#worked-example: a member reaches the contracts of own accounts, all of i
   expect((await call('DELETE', path)).status).toBe(200)
 })
 
-it('identity#first-administrator: signalbox admin create makes an administrator who can sign in', async () => {
+it('identity#first-administrator: signalbox admin create creates an administrator who can sign in', async () => {
   const env = {
     PATH: process.env.PATH ?? '',
     APP_ENV: 'test',
@@ -247,7 +247,7 @@ it('identity#first-administrator: signalbox admin create makes an administrator 
   expect((await app.callAs(login.body.data.jwt)('GET', WEBHOOKS)).status).toBe(200)
 })
 
-it('identity#first-administrator: in development the first start makes an administrator, whose password is given or printed this once', async () => {
+it('identity#first-administrator: in development the first start creates an administrator, whose password is configured or printed once', async () => {
   for (const given of ['correct horse battery', undefined]) {
     await using fresh = await createTestDatabase()
     const env = {
@@ -287,7 +287,7 @@ it('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, store
   for (const { text } of rows) expect(text).not.toContain(key.slice(4))
 })
 
-it('identity#api-keys: last use is recorded, an expired key ends, a revoked one ends at once in every process', async () => {
+it('identity#api-keys: last use is recorded, an expired key is refused, a revoked one at once in every process', async () => {
   const expiresAt = new Date(app.clock.now() + 600_000).toISOString()
   const body = { name: 'short', permissions: ['webhook:find-all'], expires_at: expiresAt }
   const { key, document_id: id } = (await app.admin('POST', `${IDENTITY}/api-key`, body)).body.data
@@ -303,7 +303,7 @@ it('identity#api-keys: last use is recorded, an expired key ends, a revoked one 
     expectProblem(await process.callAs(second.key)('GET', WEBHOOKS), 401, 'unauthenticated')
 })
 
-it('identity#api-keys: a key holds a subset of what its owner holds: it never reaches further than the owner', async () => {
+it('identity#api-keys: a key holds a subset of the permissions of its owner', async () => {
   const { call } = await app.signInMember()
   const created = await call('POST', `${IDENTITY}/api-key`, { name: 'all', permissions: ['*:*'] })
   if (created.status === 201)
@@ -311,7 +311,7 @@ it('identity#api-keys: a key holds a subset of what its owner holds: it never re
   else expectProblem(created, 403, 'permission_denied')
 })
 
-it('identity#delegation: a token without the power of an owner takes over no owner, joins no account, and deletes or empties no role', async () => {
+it('identity#delegation: a token without the permissions of an owner cannot take over the owner, join the account, or delete or empty its role', async () => {
   const owning = await createRole(['account:*', 'webhook:create'], { is_account_scoped: true })
   const account = await createAccount()
   const owner = await signInWith([owning.document_id])
@@ -343,7 +343,7 @@ it('identity#delegation: a token without the power of an owner takes over no own
   expect((await owner.call('GET', `${IDENTITY}/account/${account}`)).status).toBe(200)
 })
 
-it('identity#api-keys: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling brings none back', async () => {
+it('identity#api-keys: a password reset, revoke-sessions and disabling revoke the keys unless keep_api_keys is true, and enabling restores none', async () => {
   for (const [method, suffix, body] of [
     ['PATCH', '', { password: 'another horse battery' }],
     ['POST', '/revoke-sessions', {}],
@@ -361,7 +361,7 @@ it('identity#api-keys: a password reset, revoke-sessions and disabling revoke th
     }
 })
 
-it('identity#api-keys: a key that a key makes expires no later than it, and a user has 100 live keys at most', async () => {
+it('identity#api-keys: a key created with a key expires no later than it, and a user has at most 100 valid keys', async () => {
   const path = `${IDENTITY}/api-key`
   const role = await createRole(['api-key:create'])
   const member = await signInWith([role.document_id])
@@ -374,7 +374,7 @@ it('identity#api-keys: a key that a key makes expires no later than it, and a us
   expect(expectProblem(await member.call('POST', path, body), 409, 'limit_reached').detail).toContain('100')
 })
 
-it('delivery#holding: deleting an account makes its webhooks inactive with account-deleted, and none is activated after that', async () => {
+it('delivery#holding: deleting an account makes its webhooks inactive with account-deleted, and they cannot be activated', async () => {
   const account = await createAccount()
   const created = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account })
   const path = `${WEBHOOKS}/${created.body.data.document_id}`
@@ -384,7 +384,7 @@ it('delivery#holding: deleting an account makes its webhooks inactive with accou
   expectProblem(await app.admin('PATCH', `${path}/active`, { is_actived: true }), 409, 'conflict')
 })
 
-it('sessions#local-sign-in: failures lock e-mail and address together, delay the e-mail elsewhere 30 s at most, and a reset clears both', async () => {
+it('sessions#local-sign-in: failures lock e-mail and address together, delay the e-mail from other addresses by at most 30 s, and a reset clears both', async () => {
   const email = 'guessed@example.com'
   const password = 'correct horse battery'
   const user = (await app.admin('POST', `${IDENTITY}/user`, { email, password })).body.data

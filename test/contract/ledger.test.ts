@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
 
-/** A webhook with one delivery that came to this end. Only that one row is ever written for it. */
+/** A webhook with one delivery that ended in this status. It has no other rows. */
 async function deliverOne(answer: 'success' | 'failed' | 'retrying' | 'exhausted') {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   if (answer === 'failed') world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
@@ -66,7 +66,7 @@ it('Ledger 1, Ledger 3, Ledger 4, Endpoints 12, delivery#ledger-row: a row has e
   expect(log).toHaveLength(1)
 })
 
-it('delivery#ledger-row: the attempt log has one entry a POST: time, duration, status code, error class, answer, who asked for it', async () => {
+it('delivery#ledger-row: the attempt log has one entry per POST: time, duration, status code, error class, answer, trigger', async () => {
   const { id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'status', status: 200, body: 'x'.repeat(5_000) })
   await replay(id)
@@ -85,7 +85,7 @@ it('delivery#ledger-row: the attempt log has one entry a POST: time, duration, s
   expect(log[5].response_excerpt).toBe('x'.repeat(1024))
 })
 
-it('delivery#ledger-row: a test says in the log that it was asked for by a test', async () => {
+it('delivery#ledger-row: the trigger of a test delivery is test', async () => {
   const webhook = await world.createWebhook({ account })
   const { body } = await world.app.admin('POST', `/api/v3/webhook/webhook/${webhook.id}/test`)
   await world.app.settle()
@@ -109,7 +109,7 @@ it('Ledger 2, delivery#statuses: a row is pending before its first POST, then re
   })
 })
 
-it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts goes on counting', async () => {
+it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one more POST, and attempts continues to count', async () => {
   const { webhook, id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'status', status: 500 })
   for (const attempts of [6, 7]) {
@@ -127,7 +127,7 @@ it('States 15, Limits 7, delivery#replay: a replay of an exhausted row is one mo
   expect(await world.readDispatch(id)).toMatchObject({ status: 'success', attempts: 8, last_error: null })
 })
 
-it('States 16, Ledger 1, delivery#replay, Versioning 3: a replay carries the next attempt number and the same event id', async () => {
+it('States 16, Ledger 1, delivery#replay, Versioning 3: a replay has the next attempt number and the same event id', async () => {
   const { webhook, id } = await deliverOne('success')
   await replay(id, CONFIRMED)
   await world.app.settle()
@@ -169,7 +169,7 @@ it('delivery#replay: an exhausted or failed row needs no confirmation', async ()
   }
 })
 
-it('delivery#replay: a replay of a retrying row is its last POST: no automatic retry follows', async () => {
+it('delivery#replay: a replay of a retrying row is its last POST, without automatic retries', async () => {
   const { webhook, id } = await deliverOne('retrying')
   world.receiver.behave({ kind: 'status', status: 500 })
   await replay(id, CONFIRMED)
@@ -180,7 +180,7 @@ it('delivery#replay: a replay of a retrying row is its last POST: no automatic r
   expect(world.received(webhook)).toHaveLength(2)
 })
 
-it('delivery#replay: a replay that is answered with a 3xx does not succeed', async () => {
+it('delivery#replay: a replay with a 3xx answer fails', async () => {
   const { id } = await deliverOne('exhausted')
   world.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
   await replay(id)
@@ -190,14 +190,14 @@ it('delivery#replay: a replay that is answered with a 3xx does not succeed', asy
   expect(row).toMatchObject({ attempts: 6, next_attempt_at: null, last_error: 'redirect' })
 })
 
-it('Endpoints 14: a replay takes nothing but confirm_duplicate, and only of a row that exists', async () => {
+it('Endpoints 14: a replay takes only confirm_duplicate, and a missing row is a 404', async () => {
   const { id } = await deliverOne('success')
   expectProblem(await replay(id, { confirm_duplicate: 'yes' }), 422, 'validation_failed')
   expectProblem(await replay(id, { ...CONFIRMED, more: 1 }), 422, 'validation_failed')
   expectProblem(await replay(NO_ONE, CONFIRMED), 404, 'not_found')
 })
 
-it('Endpoints 13, delivery#ledger-endpoints: the ledger is filtered on each field that the decision names', async () => {
+it('Endpoints 13, delivery#ledger-endpoints: the ledger can be filtered by each documented field', async () => {
   const { webhook, row } = await deliverOne('success')
   const filters = [
     `webhook|eq|${webhook.id}`,
@@ -218,7 +218,7 @@ it('Endpoints 13, delivery#ledger-endpoints: the ledger is filtered on each fiel
   }
 })
 
-it('api#filters: lists page by cursor through every row exactly once, newest first unless asked otherwise', async () => {
+it('api#filters: paging by cursor lists every row exactly once, newest first by default', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   for (let change = 0; change < 7; change += 1) {
     world.app.clock.advance(change % 2)
@@ -259,7 +259,7 @@ it('api#filters: page_size is 1 to 200; unknown fields and operators are a 422 t
   expectProblem(await world.app.admin('GET', `${DISPATCHES}?cursor=forged`), 422, 'validation_failed')
 })
 
-it('Events 5: ten events of one resource are ten deliveries, each with its own id, whatever their order', async () => {
+it('Events 5: ten events of one resource are ten deliveries with ids of their own, in any order', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.update'])
   const contract = await world.makeChange(account)
   for (let change = 0; change < 10; change += 1)
@@ -270,7 +270,7 @@ it('Events 5: ten events of one resource are ten deliveries, each with its own i
   expect(new Set(envelopes.map((one) => one.data.id))).toEqual(new Set([contract]))
 })
 
-it('delivery#holding: purging a webhook removes its rows and attempts, those of others stay', async () => {
+it('delivery#holding: purging a webhook deletes only its own rows and attempts', async () => {
   const kept = await deliverOne('success')
   const gone = await deliverOne('success')
   await world.app.admin('DELETE', `/api/v3/webhook/webhook/${gone.webhook.id}/purge`)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => world.receiver.behave({ kind: 'status', status: 200 }))
 
-/** Health as it is now: what is at most 5 s old is shared by all who ask. */
+/** The current health, after the cached answer of 5 s expired. */
 async function readHealth(from = world) {
   from.app.clock.advance(5_000)
   return (await from.app.anonymous('GET', HEALTH)).body.data
@@ -44,7 +44,7 @@ async function changeTimes(count: number, from = world, owner = account) {
   await from.app.settle()
 }
 
-it('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures to anybody', async () => {
+it('Endpoints 18, delivery#health: the health component answers its name, status, instant and figures without a token', async () => {
   await world.app.settle()
   const answer = await world.app.anonymous('GET', HEALTH)
   expect(answer.status).toBe(200)
@@ -59,7 +59,7 @@ it('Endpoints 18, delivery#health: the health component answers its name, status
   })
 })
 
-it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 do not, older ones never', async () => {
+it('Limits 9, States 12: 10 exhausted deliveries in the last 24 h degrade the component, 9 or older ones do not', async () => {
   await using fresh = await startContractWorld()
   const owner = (await fresh.createAccount()).document_id
   const webhook = await fresh.createWebhook({ account: owner })
@@ -85,7 +85,7 @@ it('Limits 9, States 4: one auto-disabled webhook degrades the component until i
   expect(await readHealth(fresh)).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-it('Endpoints 18: health is operational or degraded, never down, however bad things are', async () => {
+it('Endpoints 18: health is operational or degraded, never down', async () => {
   await using fresh = await startContractWorld()
   const owner = (await fresh.createAccount()).document_id
   for (let each = 0; each < 3; each += 1) {
@@ -108,7 +108,7 @@ it('Endpoints 18: a webhook that an operator switched off does not degrade the c
   expect(await readHealth()).toMatchObject({ status: 'operational', details: { auto_disabled: 0 } })
 })
 
-it('delivery#health: all components, liveness and readiness are public and hold neither secrets nor tenant data', async () => {
+it('delivery#health: all components, liveness and readiness are public, without secrets or tenant data', async () => {
   const webhook = await world.createWebhook({ account })
   for (const path of ['/api/v3/health', '/livez', '/readyz', HEALTH]) {
     const answer = await world.app.anonymous('GET', path)
@@ -151,7 +151,7 @@ it('Endpoints 15, delivery#dashboard: the summary has exactly these members', as
     })
 })
 
-it('Endpoints 15, Limits 10: deliveries by status count the last 24 h and nothing older', async () => {
+it('Endpoints 15, Limits 10: deliveries by status count the last 24 h only', async () => {
   await using fresh = await startContractWorld()
   const owner = (await fresh.createAccount()).document_id
   await fresh.createWebhook({ account: owner }, ['contract.create'])
@@ -217,7 +217,7 @@ it('delivery#metrics: every status has its line from the start', async () => {
     expect(await total(status, fresh)).toBe(0)
 })
 
-it('delivery#metrics: the metric counts over all time: a restart, a second process or a pruned ledger never lowers it', async () => {
+it('delivery#metrics: a restart, a second process or a pruned ledger does not lower the metric', async () => {
   const clock = buildManualClock()
   const first = await startContractWorld({ clock })
   const { receiver } = first
@@ -238,7 +238,7 @@ it('delivery#metrics: the metric counts over all time: a restart, a second proce
   await first[Symbol.asyncDispose]()
 })
 
-it('delivery#retention: ledger rows are kept 30 days by default, and what waits is kept however old', async () => {
+it('delivery#retention: ledger rows are kept 30 days by default, and waiting rows without a limit', async () => {
   const kept = await world.createWebhook({ account })
   await addEndedRows(kept, { status: 'success', count: 2, endedAt: ago(30 * DAY_MS - 60_000) })
   await addEndedRows(kept, { status: 'exhausted', count: 3, endedAt: ago(30 * DAY_MS + 60_000) })
@@ -249,7 +249,7 @@ it('delivery#retention: ledger rows are kept 30 days by default, and what waits 
   await world.app.admin('DELETE', `/api/v3/webhook/webhook/${kept.id}/purge`)
 })
 
-it('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets how long, and events go with the last of their rows', async () => {
+it('delivery#retention: WEBHOOK_LEDGER_RETENTION_DAYS sets the retention, and events are deleted with the last of their rows', async () => {
   await using short = await startContractWorld({ env: { WEBHOOK_LEDGER_RETENTION_DAYS: '2' } })
   const owner = (await short.createAccount()).document_id
   const webhook = await short.createWebhook({ account: owner }, ['contract.create'])

@@ -49,7 +49,7 @@ function postSigned(
   })
 }
 
-it('Errors 1, Events 9, Endpoints 17: production answers 404, whatever WEBHOOK_SINK_SECRET says', async () => {
+it('Errors 1, Events 9, Endpoints 17: production answers 404, with or without WEBHOOK_SINK_SECRET', async () => {
   for (const env of [{}, { WEBHOOK_SINK_SECRET: SECRET }] as Record<string, string>[]) {
     await using production = await createTestApp({ database, env: { APP_ENV: 'production', ...env } })
     expectProblem(await postSigned(production), 404, 'not_found')
@@ -67,7 +67,7 @@ it('Endpoints 17: the sink is mounted in development and certification only', as
   expect(statuses).toEqual({ development: 200, certification: 200, test: 404 })
 })
 
-it('Endpoints 17: without a sink secret there is no sink', async () => {
+it('Endpoints 17: without a sink secret the sink is a 404', async () => {
   for (const env of ['development', 'certification']) {
     await using app = await createTestApp({ database, env: { APP_ENV: env } })
     expectProblem(await postSigned(app), 404, 'not_found')
@@ -80,7 +80,7 @@ it('webhooks#sink: a signed envelope is answered 200 with accepted, without any 
   expect(answer.body).toEqual({ data: { accepted: true }, message: expect.any(String) })
 })
 
-it('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is taken, 301 s is not, on both sides', async () => {
+it('webhooks#sink, Limits 5, Events 3: a signature up to 300 s off is accepted, 301 s is refused, in both directions', async () => {
   for (const skewSeconds of [-300, 300]) expect((await postSigned(certification, { skewSeconds })).status).toBe(200)
   for (const skewSeconds of [-301, 301])
     expectProblem(await postSigned(certification, { skewSeconds }), 401, 'signature_invalid')
@@ -97,12 +97,12 @@ it('webhooks#sink, Authentication 6: another secret, another body, or no signatu
   }
 })
 
-it('webhooks#sink: a signed body that is no envelope is refused', async () => {
+it('webhooks#sink: a signed body that is not an envelope is refused', async () => {
   for (const body of ['{}', '[]', JSON.stringify({ ...JSON.parse(ENVELOPE), data: {} })])
     expect((await postSigned(certification, { body })).status, body).toBe(422)
 })
 
-/** An app of development that really listens, whose name `localhost` leads to itself; `lines` is its log. */
+/** An app in development that listens and resolves `localhost` to itself; `lines` is its log. */
 async function startListening(options: TestAppOptions & { port?: number }) {
   const { port = 0, ...appOptions } = options
   const lines: Record<string, unknown>[] = []
@@ -122,7 +122,7 @@ async function startListening(options: TestAppOptions & { port?: number }) {
   return { app, lines }
 }
 
-it('Events 9, States 10: webhook on the sink, its secret in WEBHOOK_SINK_SECRET, restart, test: the dispatch is a success', async () => {
+it('Events 9, States 10: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
   const first = await startListening({ database })
   const url = `${first.app.app.baseUrl()}${SINK}`
   const { port } = new URL(url)
@@ -149,7 +149,7 @@ it('Events 9, States 10: webhook on the sink, its secret in WEBHOOK_SINK_SECRET,
   expect(refused.body.data).toMatchObject({ status: 'retrying', last_status_code: 401 })
 })
 
-it('webhooks#callback-guard: the sink of another environment is no public host: its URL is refused there', async () => {
+it('webhooks#callback-guard: the URL of the sink is refused in other environments', async () => {
   await using production = await createTestApp({ database, env: { APP_ENV: 'production' } })
   const url = `${production.app.baseUrl()}${SINK}`
   expectProblem(

@@ -28,7 +28,7 @@ const listLinks = async (id: string) =>
 const readLinks = async (id: string) =>
   (await world.app.database.pool.query('select * from webhook_event where webhook = $1 order by created_at', [id])).rows
 
-it('Subscription 1: a link joins one webhook to one catalogue event, and never twice', async () => {
+it('Subscription 1: a link joins one webhook to one event type, once', async () => {
   const webhook = await world.createWebhook({ account })
   const [event] = await world.findEventIds(['contract.create'])
   const created = await world.app.admin('POST', LINKS, { webhook: webhook.id, event })
@@ -39,7 +39,7 @@ it('Subscription 1: a link joins one webhook to one catalogue event, and never t
   expectProblem(await world.app.admin('POST', LINKS, { webhook: webhook.id, event: NO_ONE }), 422, 'validation_failed')
 })
 
-it('Subscription 2: unsubscribing soft-deletes the link and subscribing again revives it', async () => {
+it('Subscription 2: unsubscribing soft-deletes the link and subscribing again restores it', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   const [link] = (await listLinks(webhook.id)).filter((one) => one.event)
   const [event] = await world.findEventIds(['contract.create'])
@@ -61,7 +61,7 @@ it('Subscription 3, Events 1, States 1: webhook.test is subscribed at create', a
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-it('Subscription 3, Events 1: replacing the set prepends webhook.test, named in the body or not, once', async () => {
+it('Subscription 3, Events 1: replacing the set prepends webhook.test once, in the body or not', async () => {
   const webhook = await world.createWebhook({ account })
   const set = await world.subscribe(webhook.id, ['contract.create', 'account.update'])
   expect(namesOf(set)).toEqual(['webhook.test', 'account.update', 'contract.create'])
@@ -71,7 +71,7 @@ it('Subscription 3, Events 1: replacing the set prepends webhook.test, named in 
   expect(namesOf(onlyTest)).toEqual(['webhook.test'])
 })
 
-it('Subscription 3: webhook.test cannot be unsubscribed nor moved to another event', async () => {
+it('Subscription 3: webhook.test cannot be unsubscribed or moved to another event type', async () => {
   const webhook = await world.createWebhook({ account })
   const [link] = await listLinks(webhook.id)
   expectProblem(await world.app.admin('DELETE', `${LINKS}/${link.document_id}`), 409, 'conflict')
@@ -80,7 +80,7 @@ it('Subscription 3: webhook.test cannot be unsubscribed nor moved to another eve
   expect(namesOf(await readSet(webhook.id))).toEqual(['webhook.test'])
 })
 
-it('States 9, Endpoints 9: PUT events keeps what is present, inserts what is new, soft-deletes what is absent', async () => {
+it('States 9, Endpoints 9: PUT events keeps present links, inserts new ones, soft-deletes absent ones', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create', 'contract.update'])
   const before = await readLinks(webhook.id)
   world.app.clock.advance(1_000)
@@ -112,7 +112,7 @@ it('Endpoints 9: one id is enough', async () => {
   expect((await world.app.admin('PUT', setPath(webhook.id), { events: [event] })).status).toBe(200)
 })
 
-it('delivery#ledger-endpoints: the event set is read at /events and the links have a CRUD of their own', async () => {
+it('delivery#ledger-endpoints: /events reads the event set, and the links have CRUD routes', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   const [created, moved] = await world.findEventIds(['contract.create', 'contract.update'])
   const link = (await listLinks(webhook.id)).find((one) => one.event === created)
@@ -124,7 +124,7 @@ it('delivery#ledger-endpoints: the event set is read at /events and the links ha
   expectProblem(await world.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
 })
 
-it('Routing 1: an account webhook receives account events of its own account and of no other', async () => {
+it('Routing 1: an account webhook receives account events of its own account only', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   const own = await world.makeChange(account)
   await world.makeChange(other)
@@ -141,7 +141,7 @@ it('Webhook 5, Routing 1: a global webhook receives the events of every account'
   expect(accounts.sort()).toEqual([account, other].sort())
 })
 
-it('Routing 2: an account webhook may subscribe to a none event and the answer warns that it will never fire', async () => {
+it('Routing 2: an account webhook may subscribe to a none event, and the answer warns that it is not delivered', async () => {
   const webhook = await world.createWebhook({ account })
   const set = await world.app.admin('PUT', setPath(webhook.id), {
     events: await world.findEventIds(['role.create', 'contract.create']),
@@ -154,7 +154,7 @@ it('Routing 2: an account webhook may subscribe to a none event and the answer w
   expect(link.body.data.warnings).toMatchObject([{ event: 'user.create', code: 'never_fires' }])
 })
 
-it('Routing 2: a none event never reaches an account webhook and reaches a global one, which is not warned', async () => {
+it('Routing 2: a none event is delivered to a global webhook, without a warning, and not to an account webhook', async () => {
   const scoped = await world.createWebhook({ account }, ['role.create'])
   const global = await world.createWebhook({ is_global: true })
   const set = await world.subscribe(global.id, ['role.create'])
@@ -167,7 +167,7 @@ it('Routing 2: a none event never reaches an account webhook and reaches a globa
   expect(readEnvelope(world.received(global)[0]).data.account).toBeNull()
 })
 
-it('Routing 3, Events 6: purge events carry data.account null and reach global webhooks only', async () => {
+it('Routing 3, Events 6: purge events have data.account null and are delivered to global webhooks only', async () => {
   const scoped = await world.createWebhook({ account }, ['webhook.purge', 'webhook.delete'])
   const global = await world.createWebhook({ is_global: true }, ['webhook.purge'])
   const gone = await world.createWebhook({ account })
@@ -179,7 +179,7 @@ it('Routing 3, Events 6: purge events carry data.account null and reach global w
   expect(envelopes).toMatchObject([{ type: 'webhook.purge', data: { account: null, id: gone.id, url: null } }])
 })
 
-it('Routing 4, States 2: an inactive webhook gets no dispatch rows, and nothing of the time it was inactive later', async () => {
+it('Routing 4, States 2: an inactive webhook gets no dispatch rows, also not later for events of that time', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   const active = (isActived: boolean) =>
     world.app.admin('PATCH', `/api/v3/webhook/webhook/${webhook.id}/active`, { is_actived: isActived })

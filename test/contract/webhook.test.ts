@@ -23,7 +23,7 @@ it('Webhook 1, api#identifiers: document_id is a lower-case UUID version 7 and i
   expect(read.body.data.document_id).toBe(created.document_id)
 })
 
-it('Webhook 2, Errors 4: url is required and kept as given', async () => {
+it('Webhook 2, Errors 4: url is required and stored unchanged', async () => {
   const missing = expectProblem(await create({ is_global: true }), 422, 'validation_failed')
   expect(missing.errors.map((one: { path: string }) => one.path)).toEqual(['url'])
   expectProblem(await create(globalOn('')), 422, 'validation_failed')
@@ -31,7 +31,7 @@ it('Webhook 2, Errors 4: url is required and kept as given', async () => {
   expect(created.body.data.url).toBe('https://hooks.example.com/a?b=c')
 })
 
-it('Webhook 3, Limits 2: name is optional and takes 100 characters, not 101', async () => {
+it('Webhook 3, Limits 2: name is optional and has at most 100 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.name).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), name: 'n'.repeat(100) })
   expect(longest.body.data.name).toBe('n'.repeat(100))
@@ -39,7 +39,7 @@ it('Webhook 3, Limits 2: name is optional and takes 100 characters, not 101', as
   expect(over.errors[0].path).toBe('name')
 })
 
-it('Webhook 4, Limits 3: description is optional and takes 500 characters, not 501', async () => {
+it('Webhook 4, Limits 3: description is optional and has at most 500 characters', async () => {
   expect((await create(globalOn(PUBLIC_URL))).body.data.description).toBeNull()
   const longest = await create({ ...globalOn(PUBLIC_URL), description: 'd'.repeat(500) })
   expect(longest.body.data.description).toBe('d'.repeat(500))
@@ -51,7 +51,7 @@ it('Webhook 4, Limits 3: description is optional and takes 500 characters, not 5
   expect(over.errors[0].path).toBe('description')
 })
 
-it('Limits 2, Limits 3: lengths are counted in characters, not in UTF-16 units, and hold for an update too', async () => {
+it('Limits 2, Limits 3: lengths are in characters, not in UTF-16 units, also for an update', async () => {
   const created = await create({ ...globalOn(PUBLIC_URL), name: '🐦'.repeat(100), description: '🐦'.repeat(500) })
   expect(created.status).toBe(201)
   const path = `${PATH}/${created.body.data.document_id}`
@@ -71,13 +71,13 @@ it('Webhook 6, Errors 5: account is required and must exist when is_global is fa
   }
 })
 
-it('Webhook 6: an account that was deleted is no existing account', async () => {
+it('Webhook 6: a deleted account does not count as existing', async () => {
   const gone = (await world.createAccount()).document_id
   await world.app.admin('DELETE', `/api/v3/identity/account/${gone}`)
   expectProblem(await create({ url: PUBLIC_URL, account: gone }), 422, 'validation_failed')
 })
 
-it('Webhook 6: account is ignored and null when is_global is true, whether it exists or not', async () => {
+it('Webhook 6: account is ignored and null when is_global is true', async () => {
   for (const given of [account, NO_ONE, null]) {
     const created = await create({ url: PUBLIC_URL, is_global: true, account: given })
     expect(created.status).toBe(201)
@@ -85,7 +85,7 @@ it('Webhook 6: account is ignored and null when is_global is true, whether it ex
   }
 })
 
-it('Webhook 6: an update keeps the scope rules: to global drops the account, to an account needs one that exists', async () => {
+it('Webhook 6: an update to global clears the account, an update to an account needs an existing one', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   const widened = await world.app.admin('PATCH', `${PATH}/${id}`, { is_global: true })
   expect(widened.body.data).toMatchObject({ is_global: true, account: null })
@@ -99,7 +99,7 @@ it('Webhook 6: an update keeps the scope rules: to global drops the account, to 
   expect(narrowed.body.data).toMatchObject({ is_global: false, account })
 })
 
-it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, never disabled', async () => {
+it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is active, without failures, not disabled', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({
     is_actived: true,
@@ -109,7 +109,7 @@ it('Webhook 7, Webhook 8, Webhook 9, Webhook 10, States 1: a new webhook is acti
   })
 })
 
-it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 bytes, another one each time', async () => {
+it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 random bytes', async () => {
   const first = (await create(globalOn(PUBLIC_URL))).body.data.secret
   const second = (await create(globalOn(PUBLIC_URL))).body.data.secret
   expect(first).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -117,7 +117,7 @@ it('Webhook 11, webhooks#signature: secret is whsec_ and the base64 of 32 bytes,
   expect(second).not.toBe(first)
 })
 
-it('Webhook 11, Authentication 7, States 1: only create and rotate-secret ever show the secret', async () => {
+it('Webhook 11, Authentication 7, States 1: only create and rotate-secret show the secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   const path = `${PATH}/${created.document_id}`
   const rotated = await world.app.admin('POST', `${path}/rotate-secret`)
@@ -140,7 +140,7 @@ it('Webhook 11, Authentication 7, States 1: only create and rotate-secret ever s
   }
 })
 
-it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format holds a secret', async () => {
+it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format contains a secret', async () => {
   const created = (await create({ url: PUBLIC_URL, account })).body.data
   for (const format of ['csv', 'json', 'ndjson']) {
     const exported = await world.app.admin('GET', `${PATH}/export?format=${format}`)
@@ -152,13 +152,13 @@ it('Webhook 11, Endpoints 20, delivery#ledger-endpoints: no export format holds 
   }
 })
 
-it('Webhook 11: secrets are not kept readable in the database', async () => {
+it('Webhook 11: secrets are encrypted in the database', async () => {
   const { secret } = (await create(globalOn(PUBLIC_URL))).body.data
   const { rows } = await world.app.database.pool.query('select w::text as text from webhook w')
   for (const { text } of rows) expect(text).not.toContain(secret.slice(6))
 })
 
-it('Webhook 12, api#identifiers: every row carries created_at and updated_at, and deleted_at as it is soft-deletable', async () => {
+it('Webhook 12, api#identifiers: every row has created_at, updated_at and deleted_at', async () => {
   const created = (await create(globalOn(PUBLIC_URL))).body.data
   expect(created).toMatchObject({ created_at: expect.stringMatching(TIMESTAMP), deleted_at: null })
   world.app.clock.advance(1_500)
@@ -178,7 +178,7 @@ it('Endpoints 1, api#success: create answers 201 with a Location, the row with i
   expect(answer.body.message).toEqual(expect.any(String))
 })
 
-it('Endpoints 2: the list holds public rows and leaves deleted ones out', async () => {
+it('Endpoints 2: the list has public rows without deleted ones', async () => {
   const kept = (await create({ url: PUBLIC_URL, account })).body.data
   const gone = (await create({ url: PUBLIC_URL, account })).body.data
   await world.app.admin('DELETE', `${PATH}/${gone.document_id}`)
@@ -194,7 +194,7 @@ it('Endpoints 3: the single read is the public row', async () => {
   expect(read.body.data).toEqual(row)
 })
 
-it('Endpoints 4: PATCH changes what it names and leaves the rest', async () => {
+it('Endpoints 4: PATCH changes only the members of the body', async () => {
   const { secret: _secret, ...row } = (await create({ url: PUBLIC_URL, account, name: 'old', description: 'kept' }))
     .body.data
   const changed = await world.app.admin('PATCH', `${PATH}/${row.document_id}`, {
@@ -210,7 +210,7 @@ it('Endpoints 4: PATCH changes what it names and leaves the rest', async () => {
   })
 })
 
-it('Endpoints 4: what has its own action cannot be set by PATCH', async () => {
+it('Endpoints 4: members with an action of their own cannot be set by PATCH', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   for (const body of [
     { is_actived: false },
@@ -222,7 +222,7 @@ it('Endpoints 4: what has its own action cannot be set by PATCH', async () => {
   }
 })
 
-it('Endpoints 5, States 7: DELETE is soft: the webhook is gone from the API and its ledger stays', async () => {
+it('Endpoints 5, States 7: DELETE is soft: the webhook is a 404 and its ledger stays', async () => {
   const webhook = await world.createWebhook({ account }, ['contract.create'])
   await world.makeChange(account)
   await world.app.settle()
@@ -235,7 +235,7 @@ it('Endpoints 5, States 7: DELETE is soft: the webhook is gone from the API and 
   expect(ledger[0].status).toBe('success')
 })
 
-it('Endpoints 6, States 8, delivery#holding: purge removes the webhook and its ledger for good, also after a soft delete', async () => {
+it('Endpoints 6, States 8, delivery#holding: purge deletes the webhook and its ledger permanently, also after a soft delete', async () => {
   for (const isDeletedFirst of [false, true]) {
     const webhook = await world.createWebhook({ account }, ['contract.create'])
     await world.makeChange(account)
@@ -271,7 +271,7 @@ it('Endpoints 8, States 6: rotate-secret takes no body and answers the public ro
   expect(rotated.body.data.secret).not.toBe(created.secret)
 })
 
-it('States 6: rotating changes no state: an inactive webhook stays inactive with its failure count', async () => {
+it('States 6: rotating keeps the state: an inactive webhook stays inactive with its failure count', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await world.app.database.pool.query(
     `update webhook set is_actived = false, consecutive_failures = 20, disabled_at = $2, disabled_reason = 'consecutive-failures'
@@ -303,14 +303,14 @@ it('States 3, Webhook 10: activating clears consecutive_failures, disabled_at an
   }
 })
 
-it('States 2: deactivating keeps the failure count and sets no disabled_at: an operator did it, not the service', async () => {
+it('States 2: deactivating keeps the failure count and does not set disabled_at', async () => {
   const { document_id: id } = (await create({ url: PUBLIC_URL, account })).body.data
   await world.app.database.pool.query('update webhook set consecutive_failures = 7 where document_id = $1', [id])
   const answer = await world.app.admin('PATCH', `${PATH}/${id}/active`, { is_actived: false })
   expect(answer.body.data).toMatchObject({ is_actived: false, consecutive_failures: 7, disabled_at: null })
 })
 
-it('api#idempotency: a create repeated under one Idempotency-Key makes one webhook and shows the secret once', async () => {
+it('api#idempotency: a create repeated under one Idempotency-Key creates one webhook and shows the secret once', async () => {
   const headers = { 'idempotency-key': 'one-key' }
   const body = { url: 'https://once.example.com/', account }
   const first = await create(body, headers)
@@ -325,13 +325,13 @@ it('api#idempotency: a create repeated under one Idempotency-Key makes one webho
   expect(list.body.data).toHaveLength(1)
 })
 
-it('Webhook 6: the account of a global webhook stays null whatever an update says', async () => {
+it('Webhook 6: no update sets the account of a global webhook', async () => {
   const { document_id: id } = (await create(globalOn(PUBLIC_URL))).body.data
   const changed = await world.app.admin('PATCH', `${PATH}/${id}`, { account })
   expect(changed.body.data).toMatchObject({ is_global: true, account: null })
 })
 
-it('api#filters, Endpoints 19: every operator filters webhooks as decided, and repeated filters are joined by AND', async () => {
+it('api#filters, Endpoints 19: every operator filters webhooks, and repeated filters are joined by AND', async () => {
   const names = ['alpha', 'beta, gamma', 'Delta']
   const description = `of ${account}`
   for (const name of names) await create({ ...globalOn(PUBLIC_URL), name, description })

@@ -18,7 +18,7 @@ import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test
 export interface TestAnswer {
   status: number
   headers: Record<string, string | string[] | number | undefined>
-  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what each test asserts
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
   body: any
 }
 
@@ -30,7 +30,7 @@ export type TestCall = (
   headers?: Record<string, string>,
 ) => Promise<TestAnswer>
 
-/** The whole service on a database of its own and a manual clock, without a port. */
+/** The whole service with a database of its own and a manual clock, without a port. */
 export interface TestApp extends AsyncDisposable {
   app: App
   database: TestDatabase
@@ -41,19 +41,19 @@ export interface TestApp extends AsyncDisposable {
   admin: TestCall
   adminToken: string
   adminId: UserId
-  /** Makes a user with the role `member`, in these accounts, and gives its calls. */
+  /** Creates a user with the role `member`, in these accounts, and returns its calls. */
   signInMember(accounts?: AccountId[]): Promise<{ call: TestCall; userId: UserId; token: string }>
   /** Reads `/metrics` as a scraper does. */
   scrape(): Promise<TestAnswer>
   /** Calls with any token. */
   callAs(token: string): TestCall
-  /** Routes what was recorded, posts what is due, and records it; until nothing is left to do now. */
+  /** Routes recorded events, posts due dispatches and records the results, until nothing is due. */
   settle(): Promise<void>
 }
 
-/** What a test may choose. */
+/** Options of a test app. */
 export interface TestAppOptions {
-  /** Variables over the defaults of the test environment, as in the process environment. */
+  /** Variables that override those of the test environment. */
   env?: Record<string, string>
   lookup?: Lookup
   logger?: Logger
@@ -61,13 +61,13 @@ export interface TestAppOptions {
   clock?: ManualClock
   /** A database to share between two apps; else each app has its own. */
   database?: TestDatabase
-  /** The keys that stored secrets are sealed under, in place of those of `TEST_SECRETS`. */
+  /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
   secretKey?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
   hasStarted?: () => boolean
 }
 
-/** Builds the service for a test. Names resolve to nothing unless `lookup` says otherwise. */
+/** Builds the service for a test. Without `lookup` no name resolves. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase({ content: 'prepared' }))
   const clock = options.clock ?? buildManualClock()

@@ -1,11 +1,10 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** How many files the list of the slowest names. */
+/** Length of the list of the slowest files. */
 const SLOWEST_COUNT = 10
 
 /**
- * Ends every run with its slowest files, then one plain line that a person and a machine look for first: `N passed,
- * N failed`.
+ * Ends every run with its slowest files, then one line for persons and programs: `N passed, N failed`.
  */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
@@ -19,7 +18,7 @@ export default class ClosingLine implements Reporter {
       for (const test of module.children.allTests()) {
         const { state } = test.result()
         if (state === 'passed') passed += 1
-        // Not asked for by a filter on the command line. The rules of the repository let no test skip itself.
+        // Excluded by a filter on the command line. The repository rules forbid skipped tests.
         else if (state === 'skipped') skipped += 1
         else failed += 1
       }

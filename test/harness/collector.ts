@@ -1,14 +1,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** A span as it arrived, in the words of OTLP. */
+/** A received span, in OTLP terms. */
 export interface CollectedSpan {
   name: string
   traceId: string
   spanId: string
   /** Empty or absent for the first span of a trace. */
   parentSpanId?: string
-  /** What the trace context carries for tracing systems; absent when there is nothing. */
+  /** The `tracestate`; absent when there is none. */
   traceState?: string
   kind: number
   attributes: Record<string, unknown>
@@ -16,23 +16,23 @@ export interface CollectedSpan {
   statusCode: number
   startTimeUnixNano: string
   endTimeUnixNano: string
-  /** Of the process it came from. */
+  /** The resource of the sending process. */
   resource: Record<string, unknown>
 }
 
-/** A collector of traces on loopback that speaks OTLP/HTTP with JSON, as the exporter does. */
+/** A collector of traces on loopback for OTLP/HTTP with JSON, as the exporter sends. */
 export interface Collector {
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   origin: string
   spans: CollectedSpan[]
-  /** The bodies as they came, and where they were posted to. */
+  /** The received bodies, with their paths. */
   bodies: string[]
   paths: string[]
-  /** What happens to later requests: taken, never answered, or refused with this status. */
+  /** The behaviour for later requests: accept, never answer, or refuse with this status. */
   behave(behaviour: 'take' | 'hang' | number): void
   /** The first `count` spans; rejects when there are fewer after `limitMs`. */
   waitFor(count: number, limitMs: number): Promise<CollectedSpan[]>
-  /** Resolves when `count` requests have come in, whatever their answers; rejects after `limitMs`. */
+  /** Resolves when `count` requests were received, with any answer; rejects after `limitMs`. */
   waitForRequests(count: number, limitMs: number): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

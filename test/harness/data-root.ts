@@ -1,14 +1,14 @@
 import { access, constants, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
-/** The file system in memory that Linux has. */
+/** The in-memory file system of Linux. */
 const MEMORY = '/dev/shm'
 
-/** What PostgreSQL servers of a run may need at once, with plenty to spare. */
+/** Free space that the PostgreSQL servers of a run may need, with a reserve. */
 const ROOM_BYTES = 2 * 1024 ** 3
 
 /**
- * Where tests put the data directories of PostgreSQL: in memory where there is room, since copying a database costs ten
+ * The folder for PostgreSQL data directories of tests: in memory if there is space, because copying a database costs ten
  * times as much on a disk; else the system's folder for temporary files.
  */
 export async function findDataRoot(): Promise<string> {

@@ -1,7 +1,7 @@
-/** The migrated database that most tests of stores clone. */
+/** The migrated database, which most store tests clone. */
 export const MIGRATED_TEMPLATE = 'signalbox_migrated'
 
-/** The database as a start of the service leaves it, with an administrator: what tests of the whole service clone. */
+/** The database after a start of the service, with an administrator, which tests of the whole service clone. */
 export const PREPARED_TEMPLATE = 'signalbox_prepared'
 
 /** `url` with another database. */

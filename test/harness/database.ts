@@ -5,22 +5,22 @@ import type { UserId } from '../../src/id.ts'
 import { type DatabasePool, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
 
-/** A database of one test's own. Closed and dropped when it goes out of scope (`await using`). */
+/** A database of one test. Closed and dropped at the end of its scope (`await using`). */
 export interface TestDatabase extends DatabasePool, AsyncDisposable {
   connectionString: string
-  /** Set in a prepared database: the administrator it holds. */
+  /** The administrator of a prepared database. */
   administrator?: UserId | undefined
 }
 
 /**
- * What a test database holds at first: `empty`, no table; `migrated`, every table, without a row; `prepared`, what a start
- * of the service writes (catalogue, permissions, system roles) and an administrator.
+ * The initial content of a test database: `empty`, no table; `migrated`, every table, without rows; `prepared`, the rows
+ * of a service start (catalogue, permissions, system roles) and an administrator.
  */
 export type DatabaseContent = 'empty' | 'migrated' | 'prepared'
 
 const TEMPLATES = { empty: 'template0', migrated: MIGRATED_TEMPLATE, prepared: PREPARED_TEMPLATE }
 
-/** Makes a database for one test by cloning a template. */
+/** Creates a database for one test by cloning a template. */
 export async function createTestDatabase(
   options: { content?: DatabaseContent; poolSize?: number } = {},
 ): Promise<TestDatabase> {

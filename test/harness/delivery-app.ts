@@ -3,21 +3,21 @@ import type { AccountId, DispatchId, WebhookId } from '../../src/id.ts'
 import { createTestApp, type TestApp, type TestAppOptions, type TestCall } from './app.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
-/** A webhook as a test made it, with the secret that only its create answer shows. */
+/** A webhook of a test, with its secret. */
 export interface MadeWebhook {
   id: WebhookId
   secret: string
 }
 
-/** The whole service with a receiver that it may post to. */
+/** The whole service with an allowed receiver. */
 export interface DeliveryApp extends AsyncDisposable {
   t: TestApp
   receiver: Receiver
-  /** Calls the API with a key that does not expire: these tests let hours pass. */
+  /** Calls the API with a key that does not expire, because these tests advance the clock by hours. */
   call: TestCall
   /** Creates a webhook through the API; global unless an account is given. */
   makeWebhook(options?: { url?: string; events?: string[]; account?: AccountId }): Promise<MadeWebhook>
-  /** Records `count` events of a type, as an operation that changed something would. */
+  /** Records `count` events of a type, as an operation does. */
   emit(count?: number, event?: string): Promise<void>
   setActive(webhook: WebhookId, isActived: boolean): Promise<void>
   /** The ledger, the oldest row first. */
@@ -28,7 +28,7 @@ export interface DeliveryApp extends AsyncDisposable {
   replay(dispatch: string, body?: unknown): ReturnType<TestCall>
   /** Enqueues a test delivery. */
   sendTest(webhook: WebhookId): Promise<DispatchId>
-  /** Lets `ms` pass, then routes, posts and records what is due. */
+  /** Advances the clock by `ms`, then routes, posts and records. */
   pass(ms: number): Promise<void>
 }
 

@@ -20,7 +20,7 @@ const DOCUMENTED = ([...ROUTE_TREE, ...sinkRoutes] as readonly RouteDeclaration[
       statuses: new Set([...successes, ...listProblemStatuses(route)]),
     }
   })
-  // `/webhook/export` before `/webhook/{id}`, as the router finds them.
+  // `/webhook/export` before `/webhook/{id}`, as in the router.
   .sort((one, other) => countParameters(one.path) - countParameters(other.path))
 
 function countParameters(path: string): number {
@@ -28,8 +28,8 @@ function countParameters(path: string): number {
 }
 
 /**
- * Throws when a route of the v3 tree answers a status that `openapi.json` does not name for it. Every call of a test app
- * passes here, so each refusal that some test provokes is a documented one.
+ * Throws when a route of the v3 tree answers a status that `openapi.json` does not document. Every call of a test app uses
+ * it, so each refusal in a test is a documented one.
  */
 export function checkDocumentedStatus(method: string, url: string, status: number): void {
   const path = url.split('?', 1)[0] ?? ''

@@ -3,7 +3,7 @@ import type { Database } from '../../src/postgres/database.ts'
 import type { DB } from '../../src/postgres/tables.generated.ts'
 import type { TestDatabase } from './database.ts'
 
-/** A step of a plan as PostgreSQL tells it. */
+/** A node of a PostgreSQL plan. */
 export interface PlanNode {
   'Node Type': string
   'Relation Name'?: string

@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** What a server that is not as it should be says to whoever connects. */
+/** The behaviour of a faulty server. */
 export type FakeBehaviour =
-  /** Refuses with this SQLSTATE, as a real one does before or at the sign-in. */
+  /** Refuses with this SQLSTATE before authentication. */
   | { kind: 'refuse'; code: string; message: string }
-  /** Lets everyone in, and is of this version (`server_version_num`). */
+  /** Accepts every client, with this version (`server_version_num`). */
   | { kind: 'version'; number: number }
-  /** Takes the connection and never says a word. */
+  /** Accepts the connection and never answers. */
   | { kind: 'silent' }
 
-/** Speaks as much of the PostgreSQL protocol (v3) as an opening connection needs. For servers no test machine has. */
+/** Implements the start of a PostgreSQL connection (protocol v3), for servers that test machines do not have. */
 export async function startFakePostgres(behaviour: FakeBehaviour): Promise<AsyncDisposable & { url: string }> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

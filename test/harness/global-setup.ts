@@ -22,8 +22,8 @@ declare module 'vitest' {
 }
 
 /**
- * Starts one PostgreSQL for the whole run, or takes the one that TEST_DATABASE_URL names, and makes the templates that
- * the databases of tests are cloned from.
+ * Starts one PostgreSQL for the whole run, or uses that of TEST_DATABASE_URL, and creates the templates of the test
+ * databases.
  */
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL
@@ -48,7 +48,7 @@ async function runOnServer(url: string, statements: string[]): Promise<void> {
   await client.end()
 }
 
-/** Makes the content of the prepared template, at the time at which the manual clocks of tests start. */
+/** Fills the prepared template, at the start time of the manual clocks. */
 async function prepareTemplate(connectionString: string): Promise<UserId> {
   const database = openDatabase({ connectionString, size: 2, applicationName: 'signalbox test', onError: () => {} })
   const administrator = await prepareForTest({ ...database, connectionString }, buildManualClock())
@@ -57,7 +57,7 @@ async function prepareTemplate(connectionString: string): Promise<UserId> {
   return administrator
 }
 
-/** Durability is not what these tests are about; crash tests stop processes, never the machine. */
+/** Without durability: crash tests kill processes, not the machine. */
 const THROWAWAY_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',

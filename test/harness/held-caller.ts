@@ -6,7 +6,7 @@ import { waitFor } from './wait.ts'
 /** How often a process proves its listening connection, in milliseconds of its clock. */
 const PROOF_EVERY_MS = 250
 
-/** A request that was measured. */
+/** A measured request. */
 export interface Measured {
   answer: TestAnswer
   traffic: Traffic
@@ -15,9 +15,9 @@ export interface Measured {
 }
 
 /**
- * Measures what a request costs in statements and round trips while its caller, and which reads have subscribers, are
- * held in memory: `app` must have been started. A process trusts what it holds for one second of real time after a proof
- * that notifications arrive, so each measurement begins with a new one.
+ * Measures the statements and round trips of a request whose caller, and the subscribed reads, are cached. `app` must have
+ * been started. A process uses its caches for one second of real time after a proof that notifications arrive, so each
+ * measurement begins with a new proof.
  */
 export async function measureHeld(
   app: TestApp,
@@ -34,8 +34,8 @@ export async function measureHeld(
 }
 
 /**
- * Lets the process send a proof, and waits until that has arrived: notes of every change before it have arrived then too.
- * What the moved clock has woken besides, such as the exchange of rate limits, has ended.
+ * Makes the process send a proof, and waits until it has arrived, after the notes of every earlier change. Other timers of
+ * the advanced clock, such as the exchange of rate limits, have ended then.
  */
 async function renewProof(app: TestApp): Promise<void> {
   const startedAt = performance.now()

@@ -46,12 +46,12 @@ export const BASE_URL = 'http://service.test'
 /** An answer, read. `code` is a problem's. */
 export interface Reply {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape, and a wrong one fails them
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
   body: any
   headers: Record<string, unknown>
 }
 
-/** Someone to act as. */
+/** A user to act as. */
 export interface Person {
   user: UserWithRoles
   session: IssuedSession
@@ -71,7 +71,7 @@ export interface IdentityApp extends AsyncDisposable {
   person(name: string, roles?: readonly string[], password?: string): Promise<Person>
   administrator(name?: string): Promise<Person>
   /** A user who holds exactly these patterns everywhere. */
-  holder(name: string, patterns: readonly string[]): Promise<Person>
+  callerWith(name: string, patterns: readonly string[]): Promise<Person>
   /** The events recorded so far: `<event> <resource id>`. */
   events(): Promise<string[]>
 }
@@ -156,9 +156,9 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     call,
     person,
     administrator: async (name = 'root') => person(name, [await roleOf('administrator')]),
-    holder: async (name, patterns) => {
+    callerWith: async (name, patterns) => {
       const role = ids.next<'role'>()
-      const row = { document_id: role, name: `holder ${name}`, created_at: now(), updated_at: now() }
+      const row = { document_id: role, name: `caller ${name}`, created_at: now(), updated_at: now() }
       await db.insertInto('role').values(row).execute()
       if (patterns.length > 0)
         await db
@@ -178,5 +178,5 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   }
 }
 
-/** An id that names nothing. */
+/** An unknown id. */
 export const NO_ID = '00000000-0000-7000-8000-000000000000' as UserId

@@ -1,6 +1,6 @@
 import type { TestApp } from './app.ts'
 
-/** What a ledger row of a test says. Times are ages in milliseconds before the clock of the app. */
+/** The values of a ledger row. Times are ages in milliseconds before the clock of the app. */
 export interface LedgerRowSpec {
   webhook: string
   status: string
@@ -17,7 +17,7 @@ export interface LedgerRowSpec {
   leasedForMs?: number
 }
 
-/** Writes one ledger row, whatever its past; answers its id. */
+/** Writes one ledger row in any state; returns its id. */
 export async function addLedgerRow(app: TestApp, spec: LedgerRowSpec): Promise<string> {
   const [id] = await addLedgerRows(app, { ...spec, count: 1 })
   return id!
@@ -84,13 +84,13 @@ export async function endRows(app: TestApp, status: string, id: string | null = 
   )
 }
 
-/** Makes a global webhook; answers its id. */
+/** Creates a global webhook; returns its id. */
 export async function addWebhook(app: TestApp): Promise<string> {
   const body = { url: 'https://hooks.example.com/', is_global: true }
   return (await app.admin('POST', '/api/v3/webhook/webhook', body)).body.data.document_id
 }
 
-/** Empties the ledger and all that leads to it, so that a test starts from nothing. */
+/** Empties the ledger, the events and the webhooks, for an empty start of a test. */
 export async function clearLedger(app: TestApp): Promise<void> {
   await app.database.pool.query(
     `truncate webhook, event_occurrence, event_queue, webhook_dispatch_open, webhook_dispatch_ended, webhook_attempt,

@@ -1,14 +1,14 @@
 import type { Clock } from '../../src/clock.ts'
 
-/** A clock that moves when a test says so. Sleepers wake when their time has come. */
+/** A clock that a test advances. Sleeps resolve at their time. */
 export interface ManualClock extends Clock {
-  /** Moves time forward by `ms` and wakes whoever slept until then. */
+  /** Advances the time by `ms` and resolves the sleeps until then. */
   advance(ms: number): void
-  /** Sets the time, backwards too, as a wrong clock of a machine would. */
+  /** Sets the time, also backwards, like a wrong clock of a machine. */
   set(ms: number): void
 }
 
-/** Starts at `startMs`; by default at a fixed instant, so that a run can be repeated. */
+/** Starts at `startMs`; by default at a fixed instant, so that runs are repeatable. */
 export function buildManualClock(startMs = Date.UTC(2026, 8, 11, 12)): ManualClock {
   let nowMs = startMs
   let sleepers: { wakeAtMs: number; wake: () => void }[] = []

@@ -7,8 +7,8 @@ import { buildCleanEnvironment } from './process.ts'
 const run = promisify(execFile)
 
 /**
- * Runs a printed curl command as somebody would who pastes it into a shell in `cwd`, and gives the answer's text. On a machine without curl
- * the same request goes out by fetch, read off the command.
+ * Runs a printed curl command in a shell in `cwd`, and returns the text of the answer. On a machine without curl, sends the
+ * same request by fetch.
  */
 export async function runPasted(command: string, cwd: string): Promise<string> {
   if (await hasCurl()) {

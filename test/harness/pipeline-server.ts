@@ -17,7 +17,7 @@ import { type Database, isUniqueViolation } from '../../src/postgres/database.ts
 import { systemRandom } from '../../src/random.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 
-/** What the sample operations use: ids, and a gate that a test may hold a creation at. */
+/** Dependencies of the sample operations: ids, and a gate at which a test can hold a creation. */
 export interface SampleDeps {
   ids: IdMaker
   gate: () => Promise<void>
@@ -50,7 +50,7 @@ async function loadThing(db: Database, id: string) {
   return { document_id: row.document_id, name: row.name, created_at: row.created_at.toISOString() }
 }
 
-/** A resource of no feature, kept in the table of roles, so that the pipeline is tested with its own small routes. */
+/** A sample resource in the table of roles, so that the pipeline is tested without a feature. */
 export const sampleRoutes: Routes<SampleDeps> = [
   defineRoute(
     {
@@ -134,7 +134,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
     {
       load: (_: SampleDeps, { db, params }) => loadThing(db, params.id),
       handle: async (_, { target, body }) => {
-        if (target.name === body.name) throw new Problem('conflict', 'It has that name already.')
+        if (target.name === body.name) throw new Problem('conflict', 'The thing already has this name.')
         return { data: { ...target, name: body.name }, message: 'Changed.' }
       },
     },
@@ -161,7 +161,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       method: 'POST',
       path: '/api/v3/sample/thing/break',
       action: 'break',
-      summary: 'Fail unforeseen, after a write',
+      summary: 'Fail unexpectedly, after a write',
       data: Type.Object({}),
     },
     {

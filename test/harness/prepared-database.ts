@@ -8,7 +8,7 @@ import { systemRandom } from '../../src/random.ts'
 import { createAdministrator } from '../../src/user/administrator.ts'
 import { buildSecretEnvironment } from './test-secrets.ts'
 
-/** Does what a start of the service does to a migrated database, and makes an administrator, whose id it gives. */
+/** Prepares a migrated database like a start of the service, creates an administrator, and returns its id. */
 export async function prepareForTest(
   database: DatabasePool & { connectionString: string },
   clock: Clock,

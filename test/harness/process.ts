@@ -5,7 +5,7 @@ import { limit, waitFor } from './wait.ts'
 /** The project's folder. */
 export const PROJECT_ROOT = join(import.meta.dirname, '..', '..')
 
-/** Where the processes of tests keep what Node compiled of the sources: a start with it takes half the time. */
+/** Compile cache of Node for processes of tests: it halves the time of a start. */
 const COMPILE_CACHE = join(PROJECT_ROOT, 'node_modules', '.cache', 'node-compile')
 
 /** How a process ended. */
@@ -14,7 +14,7 @@ export interface ProcessEnding {
   signal: NodeJS.Signals | null
 }
 
-/** A program of this project in a process of its own. Killed when it goes out of scope (`await using`). */
+/** A program of this project in a process of its own. Killed at the end of its scope (`await using`). */
 export interface TestProcess extends AsyncDisposable {
   pid: number
   /** What it wrote to standard output so far. */
@@ -23,23 +23,23 @@ export interface TestProcess extends AsyncDisposable {
   stderr(): string
   /** Writes to its standard input. */
   type(text: string): void
-  /** Sends a signal to it, or to its whole group, as Ctrl-C in a terminal does. */
+  /** Sends a signal to it, or to its group, like Ctrl-C in a terminal. */
   signal(signal: NodeJS.Signals, to?: 'process' | 'group'): void
   ended: Promise<ProcessEnding>
-  /** The first match of `pattern` in what it writes to either stream; rejects when it ends or `limitMs` passes before. */
+  /** The first match of `pattern` in its output; rejects when it ends or `limitMs` passes before. */
   waitForOutput(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>
-  /** Kills it as `kill -9` does and waits until it is gone. */
+  /** Kills it with SIGKILL and waits until it has exited. */
   kill(): Promise<ProcessEnding>
 }
 
-/** What a process is given. */
+/** Options of a process. */
 export interface ProcessOptions {
   command?: string
   args: string[]
-  /** Over the environment of this run, from which every variable of the service is taken out first. */
+  /** Added to the environment of this run without the variables of the service. */
   env?: Record<string, string>
   cwd?: string
-  /** As the leader of a process group of its own, so that a signal can go to the group. */
+  /** Whether it leads a process group of its own, for signals to the group. */
   isGroup?: boolean
 }
 
@@ -103,7 +103,7 @@ function sendSignal(child: ChildProcess, signal: NodeJS.Signals, to: 'process' |
   try {
     process.kill(to === 'group' ? -child.pid : child.pid, signal)
   } catch (error) {
-    // Gone in this very moment.
+    // It exited just now.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
@@ -111,7 +111,7 @@ function sendSignal(child: ChildProcess, signal: NodeJS.Signals, to: 'process' |
 const OWN_VARIABLES =
   /^(SIGNALBOX_|DATABASE_|WEBHOOK_|INTEGRATION_|SSO_|AUTH_|OAUTH_|SESSION_|SECRET_KEY|APP_ENV|HOST$|PORT$|BASE_URL|LOG_LEVEL|RATE_|TRUST_PROXY|ENABLE_|METRICS_|HTTP_MAX_|VITEST|NODE_)/
 
-/** `environment` without what the service or Node reads, and without what marks a test run. */
+/** `environment` without the variables of the service, of Node and of the test runner. */
 export function buildCleanEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !OWN_VARIABLES.test(name)))
 }

@@ -1,22 +1,22 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** What the way to the database does now. */
+/** The state of the connection to the database. */
 export type ProxyState =
-  /** Passes everything on. */
+  /** Forwards everything. */
   | 'open'
-  /** Takes connections and bytes and passes nothing on, either way: a machine that hangs. Goes on where it was when opened again. */
+  /** Accepts connections and bytes and forwards none, like a hanging machine. Continues when opened again. */
   | 'paused'
   /** Resets every connection, also new ones: a server that is down. */
   | 'refusing'
 
-/** A TCP proxy between a service and its database whose faults a test switches. */
+/** A TCP proxy between a service and its database with switchable faults. */
 export interface DatabaseProxy extends AsyncDisposable {
-  /** The given connection string, by way of the proxy. */
+  /** The given connection string, through the proxy. */
   connectionString: string
   set(state: ProxyState): void
-  /** Resets the connections there are; new ones pass. */
+  /** Resets the open connections; new ones pass. */
   drop(): void
-  /** Leads new connections to the server of another connection string: the same database, started anew on another port. */
+  /** Connects to the server of another connection string from now on: the same database, restarted on another port. */
   retarget(target: string): void
   connectionCount(): number
 }

@@ -10,7 +10,7 @@ export interface ReachableCheckout {
   root: string
 }
 
-/** Whether every folder above `path` lets anybody through. */
+/** Whether every user can traverse the folders above `path`. */
 function isReachable(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false
@@ -20,7 +20,7 @@ function isReachable(path: string): boolean {
 
 /**
  * This checkout, when other users can reach it; else a copy of what the embedded PostgreSQL needs, in a folder of its
- * own that the caller removes. A checkout may well lie below a directory that only root can enter.
+ * own that the caller removes. A checkout may be below a directory that only root can enter.
  */
 export function findReachableCheckout(): ReachableCheckout & { copiedTo: string | undefined } {
   if (isReachable(process.execPath) && isReachable(ROOT))

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 
-/** One request as it arrived, to the byte. */
+/** One received request. */
 export interface ReceivedRequest {
   method: string
   path: string
@@ -11,21 +11,21 @@ export interface ReceivedRequest {
   body: Buffer
   /** The sender's port: the same for requests of one connection. */
   remotePort: number
-  /** The name said in the TLS handshake; `false` without one or without TLS. */
+  /** The name of the TLS handshake (SNI); `false` without one or without TLS. */
   servername: string | false
 }
 
-/** What the receiver does with a request. Each is real bytes on a real socket. */
+/** The behaviour for a request, on a real socket. */
 export type Behaviour =
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string | Buffer }
   /** Any bytes, then the connection stays or closes. */
   | { kind: 'raw'; bytes: string | Buffer; thenClose?: boolean }
   | { kind: 'redirect'; location: string; status?: number }
-  /** Takes the request and never says a word. */
+  /** Reads the request and never answers. */
   | { kind: 'hang' }
-  /** A head that promises a body, then one byte of it each `intervalMs`. */
+  /** Headers with a body length, then one byte of the body each `intervalMs`. */
   | { kind: 'drip'; status?: number; intervalMs: number }
-  /** A head that promises 10 GB, then as many bytes as the sender takes. */
+  /** Headers with a body length of 10 GB, then as many bytes as the sender reads. */
   | { kind: 'endless'; status?: number }
   /** 10 MB of zeros in gzip: a few KB on the wire. */
   | { kind: 'gzip-bomb' }
@@ -39,22 +39,22 @@ export type Behaviour =
   | { kind: 'huge-headers'; bytes: number }
   /** 200 with `connection: close`. */
   | { kind: 'close' }
-  /** 200 after the promise: the test says when. */
+  /** 200 after the promise, which the test resolves. */
   | { kind: 'wait'; until: Promise<void>; status?: number }
 
-/** A receiver on loopback whose answers a test switches. */
+/** A receiver on loopback with switchable answers. */
 export interface Receiver {
   port: number
   /** `http://127.0.0.1:<port>` or `https://127.0.0.1:<port>`. */
   origin: string
   /** Everything received, in order. */
   requests: ReceivedRequest[]
-  /** Connections accepted so far, whether they sent anything or not. */
+  /** The number of accepted connections. */
   connectionCount(): number
   openConnectionCount(): number
-  /** Sets what happens to every later request. At first: 200 with `{"ok":true}`. */
+  /** Sets the behaviour for every later request. Initially: 200 with `{"ok":true}`. */
   behave(behaviour: Behaviour): void
-  /** Sets what happens to the next requests, one each, before that. */
+  /** Sets the behaviour for the next requests, one each. */
   behaveNext(...behaviours: Behaviour[]): void
   /** Bytes of response bodies written by `endless` so far. */
   bytesPoured(): number
@@ -64,7 +64,7 @@ export interface Receiver {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts a receiver. With `tls` it speaks HTTPS with that certificate. */
+/** Starts a receiver. With `tls` it serves HTTPS with that certificate. */
 export async function startReceiver(
   options: { tls?: { key: string; cert: string }; host?: string } = {},
 ): Promise<Receiver> {
@@ -142,7 +142,7 @@ export async function startReceiver(
   }
 }
 
-/** Reads requests with a `content-length` off a connection, one after the other. */
+/** Reads requests with a `content-length` from a connection, in sequence. */
 function readRequests(socket: Socket, onRequest: (request: ReceivedRequest) => void) {
   let pending = Buffer.alloc(0)
   socket.on('data', (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 import { RETRY_DELAYS_MS } from '../../src/webhook/delivery/outcome.ts'
 
-/** Lets the whole retry schedule pass: what fails at every attempt is exhausted after it. */
+/** Advances the clock over the whole retry schedule: a delivery that fails at every attempt is exhausted after it. */
 export async function passRetrySchedule(service: {
   clock: { advance(ms: number): void }
   settle(): Promise<void>

@@ -1,21 +1,21 @@
 import type pg from 'pg'
 
-/** What went to the database since counting began. */
+/** The traffic to the database since counting began. */
 export interface Traffic {
   statements: number
-  /** Statements that were sent while nothing was under way on their connection; others shared its round trip. */
+  /** Statements that were sent while none was in flight on their connection; others shared a round trip. */
   roundTrips: number
 }
 
 type Query = (...args: unknown[]) => Promise<unknown> | undefined
 
-/** One count that is under way. */
+/** One active count. */
 interface Count {
   traffic: Traffic
   texts: string[]
 }
 
-/** Clients whose `query` is watched, and who watches now. */
+/** Clients whose `query` is wrapped, and the active counts. */
 const watched = new WeakSet<pg.PoolClient>()
 const watchers = new WeakMap<pg.Pool, Set<Count>>()
 

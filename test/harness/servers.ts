@@ -10,7 +10,7 @@ import { systemRandom } from '../../src/random.ts'
 import { findDataRoot } from './data-root.ts'
 import { limit, waitFor } from './wait.ts'
 
-/** A PostgreSQL of one test's own, as its superuser. */
+/** A PostgreSQL of one test, as its superuser. */
 export interface TestServer extends AsyncDisposable {
   connectionString: string
 }
@@ -21,10 +21,10 @@ export interface PresentServer {
   start(): Promise<TestServer>
 }
 
-/** Where Debian and its children put the programs of each version. */
+/** The folder of the programs of each version in Debian and its derivatives. */
 const DEBIAN_DIRECTORY = '/usr/lib/postgresql'
 
-/** Every PostgreSQL that is present: the embedded one always, and those the system has installed that the service supports. */
+/** Every available PostgreSQL: the embedded one, and the supported ones that the system has installed. */
 export async function listPresentServers(): Promise<PresentServer[]> {
   const versions = await readdir(DEBIAN_DIRECTORY).catch(() => [])
   const installed: PresentServer[] = []
@@ -84,7 +84,7 @@ async function startInstalled(binDir: string): Promise<TestServer> {
   }
 }
 
-/** As whom it runs when this run is root's, which PostgreSQL refuses. */
+/** The user of the server when this run is root's, which PostgreSQL refuses. */
 async function findUnprivileged(): Promise<ServerUser | undefined> {
   const passwd = parsePasswd(await readFile('/etc/passwd', 'utf8'))
   const choice = chooseServerUser({ uid: process.getuid?.(), passwd, clusterOwner: undefined })

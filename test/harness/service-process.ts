@@ -4,20 +4,20 @@ import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from
 import { buildSecretEnvironment, TEST_METRICS_TOKEN } from './test-secrets.ts'
 import { limit, waitFor } from './wait.ts'
 
-/** What every process of a test calls itself, so that one token holds in all of them, on whatever port. */
+/** The base URL of every process of a test, so that one token is valid in all of them, on any port. */
 export const TEST_BASE_URL = 'http://signalbox.test'
 
 /** A running service in a process of its own. */
 export interface ServiceProcess extends TestProcess {
-  /** Where it really listens. */
+  /** The URL that it listens on. */
   url: string
-  /** Calls its API as the administrator of the ground. Rejects when the connection breaks. */
+  /** Calls its API as the administrator. Rejects when the connection breaks. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>
-  /** Asks it to stop and waits for its end. */
+  /** Sends a stop signal and waits for its exit. */
   stop(signal?: NodeJS.Signals): Promise<ProcessEnding>
 }
 
-/** What a service is started with. */
+/** Options of a service. */
 export interface ServiceOptions {
   databaseUrl: string
   token: string
@@ -65,7 +65,7 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
   }
 }
 
-/** Whether `/readyz` says so. */
+/** Whether `/readyz` is 200. */
 export async function isReady(url: string): Promise<boolean> {
   const response = await fetch(`${url}/readyz`).catch(() => undefined)
   await response?.arrayBuffer()

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Runs the slow project first, its longest files (as of the last run) before the others: so both workers end together. */
+/** Runs the slow project first, and in it the longest files of the last run, so that both workers end together. */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)

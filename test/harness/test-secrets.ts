@@ -1,4 +1,4 @@
-/** The secrets that the service runs with in tests. */
+/** The secrets of the service in tests. */
 export const TEST_SECRETS = {
   secretKey: ['test-secret-key-of-at-least-32-bytes'],
   sessionJwt: ['test-session-secret-of-at-least-32-bytes'],
@@ -6,7 +6,7 @@ export const TEST_SECRETS = {
   oauthHook: ['test-hook-secret-of-at-least-32-bytes'],
 }
 
-/** What opens `/metrics` of a service of tests. */
+/** The token for `/metrics` in tests. */
 export const TEST_METRICS_TOKEN = 'test-token-of-metrics'
 
 /** `TEST_SECRETS` as variables of the environment. */

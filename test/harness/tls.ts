@@ -9,21 +9,21 @@ export interface Certificate {
 
 /** A certificate authority of one test. */
 export interface Authority {
-  /** Its own certificate, in PEM: what a client is told to trust. */
+  /** Its certificate, in PEM, for the trust store of a client. */
   ca: string
-  /** Issues a server certificate for DNS names and IPv4 addresses; valid from yesterday for a year unless told. */
+  /** Issues a server certificate for DNS names and IPv4 addresses; by default valid from yesterday for a year. */
   issue(names: string[], validity?: { from: Date; to: Date }): Certificate
 }
 
 const DAY_MS = 86_400_000
 
 /**
- * Makes a certificate authority. Nothing but node:crypto: X.509 (RFC 5280) is a nest of tagged lengths, and a test needs few of them, so
- * no key is kept in the repository and no fixture ever runs out.
+ * Creates a certificate authority with node:crypto only. The needed subset of X.509 (RFC 5280) is small, and generated
+ * certificates avoid keys in the repository and expiring fixtures.
  */
 export function createAuthority(): Authority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // A name of its own, as two authorities of the real world have.
+  // A unique name, as real authorities have.
   const subject = `Test Authority ${randomBytes(4).toString('hex')}`
   const ca = buildCertificate({
     subject,
@@ -50,7 +50,7 @@ export function createAuthority(): Authority {
   }
 }
 
-/** Makes a certificate that signs itself, for which nobody answers. */
+/** Creates a self-signed certificate. */
 export function createSelfSigned(names: string[]): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const subject = names[0] ?? 'self'

@@ -10,7 +10,7 @@ export interface TrailEvent {
   is_purge: boolean
 }
 
-/** An entry that a call left in the audit log. */
+/** An audit entry of a call. */
 export interface TrailEntry {
   action: string
   outcome: string
@@ -20,14 +20,14 @@ export interface TrailEntry {
   request_id: string | null
 }
 
-/** An answer, and what its call left behind. */
+/** An answer, with the events and audit entries of its call. */
 export interface Trail {
   answer: TestAnswer
   events: TrailEvent[]
   audit: TrailEntry[]
 }
 
-/** Makes a call and finds what it recorded: the events and the audit entries that were not there before. */
+/** Sends a call and returns its new events and audit entries. */
 export async function followCall(app: TestApp, call: () => Promise<TestAnswer>): Promise<Trail> {
   const { pool } = app.database
   const before = await listIds(pool)
@@ -52,7 +52,7 @@ async function listIds(pool: pg.Pool): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Every row of every table as text: what a copy of the database would show to whoever reads it. */
+/** Every row of every table as text, like a dump of the database. */
 export async function dumpDatabase(pool: pg.Pool): Promise<string> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`,

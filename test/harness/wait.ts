@@ -1,9 +1,9 @@
-/** How often a condition is looked at again. */
+/** Poll interval of a condition. */
 const LOOK_MS = 20
 
 /**
- * Waits for something that happens outside this process: looks until `look` returns a value other than undefined or false,
- * at most `limitMs`. Rejects with `what` and what `describe` says when the limit has passed.
+ * Waits for a condition outside this process: polls until `look` returns a value other than undefined or false, at most
+ * `limitMs`. Rejects with `what` and the text of `describe` when the limit has passed.
  */
 export async function waitFor<Value>(
   what: string,

@@ -5,7 +5,7 @@ import { createTestDatabase } from '../harness/database.ts'
 
 const BEFORE = '0006_front_door'
 
-test('a key that ends after the year 9999 ends with it after the migration, and no other one can be stored', async () => {
+test('the migration limits the expiry of a key to the year 9999, and no later one can be stored', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   await migrate(database.connectionString, { upTo: BEFORE })
   const user = randomUUID()

@@ -19,7 +19,7 @@ let service: ServiceProcess
 let directory: string
 let jwt: string
 
-/** Everything as it is in the world: processes, sockets, HTTPS, the system's clock. */
+/** A real setup: processes, sockets, HTTPS, the system's clock. */
 beforeAll(async () => {
   const authority = createAuthority()
   directory = await mkdtemp(join(tmpdir(), 'signalbox journey '))
@@ -61,7 +61,7 @@ async function signIn() {
   jwt = login.body.data.jwt
 }
 
-/** What each library says of a delivery, in a process of its own. */
+/** The verdict of each library on a delivery, in a process of its own. */
 async function verifyElsewhere(request: ReceivedRequest, secret: string) {
   await using verifier = startProcess({ args: [join(import.meta.dirname, 'verify-with-libraries.ts')] })
   const delivery = { headers: request.headers, body: request.body.toString('base64'), secret }

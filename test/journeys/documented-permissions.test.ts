@@ -4,7 +4,7 @@ import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { readRepository } from '../tidy/source-file.ts'
 
-/** Words of the same form that are no permissions: the form itself, and what is not about permissions. */
+/** Words in the form of a permission that are not one. */
 const OTHER_WORDS = ['resource:action', 'resource:*', '*:*']
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
@@ -34,12 +34,12 @@ afterEach(async () => {
   for (const id of keys.splice(0)) await app.admin('DELETE', `/api/v3/identity/api-key/${id}`)
 })
 
-test('the documents and the descriptions of routes name permissions', () => {
+test('the documents and the descriptions of routes contain permissions', () => {
   expect(ofDocuments).toEqual(expect.arrayContaining(['event-occurrence:find-all', 'webhook:*']))
   expect(ofDescriptions).toEqual(expect.arrayContaining(['api-key:find-all', 'api-key:delete', 'user:find-one']))
 })
 
-test.each(NAMED)('%s, which is named, can be given to a role and to a key', async (permission) => {
+test.each(NAMED)('the documented %s can be given to a role and to a key', async (permission) => {
   const permissions = [permission]
   const role = await app.admin('POST', '/api/v3/identity/role', { name: `holds ${permission}`, permissions })
   expect(role.status, JSON.stringify(role.body)).toBe(201)
@@ -48,7 +48,7 @@ test.each(NAMED)('%s, which is named, can be given to a role and to a key', asyn
   keys.push(key.body.data.document_id)
 })
 
-test('a key that is given the permissions over keys sees and ends the keys of everybody', async () => {
+test('a key with the permissions over keys reads and revokes the keys of all users', async () => {
   const permissions = ['api-key:find-all', 'api-key:find-one', 'api-key:delete', 'contract:*']
   const made = await app.admin('POST', '/api/v3/identity/api-key', { name: 'keeper of keys', permissions })
   keys.push(made.body.data.document_id)

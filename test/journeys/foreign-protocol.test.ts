@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-/** Answers with what it read: a stand-in for a handler that nobody here wrote. */
+/** Echoes the request, as an example of a foreign handler. */
 async function echo(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -48,7 +48,7 @@ async function start(options: {
 }
 
 describe('a foreign protocol', () => {
-  test('reads its bodies itself, whatever their type, and sends its own headers and none of ours', async () => {
+  test('reads bodies of any type itself, and sends only its own headers', async () => {
     const url = await start({})
     for (const type of ['application/x-www-form-urlencoded', 'application/json', 'image/png']) {
       const answer = await fetch(`${url}/api/v3/foreign/token?x=1`, {
@@ -64,7 +64,7 @@ describe('a foreign protocol', () => {
     }
   })
 
-  test('has its prefix and what is below it, and hides no route of ours', async () => {
+  test('serves its prefix and the paths below it, except declared routes', async () => {
     const url = await start({
       before: (server) => server.get('/api/v3/foreign/ours', async () => ({ ours: true })),
     })
@@ -74,7 +74,7 @@ describe('a foreign protocol', () => {
     expect((await fetch(`${url}/api/v3/foreigner`)).status).toBe(404)
   })
 
-  test('that throws answers with a fixed text, or cuts an answer that has begun', async () => {
+  test('that throws answers with a fixed text, or closes the connection of a started answer', async () => {
     const secret = new Error('password=hunter2')
     const url = await start({ handle: () => Promise.reject(secret) })
     const answer = await fetch(`${url}/api/v3/foreign`)
@@ -90,7 +90,7 @@ describe('a foreign protocol', () => {
     await expect(fetch(`${begun}/api/v3/foreign`).then((response) => response.text())).rejects.toThrow()
   })
 
-  test('is limited by address before it is asked', async () => {
+  test('is rate limited by address before its handler runs', async () => {
     let isAsked = false
     const url = await start({
       limit: () => {
@@ -114,7 +114,7 @@ describe('an upgrade', () => {
     return { socket, status: head.toString().split('\r\n', 1)[0] }
   }
 
-  test('is handed to the longest mounted prefix, by whole path segments, with the raw connection', async () => {
+  test('is passed to the longest mounted prefix, by whole path segments, with the raw connection', async () => {
     const upgrades = buildUpgradeRouter()
     const seen: string[] = []
     for (const prefix of ['/app', '/app/inner'])
@@ -123,7 +123,7 @@ describe('an upgrade', () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
         socket.on('data', (chunk: Buffer) => socket.write(`you said ${chunk.toString()}`))
       })
-    expect(() => upgrades.mount('/app', () => {})).toThrow('mounted already')
+    expect(() => upgrades.mount('/app', () => {})).toThrow('already mounted')
     const url = await start({ upgrades })
     for (const path of ['/app/key?protocol=7', '/app/inner/x']) {
       const { socket, status } = await ask(url, path)
@@ -137,7 +137,7 @@ describe('an upgrade', () => {
     expect(seen).toEqual(['/app', '/app/inner'])
   })
 
-  test('that nothing takes is served as a request that did not ask for one', async () => {
+  test('without a handler is served as a plain request', async () => {
     const upgrades = buildUpgradeRouter()
     upgrades.mount('/app', () => {})
     const url = await start({ upgrades })
@@ -146,7 +146,7 @@ describe('an upgrade', () => {
     socket.destroy()
   })
 
-  test('is ended by the stop of the service, although Node counts it no more', async () => {
+  test('is ended by the stop of the service, although Node no longer tracks it', async () => {
     const upgrades = buildUpgradeRouter()
     upgrades.mount('/app', (_request, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
     const { socket } = await ask(await start({ upgrades }), '/app')

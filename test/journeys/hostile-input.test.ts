@@ -7,9 +7,9 @@ import { buildFieldErrors, compileValidator } from '../../src/http/validation.ts
 import { sinkRoutes } from '../../src/webhook/sink.routes.ts'
 
 /**
- * No input makes the process work for longer than reading it takes. Every schema of a request is given hostile input at
- * each of its positions, through the validator and the formatter of errors, in growing sizes: what is quadratic fails at
- * the second size instead of hanging at the last.
+ * Validation takes linear time for every input. Each position of every request schema gets hostile input of growing size,
+ * through the validator and the formatter of errors: a quadratic cost fails at the second size instead of hanging at the
+ * last.
  */
 
 const SIZES = [32_768, 131_072, 1_048_576]
@@ -32,7 +32,7 @@ interface Subject {
   positions: Position[]
 }
 
-/** The schemas of all routes, with those positions of each that no schema before it has the like of. */
+/** The schemas of all routes, each with its positions that no earlier schema has. */
 function listSubjects(): Subject[] {
   const routes: readonly RouteDeclaration[] = [...ROUTE_TREE, ...sinkRoutes]
   const seen = new Set<string>()
@@ -56,11 +56,10 @@ type Node = TSchema & {
   type?: string
   properties?: Record<string, Node>
   items?: Node
-  anyOf?: Node[]
   required?: string[]
 }
 
-/** A place in an input: puts a value there, in an input that is otherwise right, so that the validator comes to it. */
+/** A position in an input: `place` builds an otherwise valid input with a value there. */
 interface Position {
   path: string
   schema: Node
@@ -69,15 +68,12 @@ interface Position {
 
 function listPositions(schema: Node, path = '', place: Position['place'] = (value) => value): Position[] {
   const own = { path, schema, place }
-  const { properties = {}, items, anyOf = [] } = schema
+  const { properties = {}, items } = schema
   const members = Object.entries(properties).flatMap(([name, member]) =>
     listPositions(member, `${path}.${name}`, (value) => place({ ...buildSample(schema), [name]: value })),
   )
   const entries = items ? listPositions(items, `${path}[]`, (value) => place([value])) : []
-  const branches = anyOf
-    .filter(({ type }) => type !== 'null')
-    .flatMap((one) => listPositions(one, path, place).slice(1))
-  return [own, ...members, ...entries, ...branches]
+  return [own, ...members, ...entries]
 }
 
 const SAMPLES = [
@@ -97,7 +93,7 @@ const SAMPLES = [
   ['user:find-all'],
 ]
 
-/** A small value that the schema takes; of an object, with its required members alone. */
+/** A small valid value; of an object, with its required members only. */
 function buildSample(schema: Node): Record<string, unknown> {
   const { properties, required = [] } = schema
   if (!properties) return {}
@@ -233,7 +229,7 @@ function listInputs(size: number): [string, unknown][] {
 describe('hostile input at every position of', () => {
   const subjects = listSubjects()
 
-  test('all bodies, queries and path parameters is found', () => {
+  test('all bodies, queries and path parameters is covered', () => {
     const bodies = subjects.filter(({ part }) => part === 'body')
     expect(bodies.length).toBeGreaterThan(15)
     expect(subjects.flatMap(({ positions }) => positions).length).toBeGreaterThan(60)
@@ -247,7 +243,7 @@ describe('hostile input at every position of', () => {
   )
 })
 
-test('a quadratic pattern is found by the same measure, long before the last size', () => {
+test('a quadratic pattern fails the same measurement before the last size', () => {
   const schema = closeObjects(Type.Object({ name: Type.String({ pattern: '^a*a*$' }) }))
   const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) }, [16_384, ...SIZES])
   expect(slow).not.toEqual([])

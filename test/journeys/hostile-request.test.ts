@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 
 /**
- * A whole request, from its bytes to its answer, costs no more than its size: 1 MiB in the body, and in an address and in
- * headers eight times what Node lets through.
+ * A whole request, from its bytes to its answer, takes linear time: 1 MiB in the body, and in URL and headers eight times
+ * the limit of Node.
  */
 
 const SIZE = 1_048_576

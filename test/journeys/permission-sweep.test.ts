@@ -40,12 +40,12 @@ afterEach(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-test('the sweep covers the whole tree: every route is guarded, asks for a caller, or is public', () => {
+test('the sweep covers the whole tree: every route needs a permission, needs a caller, or is public', () => {
   expect(GUARDED.length + SIGNED_IN.length + PUBLIC.length).toBe(ROUTES.length)
   expect(GUARDED.length).toBeGreaterThan(40)
 })
 
-test('public are only sign-in, refresh and health: whatever else becomes public has to be named here', () => {
+test('only sign-in, refresh and health are public', () => {
   const modules = PUBLIC.map((route) => titleOf(route)).sort()
   expect(modules.filter((title) => !/ \/api\/v3\/(auth|health|oauth)(\/|$)/.test(title))).toEqual([])
 })
@@ -73,7 +73,7 @@ test.each(GUARDED.filter((route) => !isOpenToMembers(route)).map((route) => [tit
 )
 
 test.each(GUARDED.filter(isOpenToMembers).map((route) => [titleOf(route), route] as const))(
-  '%s is open to members, for what their accounts own',
+  '%s is open to members, for rows of their accounts',
   async (_title, route) => {
     const answer = await ask(member, route)
     expect([200, 404, 422]).toContain(answer.status)
@@ -81,14 +81,14 @@ test.each(GUARDED.filter(isOpenToMembers).map((route) => [titleOf(route), route]
   },
 )
 
-test('a member reaches the contracts of own accounts, and reads these accounts: nothing else of the tree', () => {
+test('a member reaches only the contracts of own accounts, and reads these accounts', () => {
   const open = GUARDED.filter(isOpenToMembers).map((route) => permissionOf(route))
   for (const permission of open) expect(permission).toMatch(/^(contract:[a-z-]+|account:find-one|realtime:auth)$/)
   expect(open).toEqual(expect.arrayContaining(['contract:create', 'contract:find-all', 'account:find-one']))
 })
 
 test.each(GUARDED.map((route) => [titleOf(route), route] as const))(
-  '%s opens with exactly its permission, and with every other one stays shut',
+  '%s is open with exactly its permission, and refused with all others',
   async (_title, route) => {
     const permission = permissionOf(route)
     const opened = await ask(await administratorKey([permission]), route)
@@ -100,16 +100,13 @@ test.each(GUARDED.map((route) => [titleOf(route), route] as const))(
   },
 )
 
-test.each(PUBLIC.map((route) => [titleOf(route), route] as const))(
-  '%s asks nobody for a token',
-  async (_title, route) => {
-    const answer = await ask(app.anonymous, route)
-    expect(answer.body.code).not.toBe('unauthenticated')
-    expect(answer.status).not.toBe(403)
-  },
-)
+test.each(PUBLIC.map((route) => [titleOf(route), route] as const))('%s needs no token', async (_title, route) => {
+  const answer = await ask(app.anonymous, route)
+  expect(answer.body.code).not.toBe('unauthenticated')
+  expect(answer.status).not.toBe(403)
+})
 
-test('the permissions of the database are those that the declarations need, each with what it allows', async () => {
+test('the permissions of the database are those of the declarations, each with its description', async () => {
   const { body } = await app.admin('GET', '/api/v3/identity/permission?page_size=200&count=true')
   const rows = body.data.map((row: { name: string; description: string }) => ({
     name: row.name,
@@ -120,7 +117,7 @@ test('the permissions of the database are those that the declarations need, each
   expect(rows.toSorted((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1))).toEqual(needed)
 })
 
-test('no refusal changed anything: the sweep left no event behind but those of its own keys', async () => {
+test('no refusal changed anything: the sweep recorded only events of its own keys', async () => {
   const { rows } = await app.database.pool.query('select distinct event from event_occurrence')
   const expected = ['api-key.create', 'api-key.delete', 'webhook.catalogue-sync']
   expect(rows.map((row) => row.event).filter((event) => !expected.includes(event))).toEqual([])

@@ -1,3 +1,4 @@
+import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import {
   type AttemptResult,
@@ -6,7 +7,6 @@ import {
   decideOutcome,
   type ErrorClass,
 } from '../../src/webhook/delivery/outcome.ts'
-import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
 
 /** A webhook as the simulation knows it. */
 export interface ModelWebhook {

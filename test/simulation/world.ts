@@ -1,6 +1,4 @@
-import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
 import { routeEvents } from '../../src/delivery/router.ts'
-import { readTotals } from '../../src/webhook/delivery/total.store.ts'
 import {
   type AccountId,
   buildIdMaker,
@@ -14,6 +12,8 @@ import type { PostRequest } from '../../src/outbound/http-sender.ts'
 import { verifyTimestamped } from '../../src/outbound/signature.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
+import type { AttemptResult, AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
+import { readTotals } from '../../src/webhook/delivery/total.store.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { buildLedger, type Ledger } from '../harness/ledger.ts'
 import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'

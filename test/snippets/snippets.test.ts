@@ -22,7 +22,7 @@ const runnable = SNIPPET_LANGUAGES.filter(isRunnable)
 const missing = SNIPPET_LANGUAGES.filter((language) => !runnable.includes(language)).map((language) => language.name)
 const environment = { ...process.env, ...OFFLINE_ENVIRONMENT }
 
-/** Runs one vector through a snippet: what it printed, and whether its exit code says the same. */
+/** Runs one vector through a snippet: its output, and whether its exit code matches. */
 async function runVector([program, ...args]: readonly [string, ...string[]], vector: Vector): Promise<string> {
   const given = [...args, vector.secret, vector.header, String(vector.now)]
   const child = spawn(program, given, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] })

@@ -1,8 +1,8 @@
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /**
- * Decodes standard base64 with padding, in its one canonical spelling (RFC 4648 sections 3.2 and 3.5): `atob` alone
- * takes spaces, missing padding and stray last bits, so one value would have many spellings. `undefined` for those.
+ * Decodes standard base64 with padding, in its canonical encoding (RFC 4648 sections 3.2 and 3.5). `undefined` for other
+ * encodings: `atob` alone accepts spaces, missing padding and stray last bits.
  */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!BASE64.test(text)) return undefined

@@ -5,7 +5,7 @@ import { WebhookVerificationError } from './verification-error.ts'
 export type EventName = (typeof EVENT_NAMES)[number]
 
 /**
- * What a delivery says (docs/contract/webhooks.md#envelope). Thin: it names the resource and never includes it; read it with a second call to `data.url`.
+ * The body of a delivery (docs/contract/webhooks.md#envelope). It has the id of the resource, not its content: read that at `data.url`.
  * Deduplicate on `id`: deliveries are at-least-once. There is no order between events.
  */
 export type Envelope = {
@@ -17,14 +17,14 @@ export type Envelope = {
   readonly api_version: string
   /** When the event happened; ISO 8601, UTC. */
   readonly created_at: string
-  /** Which POST of this dispatch this is, from 1; replays count on. */
+  /** The number of this POST of the dispatch, from 1; replays continue the count. */
   readonly attempt: number
   readonly data: {
     /** Id of the owning account; null where the event has none, and for purge events. */
     readonly account: string | null
     readonly resource: string
     readonly action: string
-    /** `document_id` of the resource; null where the event is about no single one. */
+    /** `document_id` of the resource; null for an event without a single one. */
     readonly id: string | null
     /** Path of the call that reads the resource; null where none exists. */
     readonly url: string | null
@@ -56,7 +56,7 @@ export function parseObject(text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new WebhookVerificationError('body_not_json', 'The body does not parse.')
+    throw new WebhookVerificationError('body_not_json', 'The body is not valid JSON.')
   }
   if (!isObject(value)) throw new WebhookVerificationError('envelope_malformed', 'The body is not a JSON object.')
   return value
@@ -81,7 +81,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether `value` is a string that says something. */
+/** Whether `value` is a non-empty string. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

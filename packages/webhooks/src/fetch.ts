@@ -13,7 +13,7 @@ export function receiveWebhook(options: ReceiveOptions<Request>): (request: Requ
   }
 }
 
-/** Verifies one `Request` whose body no one has read, and builds the `Response`. */
+/** Verifies one `Request` with an unread body, and builds the `Response`. */
 export async function answerRequest<Context>(
   options: ReceiveOptions<Context>,
   incoming: { request: Request; context: Context; readBody?: () => Promise<unknown> },
@@ -24,7 +24,7 @@ export async function answerRequest<Context>(
   return Response.json(answer.body, { status: answer.status })
 }
 
-/** The raw bytes of a request, up to a limit; `undefined` (refused as `body_not_raw`) when someone else read them. */
+/** The raw bytes of a request, up to a limit; `undefined` (refused as `body_not_raw`) when the body was already read. */
 export async function readRequestBody(
   request: Request,
   maxBodyBytes: number = DEFAULT_MAX_BODY_BYTES,
@@ -34,7 +34,7 @@ export async function readRequestBody(
   return readChunks(iterateStream(request.body), maxBodyBytes)
 }
 
-/** As `for await` over the stream, which not every browser has. Leaving the loop early cancels the stream. */
+/** Like `for await` over the stream, which some browsers lack. Leaving the loop early cancels the stream. */
 async function* iterateStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {

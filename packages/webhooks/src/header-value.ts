@@ -9,8 +9,8 @@ export type HeadersInput =
   | { readonly [name: string]: string | readonly string[] | undefined }
 
 /**
- * Finds the one value of a header; `undefined` when the request does not carry it.
- * A header sent twice is refused (`header_malformed`): which of two values counts must not depend on the parser in front.
+ * Finds the value of a header; `undefined` when it is missing. Refuses a repeated header (`header_malformed`), because
+ * parsers differ in which value they choose.
  * @param name in lower case
  */
 export function findHeaderValue(headers: HeadersInput, name: string): string | undefined {

@@ -22,7 +22,7 @@ export function receivePagesWebhook<ApiRequest extends NodeRequest & { readonly 
   return async (request, response) => {
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST')
-      return respondJson(response, { status: 405, body: { message: 'Only POST is taken here.' } })
+      return respondJson(response, { status: 405, body: { message: 'This path accepts POST only.' } })
     }
     const readBody = () => readNodeBody(request, options.maxBodyBytes)
     respondJson(response, await receiveDelivery(options, { headers: request.headers, readBody, context: request }))

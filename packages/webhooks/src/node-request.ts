@@ -19,7 +19,7 @@ export type NodeResponse = {
 /**
  * Finds the raw body of a Node request: `rawBody` where a parser's `verify` hook or the platform kept it, a `body` that
  * is still bytes or text (`express.raw()`), else the stream itself, up to the limit. When a parser has read the stream
- * and kept no bytes, what it left is returned as it is, to be refused as `body_not_raw`.
+ * without keeping the bytes, returns the parsed body, which is refused as `body_not_raw`.
  */
 export async function readNodeBody(request: NodeRequest, maxBodyBytes: number | undefined): Promise<unknown> {
   if (isRawBody(request.rawBody)) return request.rawBody

@@ -3,7 +3,7 @@ import { type VerificationInput, verifySignature } from './verify-signature.ts'
 
 export { WebhookVerificationError } from './verification-error.ts'
 
-/** What a provisioning target receives (docs/contract/provisioning.md#provisioning-events): who a user is and whether they are active. Never a role or a permission. */
+/** The body for a provisioning target (docs/contract/provisioning.md#provisioning-events): a user and its active state, without roles or permissions. */
 export type ProvisioningEnvelope = {
   readonly id: string
   readonly type:
@@ -28,7 +28,7 @@ export type ProvisioningEnvelope = {
 
 /**
  * Verifies a delivery to a provisioning target; signed as a webhook is (docs/contract/provisioning.md#targets). Throws `WebhookVerificationError`.
- * Mind the answer: to provisioning a 4xx is final and a 5xx is retried, unlike webhooks.
+ * Unlike with webhooks, a 4xx answer is final, and a 5xx is retried.
  */
 export async function verifyProvisioning(input: VerificationInput): Promise<ProvisioningEnvelope> {
   const { text } = await verifySignature(input)

@@ -1,14 +1,14 @@
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** A request body as it arrived. A string stands for its UTF-8 bytes. */
+/** An unparsed request body. A string stands for its UTF-8 bytes. */
 export type RawBody = string | Uint8Array | ArrayBuffer
 
-/** Whether `body` still is what arrived, in a form that can be verified. Works across realms (frames, `vm`). */
+/** Whether `body` is an unparsed body. Works across realms (frames, `vm`). */
 export function isRawBody(body: unknown): body is RawBody {
   return typeof body === 'string' || ArrayBuffer.isView(body) || isArrayBuffer(body)
 }
 
-/** Copies the raw body after `prefix` into one run of bytes, the form that is signed. */
+/** Concatenates `prefix` and the raw body, the bytes that are signed. */
 export function buildSignedBytes(prefix: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(prefix)
   const bytes = new Uint8Array(head.length + body.length)
@@ -26,7 +26,7 @@ export function readRawBody(body: unknown): Uint8Array {
 }
 
 function describeBody(body: unknown): string {
-  if (body === undefined || body === null) return 'No body was passed: nothing read it, or it was read and thrown away.'
+  if (body === undefined || body === null) return 'No body was passed: it was not read, or it was read and discarded.'
   if (typeof body === 'object' && Symbol.asyncIterator in body) return 'The body is a stream that was not read yet.'
   return 'The body was already parsed: it is an object or value, not the bytes that were signed.'
 }

@@ -6,10 +6,10 @@ import { type RefusalReason, WebhookVerificationError } from './verification-err
 import { verifyDelivery } from './verify-delivery.ts'
 import type { SignatureRequirement } from './verify-signature.ts'
 
-/** Bodies over this are refused unless `maxBodyBytes` says otherwise. An envelope is a few hundred bytes. */
+/** Default of `maxBodyBytes`. An envelope is a few hundred bytes. */
 export const DEFAULT_MAX_BODY_BYTES = 65_536
 
-/** What every adapter takes. `Context` is what the framework hands to a handler. */
+/** Options of every adapter. `Context` is the framework's argument of a handler. */
 export type ReceiveOptions<Context> = {
   /** `whsec_...`, several of them, or a function of the request where the environment comes with it (workers). */
   readonly secret: SecretInput | ((context: Context) => SecretInput)
@@ -22,7 +22,7 @@ export type ReceiveOptions<Context> = {
   readonly seen?: ((id: string, context: Context) => boolean | Promise<boolean>) | undefined
   /** Called with the id after `onDelivery` succeeded, to make `seen` true from then on. */
   readonly remember?: ((id: string, context: Context) => unknown) | undefined
-  /** Told about each request that is refused, for a log line or a metric. */
+  /** Called with each refused request, for a log line or a metric. */
   readonly onRefused?: ((error: WebhookVerificationError, context: Context) => unknown) | undefined
   readonly require?: SignatureRequirement | undefined
   readonly maxBodyBytes?: number | undefined
@@ -30,18 +30,18 @@ export type ReceiveOptions<Context> = {
   readonly now?: (() => number) | undefined
 }
 
-/** One request, in the few words all frameworks share. */
+/** One request, in a form that is common to all frameworks. */
 export type IncomingDelivery<Context> = {
   readonly headers: HeadersInput
-  /** Reads the raw body. What it returns is judged, so an adapter may hand on whatever it finds. */
+  /** Reads the raw body. The result is checked, so an adapter may return a parsed body. */
   readonly readBody: () => Promise<unknown>
   readonly context: Context
 }
 
-/** What the adapter answers, as JSON. */
+/** The answer of the adapter, as JSON. */
 export type ReceiverAnswer = { readonly status: number; readonly body: Readonly<Record<string, unknown>> }
 
-/** The sender is at fault, or someone else is calling: answered. What is not here is the receiver's own fault: thrown. */
+/** Reasons that are errors of the sender, with their status. Other reasons are errors of the receiver and are thrown. */
 const STATUS_OF_REFUSAL: Partial<Record<RefusalReason, number>> = {
   header_missing: 401,
   header_malformed: 401,
@@ -54,11 +54,11 @@ const STATUS_OF_REFUSAL: Partial<Record<RefusalReason, number>> = {
 }
 
 /**
- * The one path all adapters share: read, verify, ask `seen`, hand over, remember.
- * `seen` and `remember` are two calls so that a crash between them repeats a delivery and never loses one. Where a
- * repeat must have no effect, record the id in the same transaction as the effect.
- * Throws what `onDelivery` throws, and `WebhookVerificationError` where the receiver itself is set up wrongly (no secret,
- * a body that was parsed), so that the framework logs it and answers 500.
+ * The common steps of all adapters: read, verify, `seen`, `onDelivery`, `remember`.
+ * `seen` and `remember` are two calls, so that a crash between them repeats a delivery and does not lose one. If a repeat
+ * must have no effect, record the id in the same transaction as the effect.
+ * Throws the errors of `onDelivery`, and `WebhookVerificationError` for a wrong setup of the receiver (no secret, a parsed
+ * body), so that the framework logs it and answers 500.
  */
 export async function receiveDelivery<Context>(
   options: ReceiveOptions<Context>,

@@ -3,13 +3,12 @@ import type { SignatureFamily } from './signed-claim.ts'
 import { WebhookVerificationError } from './verification-error.ts'
 
 /**
- * One secret, or several while the receiver moves from one to the next: any of them may have signed. `undefined` is in
- * the type so that environment variables can be passed as they are: an unset one in a list is left out, and when none is
- * set the delivery is refused as `secret_missing`.
+ * One secret, or several during a rotation: any of them may have signed. The type allows `undefined`, so that environment
+ * variables can be passed directly: unset ones are left out, and without any the delivery is refused as `secret_missing`.
  */
 export type SecretInput = string | undefined | readonly (string | undefined)[]
 
-/** The HMAC keys of one secret. The families key differently, so a signature of one is never valid for the other. */
+/** The HMAC keys of one secret. They differ by family, so a signature of one family is not valid for the other. */
 export type SecretKeys = Readonly<Record<SignatureFamily, Uint8Array<ArrayBuffer>>>
 
 /** More secrets than this are refused: each costs up to `MAX_SIGNATURES` HMACs. */
@@ -18,8 +17,9 @@ const MAX_SECRETS = 8
 const PREFIX = 'whsec_'
 
 /**
- * Reads the secrets (docs/contract/webhooks.md#signature): `whsec_` and base64 of 24 to 64 bytes (Signalbox makes 32; the bounds are those of the
- * Standard Webhooks specification). Throws `secret_missing`, `secret_malformed`; no message repeats any of a secret.
+ * Parses the secrets (docs/contract/webhooks.md#signature): `whsec_` and base64 of 24 to 64 bytes (Signalbox generates 32;
+ * the bounds are those of the Standard Webhooks specification). Throws `secret_missing`, `secret_malformed`; no message
+ * contains a part of a secret.
  */
 export function readSecrets(input: SecretInput): readonly SecretKeys[] {
   const listed: readonly unknown[] = Array.isArray(input) ? input : [input]

@@ -28,7 +28,7 @@ export function parseServiceSignature(header: string): SignedClaim {
   }
   const timestampSeconds = parseUnixSeconds(timestamp)
   if (timestampSeconds === undefined)
-    throw buildMalformed(SERVICE_SIGNATURE_HEADER, 'holds a t that is no whole number')
+    throw buildMalformed(SERVICE_SIGNATURE_HEADER, 'holds a t that is not a whole number')
   if (candidates.length === 0) throw buildMalformed(SERVICE_SIGNATURE_HEADER, 'holds no v1 signature')
   if (candidates.length > MAX_SIGNATURES) throw buildMalformed(SERVICE_SIGNATURE_HEADER, 'holds too many signatures')
   return {

@@ -1,14 +1,14 @@
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** The two ways a delivery is signed (docs/contract/webhooks.md#signature); every delivery carries both. */
+/** The two signature families (docs/contract/webhooks.md#signature); every delivery has both. */
 export type SignatureFamily = 'service-signature' | 'standard-webhooks'
 
-/** What one family of headers claims, parsed but not yet verified. */
+/** The parsed, unverified headers of one family. */
 export type SignedClaim = {
   readonly family: SignatureFamily
-  /** Unix seconds at which the attempt says it was signed. */
+  /** The claimed time of the signature, in Unix seconds. */
   readonly timestampSeconds: number
-  /** What stands before the body in the signed bytes. */
+  /** The signed bytes before the body. */
   readonly signedPrefix: string
   /** Candidate HMAC-SHA256 values, 32 bytes each, at least one. One match is enough. */
   readonly signatures: readonly Uint8Array<ArrayBuffer>[]
@@ -20,14 +20,14 @@ export const MAX_SIGNATURES = 8
 const CANONICAL_SECONDS = /^(?:0|[1-9][0-9]{0,11})$/
 
 /**
- * Parses Unix seconds in their one canonical spelling: no sign, no leading zero, no fraction, no spaces.
- * `undefined` for anything else. Twelve digits reach the year 33658 and stay exact in a double.
+ * Parses Unix seconds in canonical form: no sign, no leading zero, no fraction, no spaces. `undefined` for other text.
+ * Twelve digits reach the year 33658 and are exact in a double.
  */
 export function parseUnixSeconds(text: string): number | undefined {
   return CANONICAL_SECONDS.test(text) ? Number(text) : undefined
 }
 
-/** The refusal for a header that breaks its grammar; the value itself stays out of the message. */
+/** The error for a malformed header, without its value. */
 export function buildMalformed(header: string, fault: string): WebhookVerificationError {
   return new WebhookVerificationError('header_malformed', `The header ${header} ${fault}.`)
 }

@@ -5,8 +5,8 @@ import { WebhookVerificationError } from './verification-error.ts'
 
 export const STANDARD_SIGNATURE_HEADER = 'webhook-signature'
 
-// Printable ASCII without the full stop: the dot separates id, timestamp and body in the signed bytes, so an id that
-// holds one could be cut in two ways.
+// Printable ASCII without the full stop: the dot separates id, timestamp and body in the signed bytes, so an id with a
+// dot would be ambiguous.
 const MESSAGE_ID = /^[!-\-/-~]{1,256}$/
 const SIGNATURE_TOKEN = /^(v[0-9]+[a-z]*),([A-Za-z0-9+/=_-]+)$/
 
@@ -20,7 +20,7 @@ export function parseStandardSignature(headers: HeadersInput): SignedClaim {
   const signature = loadHeader(headers, STANDARD_SIGNATURE_HEADER)
   if (!MESSAGE_ID.test(id)) throw buildMalformed('webhook-id', 'is empty, too long, or holds a dot or a space')
   const timestampSeconds = parseUnixSeconds(timestamp)
-  if (timestampSeconds === undefined) throw buildMalformed('webhook-timestamp', 'is no whole number of seconds')
+  if (timestampSeconds === undefined) throw buildMalformed('webhook-timestamp', 'is not a whole number of seconds')
   const signatures = parseSignatureTokens(signature)
   return { family: 'standard-webhooks', timestampSeconds, signedPrefix: `${id}.${timestamp}.`, signatures }
 }

@@ -2,7 +2,7 @@ import { encodeBase64 } from './base64.ts'
 import { buildSignedBytes, type RawBody, readRawBody } from './raw-body.ts'
 import { readSecrets } from './secret.ts'
 
-/** What `signDelivery` needs. */
+/** Options of `signDelivery`. */
 export type SigningInput = {
   readonly secret: string
   readonly body: RawBody
@@ -13,8 +13,8 @@ export type SigningInput = {
 }
 
 /**
- * Signs a body as Signalbox does (docs/contract/webhooks.md#signature) and returns the headers of both families, so that a receiver's own tests can
- * post a genuine delivery to it. Throws `WebhookVerificationError` for a malformed secret.
+ * Signs a body as Signalbox does (docs/contract/webhooks.md#signature) and returns the headers of both families, for
+ * genuine deliveries in a receiver's tests. Throws `WebhookVerificationError` for a malformed secret.
  */
 export async function signDelivery(input: SigningInput): Promise<Record<string, string>> {
   const [keys] = readSecrets(input.secret)

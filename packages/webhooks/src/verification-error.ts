@@ -1,4 +1,4 @@
-/** What to do about each reason a delivery is refused for. The keys are the closed list of reasons. */
+/** The remedy for each reason of a refusal. The keys are the closed list of reasons. */
 const REMEDIES = {
   crypto_unavailable:
     'Run on Node 20 or newer, Deno, Bun or a worker; in a browser the page must be a secure context (https or localhost).',
@@ -25,15 +25,15 @@ const REMEDIES = {
     'The signature is right but a member of the envelope is missing or of another type; update this package, or check that this secret belongs to this kind of delivery.',
 } as const
 
-/** Why a delivery was refused. A closed list, stable across minor versions. */
+/** The reason of a refusal. A closed list, stable across minor versions. */
 export type RefusalReason = keyof typeof REMEDIES
 
 /** Every reason, for exhaustive handling and for metrics labels. */
 export const REFUSAL_REASONS = Object.keys(REMEDIES) as readonly RefusalReason[]
 
 /**
- * A delivery that must not be trusted. `reason` is for programs; `message` says what was found and the remedy.
- * The message never carries a secret, a signature or any of the body, so it may be logged and sent back.
+ * A refused delivery. `reason` is for programs; `message` has the cause and the remedy. It contains no secret, signature or
+ * part of the body, so it may be logged and sent back.
  */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'

@@ -12,21 +12,21 @@ export type { SignatureFamily } from './signed-claim.ts'
 export { REFUSAL_REASONS, type RefusalReason, WebhookVerificationError } from './verification-error.ts'
 export { type SignatureRequirement, TOLERANCE_SECONDS, type VerificationInput } from './verify-signature.ts'
 
-/** What `checkDelivery` answers. */
+/** The result of `checkDelivery`. */
 export type DeliveryCheck =
   | { readonly ok: true; readonly envelope: Envelope; readonly families: readonly SignatureFamily[] }
   | { readonly ok: false; readonly reason: RefusalReason; readonly message: string }
 
 /**
- * Verifies a delivery and returns its envelope. Throws `WebhookVerificationError`, and nothing else, for everything
- * that must not be trusted: answer that request with 401, which Signalbox retries on its schedule.
+ * Verifies a delivery and returns its envelope. Throws only `WebhookVerificationError`: answer such a request with 401,
+ * which Signalbox retries on its schedule.
  */
 export async function verifyDelivery(input: VerificationInput): Promise<Envelope> {
   const verified = await verifySignature(input)
   return parseEnvelope(verified.text)
 }
 
-/** As `verifyDelivery`, but a refusal is an answer and not an exception. */
+/** Like `verifyDelivery`, but returns a refusal instead of throwing. */
 export async function checkDelivery(input: VerificationInput): Promise<DeliveryCheck> {
   try {
     const verified = await verifySignature(input)

@@ -6,28 +6,28 @@ import type { SignatureFamily, SignedClaim } from './signed-claim.ts'
 import { parseStandardSignature, STANDARD_SIGNATURE_HEADER } from './standard-signature.ts'
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** How far `t` may lie from now, in either direction. 300 is accepted, 301 is not. A constant of the contract. */
+/** Tolerance of `t` in seconds, past and future: 300 is accepted, 301 is refused. A constant of the contract. */
 export const TOLERANCE_SECONDS = 300
 
 /**
- * Which signatures a delivery must have. `either` (the default): at least one family, and every family that is there
- * must be valid. `both`: both families. A family's name: that one; the other is not looked at.
+ * The required signatures of a delivery. `either` (the default): at least one family, and every present family must be
+ * valid. `both`: both families. A family's name: that one; the other is ignored.
  */
 export type SignatureRequirement = 'either' | 'both' | SignatureFamily
 
 export type VerificationInput = {
   /** The headers of the request, all of them. */
   readonly headers: HeadersInput
-  /** The body as it arrived; never a parsed object. */
+  /** The unparsed body. */
   readonly body: RawBody
-  /** `whsec_...`, or several while you move from one to the next. */
+  /** `whsec_...`, or several during a rotation. */
   readonly secret: SecretInput
   readonly require?: SignatureRequirement | undefined
   /** The time now in milliseconds since the Unix epoch; `Date.now` unless a test passes its own. */
   readonly now?: (() => number) | undefined
 }
 
-/** A body whose signature is right. */
+/** A verified body. */
 export type VerifiedBody = {
   readonly text: string
   /** The families that were verified. */
@@ -37,9 +37,9 @@ export type VerifiedBody = {
 /**
  * Verifies signature and age, and decodes the body. Throws `WebhookVerificationError`.
  *
- * Every family that is present must be valid under the same secret (unless `require` names one). "The first that
- * verifies" would let a forged `webhook-id` ride on a genuine `x-service-signature`. Whoever strips one family's headers
- * gains nothing: what is left must still be valid, and both are HMAC-SHA256 under the same secret.
+ * Every present family must be valid under the same secret (unless `require` names one). With "the first that verifies", a
+ * forged `webhook-id` could accompany a genuine `x-service-signature`. Removing the headers of one family is useless for
+ * an attacker: the other must still be valid, and both are HMAC-SHA256 under the same secret.
  */
 export async function verifySignature(input: VerificationInput): Promise<VerifiedBody> {
   const secrets = readSecrets(input.secret)
@@ -75,7 +75,7 @@ function checkAge(claim: SignedClaim, nowSeconds: number): void {
   if (ageSeconds > TOLERANCE_SECONDS) {
     throw new WebhookVerificationError('timestamp_too_old', `The delivery was signed ${ageSeconds} seconds ago.`)
   }
-  // Written so that a clock that answers NaN refuses instead of accepting.
+  // The comparison refuses NaN, the result of a broken clock.
   if (!(ageSeconds >= -TOLERANCE_SECONDS)) {
     throw new WebhookVerificationError('timestamp_too_new', `The delivery was signed ${-ageSeconds} seconds ahead.`)
   }
@@ -93,14 +93,14 @@ async function isSignedByAny(claims: readonly SignedClaim[], secrets: readonly S
   return false
 }
 
-/** Whether one of the claim's signatures is right. `subtle.verify` compares in constant time. */
+/** Whether one of the claim's signatures matches. `subtle.verify` compares in constant time. */
 export async function hasSignature(
   claim: SignedClaim,
   key: Uint8Array<ArrayBuffer>,
   signedBytes: Uint8Array<ArrayBuffer>,
 ) {
   const subtle = globalThis.crypto?.subtle
-  if (!subtle) throw new WebhookVerificationError('crypto_unavailable', 'There is no WebCrypto here.')
+  if (!subtle) throw new WebhookVerificationError('crypto_unavailable', 'WebCrypto is not available.')
   const hmacKey = await subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
   for (const signature of claim.signatures) {
     if (await subtle.verify('HMAC', hmacKey, signature, signedBytes)) return true

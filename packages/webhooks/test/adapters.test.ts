@@ -118,7 +118,7 @@ describe.each(ADAPTERS)('%s', (_name, start) => {
     return start({ secret: SECRET, now: clockAt(), onDelivery, onRefused, ...more })
   }
 
-  test('hands a genuine delivery over, whatever white space and letters its bytes have', async () => {
+  test('passes a genuine delivery to onDelivery, with any white space and letters', async () => {
     const post = await build()
     const spaced = `\n${JSON.stringify({ ...ENVELOPE, note: 'grün ☂ \u0000' }, null, 3)}\r\n`
     expect(await post(spaced)).toEqual({ status: 200, body: { received: true } })
@@ -126,7 +126,7 @@ describe.each(ADAPTERS)('%s', (_name, start) => {
     expect(refused).toEqual([])
   })
 
-  test('answers 401 with reason and remedy to a forged, a stale and an unsigned one, and hands nothing over', async () => {
+  test('answers 401 with reason and remedy to a forged, a stale and an unsigned delivery, without onDelivery', async () => {
     const post = await build()
     const forged = await post(BODY, deliveryHeaders(BODY, OTHER_SECRET))
     expect(forged).toMatchObject({ status: 401, body: { reason: 'signature_mismatch' } })
@@ -146,7 +146,7 @@ describe.each(ADAPTERS)('%s', (_name, start) => {
     expect(await post(BODY, doubled)).toMatchObject({ status: 401, body: { reason: 'header_malformed' } })
   })
 
-  test('answers 413 over the limit, and takes a body of exactly the limit', async () => {
+  test('answers 413 over the limit, and accepts a body of exactly the limit', async () => {
     const exact = await build({ maxBodyBytes: BODY.length })
     expect((await exact()).status).toBe(200)
     const small = await build({ maxBodyBytes: BODY.length - 1 })
@@ -155,12 +155,12 @@ describe.each(ADAPTERS)('%s', (_name, start) => {
     expect(received).toEqual([])
   })
 
-  test('a body that is signed but no envelope is 400', async () => {
+  test('a signed body that is not an envelope is 400', async () => {
     const post = await build()
     expect(await post('[]')).toMatchObject({ status: 400, body: { reason: 'envelope_malformed' } })
   })
 
-  test('asks seen, hands over once, remembers after success only', async () => {
+  test('calls seen, then onDelivery once, and remember after success only', async () => {
     const known = new Set<string>()
     let failures = 1
     const post = await build({
@@ -180,7 +180,7 @@ describe.each(ADAPTERS)('%s', (_name, start) => {
     expect(received).toHaveLength(2)
   })
 
-  test('a secret that is not set is the receiver’s own fault: 500, and told to onRefused', async () => {
+  test('a missing secret is a 500, and passed to onRefused', async () => {
     const post = await build({ secret: () => undefined })
     expect((await post()).status).toBe(500)
     expect(refused).toEqual(['secret_missing'])
@@ -222,7 +222,7 @@ describe('express and bodies read by others', () => {
     expect((await post()).status).toBe(200)
   })
 
-  test('a missing or malformed secret stops the start', () => {
+  test('a missing or malformed secret throws at the start', () => {
     expect(() => receiveExpress({ secret: undefined, onDelivery })).toThrow('not set')
     expect(() => receiveFastify({ secret: 'whsec_', path: '/', onDelivery })).toThrow('whsec_')
   })
@@ -253,7 +253,7 @@ describe('other frameworks and bodies read by others', () => {
     await app.close()
   })
 
-  test('hono: a body an earlier middleware has read is taken from Hono’s copy', async () => {
+  test('hono: a body that an earlier middleware has read comes from Hono’s copy', async () => {
     const post = startWeb(async (raw) => {
       const copy = await raw.arrayBuffer()
       return receiveHono(options)({ req: { raw, arrayBuffer: async () => copy } })

@@ -59,7 +59,7 @@ describe('the built package', () => {
     expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined])
   })
 
-  test('imports nothing but its own files', async () => {
+  test('imports only its own files', async () => {
     for (const file of (await readdir(dist)).filter((name) => name.endsWith('.js'))) {
       const source = await readFile(join(dist, file), 'utf8')
       const specifiers = [...source.matchAll(/^(?:import|export)\b[^;=]*?['"]([^'"]+)['"];$/gm)].map(
@@ -104,7 +104,7 @@ describe('the built package', () => {
     expect(stdout.trim()).toBe(`${EVENT_ID} string function`)
   })
 
-  test('does what its README says: every example compiles, and the one for tests prints what it claims', async () => {
+  test('has a README whose examples compile, and whose example for tests prints the documented output', async () => {
     const examples = await readExamples()
     expect(examples.length).toBeGreaterThan(8)
     // The frameworks are not installed here; what the adapters need of them is declared in the package itself.

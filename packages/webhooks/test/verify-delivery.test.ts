@@ -94,7 +94,7 @@ describe('time tolerance', () => {
     expect(await reasonOf({ headers: serviceHeaders(), now: clockAt(301) })).toBe('timestamp_too_old')
   })
 
-  test('holds for each family on its own: one that is fresh does not excuse one that is stale', async () => {
+  test('applies to each family: a fresh one does not excuse a stale one', async () => {
     const t = SIGNED_AT - 1
     const standard = {
       'webhook-timestamp': String(t),
@@ -122,7 +122,7 @@ describe('both families together', () => {
     expect(await reasonOf({ headers: forgedService })).toBe('signature_mismatch')
   })
 
-  test('a family that is named by require is the only one looked at', async () => {
+  test('with a family in require, only that one is verified', async () => {
     expect(await reasonOf({ headers: forgedId, require: 'service-signature' })).toBe('ok')
     expect(await reasonOf({ headers: forgedId, require: 'standard-webhooks' })).toBe('signature_mismatch')
     expect(await reasonOf({ headers: forgedService, require: 'standard-webhooks' })).toBe('ok')
@@ -136,12 +136,12 @@ describe('both families together', () => {
     expect(await reasonOf({ headers: serviceHeaders(), require: 'standard-webhooks' })).toBe('header_missing')
   })
 
-  test('two different secrets, each valid for one family, do not add up to a valid delivery', async () => {
+  test('two secrets that are each valid for one family do not verify a delivery', async () => {
     const headers = { ...serviceHeaders(BODY, OTHER_SECRET), ...standardHeaders() }
     expect(await reasonOf({ headers, secret: [SECRET, OTHER_SECRET] })).toBe('signature_mismatch')
   })
 
-  test('a signature of one family is never valid as the other', async () => {
+  test('a signature of one family is not valid for the other', async () => {
     const hex = serviceHeaders()['x-service-signature']!.split('v1=')[1]!
     const swapped = { ...standardHeaders(), 'webhook-signature': `v1,${Buffer.from(hex, 'hex').toString('base64')}` }
     expect(await reasonOf({ headers: swapped })).toBe('signature_mismatch')
@@ -149,7 +149,7 @@ describe('both families together', () => {
 })
 
 describe('secrets', () => {
-  test('several are accepted while the receiver moves from one to the next, in any order', async () => {
+  test('several are accepted during a rotation, in any order', async () => {
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [OTHER_SECRET, SECRET] })).toBe('ok')
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [SECRET, OTHER_SECRET] })).toBe('ok')
     expect(await reasonOf({ headers: deliveryHeaders(), secret: [undefined, SECRET] })).toBe('ok')
@@ -237,7 +237,7 @@ describe('the body', () => {
     expect(await reasonOf({ headers: deliveryHeaders(body), body })).toBe(reason)
   })
 
-  test('null is taken for account, id and url (purge and synthetic events)', async () => {
+  test('null is accepted for account, id and url (purge and synthetic events)', async () => {
     const body = JSON.stringify({ ...ENVELOPE, data: { ...ENVELOPE.data, account: null, id: null, url: null } })
     expect(await reasonOf({ headers: deliveryHeaders(body), body })).toBe('ok')
   })
@@ -279,7 +279,7 @@ describe('provisioning', () => {
     await expect(forged).rejects.toMatchObject({ reason: 'signature_mismatch' })
   })
 
-  test('a webhook envelope is no provisioning envelope, nor the other way round', async () => {
+  test('a webhook envelope is refused as a provisioning envelope, and vice versa', async () => {
     const body = JSON.stringify(envelope)
     expect(await reasonOf({ body, headers: deliveryHeaders(body) })).toBe('envelope_malformed')
     const webhook = verifyProvisioning({ ...base, headers: deliveryHeaders() })

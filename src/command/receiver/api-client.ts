@@ -1,18 +1,18 @@
 import { FatalError } from '../../app/fatal.ts'
 import { VERSION } from '../../version.ts'
 
-/** How long one call may take. */
+/** Timeout of one call. */
 const CALL_LIMIT_MS = 30_000
 
 /**
- * A call of the service that did not succeed; the message is one sentence with the remedy. `unreachable` and `busy` may pass by
- * themselves; `refused` will not.
+ * A failed call of the service; the message is one sentence with the remedy. `unreachable` and `busy` may be temporary;
+ * `refused` is not.
  */
 export class ApiError extends FatalError {
   readonly kind: 'unreachable' | 'busy' | 'refused'
   /** The problem's code (docs/contract/api.md#errors), where the answer was a problem. */
   readonly code: string | undefined
-  /** What `Retry-After` asks for. */
+  /** The delay of `Retry-After`. */
   readonly retryAfterMs: number | undefined
 
   constructor(kind: ApiError['kind'], message: string, options: { code?: string; retryAfterMs?: number } = {}) {
@@ -32,7 +32,7 @@ export interface ApiAnswer<Data> {
   pagination: { page_size: number; next_cursor: string | null; total?: number } | undefined
 }
 
-/** What a list is asked for (docs/contract/api.md#filters). `filters` have the form `<field>|<operator>|<values>`. */
+/** The parameters of a list (docs/contract/api.md#filters). `filters` have the form `<field>|<operator>|<values>`. */
 export interface ListRequest {
   filters?: readonly string[]
   sort?: string
@@ -45,13 +45,13 @@ export interface ApiClient {
   /** The service's base URL. */
   url: string
   call<Data>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<ApiAnswer<Data>>
-  /** One page of a list, the first one unless `cursor` says otherwise. */
+  /** One page of a list, the first one without `cursor`. */
   listPage<Row>(path: string, request: ListRequest, cursor?: string): Promise<ApiAnswer<Row[]>>
   /** All pages of a list. */
   listAll<Row>(path: string, request: ListRequest): Promise<Row[]>
 }
 
-/** Builds a client. `signal` interrupts whatever call is in flight, which then rejects with the signal's reason. */
+/** Builds a client. `signal` interrupts the calls in flight, which then reject with the signal's reason. */
 export function buildApiClient(options: { url: string; token: string; signal?: AbortSignal }): ApiClient {
   const { url, signal } = options
   const call = async <Data>(method: string, path: string, body?: unknown): Promise<ApiAnswer<Data>> => {
@@ -61,7 +61,7 @@ export function buildApiClient(options: { url: string; token: string; signal?: A
     try {
       response = await fetch(`${url}${path}`, {
         method,
-        // A redirect would take the token along, or turn a POST into a GET.
+        // A redirect would send the token to another URL, or turn a POST into a GET.
         redirect: 'manual',
         headers: {
           authorization: `Bearer ${options.token}`,
@@ -147,7 +147,7 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The sentence for an answer that is no success. */
+/** The error for an answer that is not a success. */
 function buildRefusal({ url, method, path }: CallMade, response: Response, body: ProblemBody | undefined): ApiError {
   const { status } = response
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
@@ -161,7 +161,7 @@ function buildRefusal({ url, method, path }: CallMade, response: Response, body:
     return new ApiError('busy', `The service answered ${status} to ${call}: ${detail ?? 'try again later.'}`, options)
   if (status >= 300 && status < 400) {
     const location = response.headers.get('location') ?? 'another place'
-    return new ApiError('refused', `${url} redirects to ${location}. Give the place it leads to as --url.`, options)
+    return new ApiError('refused', `${url} redirects to ${location}. Use that URL as --url.`, options)
   }
   if (detail === undefined || options.code === undefined)
     return new ApiError(

@@ -1,15 +1,16 @@
 import { checkDelivery, type DeliveryCheck } from '../../../packages/webhooks/src/verify-delivery.ts'
 
-/** A delivery as somebody wrote it down. */
+/** A captured delivery. */
 export interface Capture {
-  /** By name in lower case; a name that stands twice keeps all its values. */
+  /** By name in lower case; a repeated name keeps all its values. */
   headers: Record<string, string[]>
   body: Buffer
 }
 
 /**
- * Reads header lines, `name: value`. Lines as tools write them are taken: a request line or status line before them, `>` or `<` in
- * front (curl -v), CRLF, an indented continuation (RFC 9110 section 5.2) and blank lines. Throws an Error that names the line.
+ * Parses header lines, `name: value`. Accepts the output of tools: a request line or status line before them, `>` or `<` in
+ * front (curl -v), CRLF, an indented continuation (RFC 9110 section 5.2) and blank lines. Throws an Error that names the
+ * line.
  */
 export function parseHeaderLines(text: string): Record<string, string[]> {
   const headers = createHeaders()
@@ -30,7 +31,7 @@ export function parseHeaderLines(text: string): Record<string, string[]> {
   return headers
 }
 
-/** An object without inherited members: a header may be called anything. */
+/** An object without inherited members, because a header may have any name. */
 function createHeaders(): Record<string, string[]> {
   return Object.create(null)
 }
@@ -39,14 +40,14 @@ function isStartLine(line: string): boolean {
   return /^[A-Z]+ \S+ HTTP\/[0-9.]+$/.test(line.trim()) || /^HTTP\/[0-9.]+ \d{3}/.test(line.trim())
 }
 
-/** Headers as an object of JSON, the form many frameworks log, are taken too. */
+/** Also accepts headers as a JSON object, the form that many frameworks log. */
 export function parseHeadersFile(text: string): Record<string, string[]> {
   if (!text.trimStart().startsWith('{')) return parseHeaderLines(text)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new Error('it begins like JSON and is not; write name: value lines, or one JSON object')
+    throw new Error('it is not valid JSON; use name: value lines, or one JSON object')
   }
   const headers = createHeaders()
   for (const [name, one] of Object.entries(value as Record<string, unknown>)) {
@@ -57,8 +58,8 @@ export function parseHeadersFile(text: string): Record<string, string[]> {
 }
 
 /**
- * Verifies a captured delivery with the code that receivers use, in the families whose headers are there. Text editors and `echo` end a
- * file with a line break that was never sent: `hasExtraLineBreak` says that the body without it is the signed one.
+ * Verifies a captured delivery with the code of receivers, in every signature family with headers. Text editors and `echo`
+ * append a line break that was not sent: `hasExtraLineBreak` is true when the body without it matches.
  */
 export async function verifyCapture(
   capture: Capture,

@@ -7,7 +7,7 @@ import { FatalError } from '../../app/fatal.ts'
 import { isUuid } from '../../id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 
-/** The options that every command talking to a service takes. */
+/** The options of every command that calls a service. */
 export interface ClientOptions {
   url?: string
   token?: string
@@ -20,7 +20,7 @@ export function addClientOptions(command: Command): Command {
     .option('--token <token>', 'API key or session JWT (default: SIGNALBOX_TOKEN, else what npm start left)')
 }
 
-/** Reads an option by the rule of a setting. The sentence never repeats the value: it may be a secret. */
+/** Parses an option by the rule of a setting. The error does not contain the value, which may be a secret. */
 function parseAs<Value>(option: string, variable: { parse: (text: string) => Value }, text: string): Value {
   try {
     return variable.parse(text)
@@ -29,13 +29,13 @@ function parseAs<Value>(option: string, variable: { parse: (text: string) => Val
   }
 }
 
-/** Reads an option that is an id. */
+/** Parses an option that is an id. */
 export function parseIdOption(text: string): string {
   if (isUuid(text)) return text
   throw new InvalidArgumentError('It must be a UUID in lower case.')
 }
 
-/** Reads `--secret`, a webhook's secret (docs/contract/webhooks.md#signature). Throws a `FatalError`. */
+/** Parses `--secret`, a webhook's secret (docs/contract/webhooks.md#signature). Throws a `FatalError`. */
 export function readSecretOption(text: string): string {
   return parseAs('--secret', VARIABLES.WEBHOOK_SINK_SECRET, text)
 }
@@ -51,7 +51,7 @@ export function openClient(options: ClientOptions, signal?: AbortSignal): ApiCli
   return buildApiClient({ url, token, ...(signal && { signal }) })
 }
 
-/** What `npm start` left. It is never sent to another machine: it is good for nothing there, and nobody's business. */
+/** The token that `npm start` left. Used for loopback URLs only, so that it is not sent to another machine. */
 function readDemoToken(url: string, { demoTokenFile }: ClientConfig): string {
   const remedy = 'Give one with --token or SIGNALBOX_TOKEN'
   if (!isLoopback(url)) throw new FatalError(`There is no token for ${url}. ${remedy}.`)
@@ -71,7 +71,7 @@ function isLoopback(url: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || isLoopbackIpv4(hostname)
 }
 
-/** The whole name has to be an address: 127.0.0.1.example is somebody else. */
+/** The whole name has to be an address: 127.0.0.1.example is another host. */
 function isLoopbackIpv4(hostname: string): boolean {
   return isIPv4(hostname) && hostname.startsWith('127.')
 }

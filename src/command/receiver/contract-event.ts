@@ -5,7 +5,7 @@ import { EVENTS_PATH, type EventRow } from './event-feed.ts'
 const ACCOUNT_PATH = '/api/v3/identity/account'
 const CONTRACT_PATH = '/api/v3/contract/contract'
 
-/** The name of what `trigger` makes; found again the next time. */
+/** The name of the rows that `trigger` creates and reuses. */
 const TRIGGER_NAME = 'Signalbox trigger'
 
 type ContractEvent = 'contract.create' | 'contract.update' | 'contract.delete'
@@ -18,7 +18,7 @@ interface ContractRow {
   updated_at: string
 }
 
-/** What to do with which contract. */
+/** The action and its contract. */
 export interface ContractChange {
   event: ContractEvent
   /** The account of the contract; without it, one of our own. */
@@ -27,15 +27,15 @@ export interface ContractChange {
   id?: string
 }
 
-/** Whether this is an event of contracts that `changeContract` makes happen. */
+/** Whether `changeContract` can cause this event. */
 export function isContractEvent(event: string): event is ContractEvent {
   return ['contract.create', 'contract.update', 'contract.delete'].includes(event)
 }
 
 /**
- * Creates, changes or deletes a contract through the API and returns the event of it. What it makes for this stays, so that a
- * receiver can read the resource of the event. An update switches the status, since an update without a difference records
- * no event; the status of a contract given by id is switched back, which is a second event.
+ * Creates, changes or deletes a contract through the API and returns its event. The created rows stay, so that a receiver
+ * can read the resource. An update switches the status, because an update without a difference records no event; the
+ * status of a contract given by id is restored, which is a second event.
  */
 export async function changeContract(
   deps: { client: ApiClient; print: (line: string) => void },
@@ -68,7 +68,7 @@ async function readContract(client: ApiClient, id: string): Promise<ContractRow>
   return data
 }
 
-/** A contract to change: our own one of the account; to delete: a fresh one. */
+/** The contract: to change, our own one of the account; to delete, a new one. */
 async function ensureContract(client: ApiClient, { event, account }: ContractChange): Promise<ContractRow> {
   if (event === 'contract.delete') return createContract(client, account)
   const owner = account ?? (await ensureAccount(client))
@@ -91,7 +91,7 @@ async function ensureAccount(client: ApiClient): Promise<string> {
   return created.data.document_id
 }
 
-/** The event of a change: it was recorded in the transaction of the change and bears its time (docs/contract/events.md#atomicity). */
+/** The event of a change, recorded in its transaction with its time (docs/contract/events.md#atomicity). */
 async function findEventOf(client: ApiClient, event: string, contract: ContractRow): Promise<EventRow> {
   const filters = [
     `event|eq|${event}`,

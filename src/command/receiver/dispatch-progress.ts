@@ -5,10 +5,10 @@ import { EVENTS_PATH, type EventRow } from './event-feed.ts'
 /** The ledger. */
 export const DISPATCH_PATH = '/api/v3/webhook/dispatch'
 
-/** How often a row is looked at while something is waited for. */
+/** Poll interval of a row. */
 const LOOK_MS = 200
 
-/** A ledger row as the API shows it (docs/contract/delivery.md#ledger-row), as far as the commands print it. */
+/** The members of a ledger row (docs/contract/delivery.md#ledger-row) that the commands print. */
 export interface DispatchRow {
   document_id: string
   webhook: string
@@ -26,8 +26,8 @@ interface WaitDeps {
 }
 
 /**
- * Waits until an event is routed and each of its dispatches has had an attempt, at most `limitMs`. `isRouted` is false when the
- * service has not come to it by then. At most 200 dispatches are given; `hasMore` says whether there are others.
+ * Waits until an event is routed and each of its dispatches has had an attempt, at most `limitMs`. `isRouted` is false when
+ * it was not routed by then. Returns at most 200 dispatches; `hasMore` is true when there are others.
  */
 export async function followEvent(
   deps: WaitDeps,
@@ -51,7 +51,7 @@ export async function followEvent(
   }
 }
 
-/** Waits until a row has ended, at most `limitMs`; gives it as it is then. */
+/** Waits until a row has ended, at most `limitMs`; returns its last state. */
 export async function followReplay(deps: WaitDeps, dispatchId: string, limitMs: number): Promise<DispatchRow> {
   const deadline = deps.clock.now() + limitMs
   for (;;) {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts'
 import type { ApiClient } from './api-client.ts'
 
-/** Where events are listed. */
+/** The path of the list of events. */
 export const EVENTS_PATH = '/api/v3/webhook/event-occurrence'
 
-/** An event as the API lists it. */
+/** An event of the API's list. */
 export interface EventRow {
   document_id: string
   event: string
@@ -18,26 +18,26 @@ export interface EventRow {
 }
 
 /**
- * How much later than its `created_at` an event may become visible. An event bears the time of the request that caused it and is
- * seen when that request's transaction commits, so a slow one appears behind events that are newer.
+ * Upper bound of the delay between an event's `created_at` and its visibility. An event has the time of its request and
+ * becomes visible at the commit, so an event of a slow request appears after newer ones.
  */
 export const LATE_COMMIT_MS = 10_000
 
-/** The events of a service from the opening on, each once. */
+/** The events of a service since the feed was opened, each once. */
 export interface EventFeed {
-  /** What has become visible since the last call, oldest first. Throws an `ApiError`, and then has passed over nothing. */
+  /** The events that became visible since the last call, oldest first. Throws an `ApiError`, and then skips none. */
   readNew(): Promise<EventRow[]>
 }
 
-/** The newest event that was known at an instant of our clock. */
+/** The newest known event at an instant of the local clock. */
 interface Mark {
   knownAtMs: number
   newest: string
 }
 
 /**
- * Opens the feed at the present: what is visible now counts as old. All comparisons of times are between times of the service,
- * so a clock that goes wrong here loses nothing; our own clock only measures how long something has been known.
+ * Opens the feed at the present: events that are visible now count as old. Only times of the service are compared, so a
+ * wrong local clock loses no event; the local clock only measures durations.
  */
 export async function openEventFeed(
   deps: { client: ApiClient; clock: Pick<Clock, 'now'> },
@@ -48,7 +48,7 @@ export async function openEventFeed(
   let marks: Mark[] = []
   let since: string | undefined
 
-  /** Reads everything from `since` on, and remembers it; gives what was not known. */
+  /** Reads the events from `since` on, and returns those that were unknown. */
   const readNew = async () => {
     const startedAtMs = clock.now()
     const bound = since === undefined ? [] : [`created_at|gte|${since}`]
@@ -61,7 +61,7 @@ export async function openEventFeed(
     return found
   }
 
-  /** Whatever is not newer than what was known 10 s before a read began has been read by it: the next one begins there. */
+  /** The start of the next read: events up to the newest one that was known 10 s before the last read have been read. */
   const settle = (startedAtMs: number) => {
     const settled = marks.findLast((mark) => mark.knownAtMs <= startedAtMs - LATE_COMMIT_MS)
     if (settled === undefined) return

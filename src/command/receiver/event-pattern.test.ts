@@ -34,7 +34,7 @@ describe('event patterns', () => {
     },
   )
 
-  test('what a service is asked to leave out, the patterns leave out too', () => {
+  test('the patterns also exclude what the filters of the service exclude', () => {
     const word = fc.constantFrom('contract', 'event-occurrence', 'webhook', '*', 'find-all', 'test', 'c*')
     const pattern = fc.tuple(word, word).map((words) => words.join('.'))
     const event = fc.constantFrom('contract.update', 'webhook.test', OWN_EVENT, 'event-occurrence.find-one')
@@ -50,7 +50,7 @@ describe('event patterns', () => {
     )
   })
 
-  test('the patterns that fit no event type are found', () => {
+  test('patterns that match no event type are found', () => {
     const patterns = parseEventPatterns('contract.*,contarct.*,webhook.tset,*')
     expect(findUnmatched(patterns, ['contract.update', 'webhook.test'])).toEqual(['contarct.*', 'webhook.tset'])
   })

@@ -1,20 +1,20 @@
 import { joinValues } from '../../listing/value.ts'
 
-/** Which event types a person asked for: names, and names with `*` for a word or more (`contract.*`, `*.delete`, `*`). */
+/** The selected event types: names, and names with `*` for a word or more (`contract.*`, `*.delete`, `*`). */
 export interface EventPatterns {
-  /** As given; empty for all. */
+  /** The given patterns; empty for all. */
   texts: readonly string[]
   matches: (event: string) => boolean
-  /** Filters that a service can apply already; whatever passes them still has to match. */
+  /** Filters that the service can apply; their results still have to match. */
   filters: readonly string[]
 }
 
-/** What listening itself would cause, were somebody subscribed to it: an event for each look at the list of events. */
+/** The event type of the poll itself: with a subscriber, each read of the list records an event. */
 const OWN_EVENT = 'event-occurrence.find-all'
 
 const PATTERN = /^[a-z0-9*-]+(?:\.[a-z0-9*-]+)?$/
 
-/** Reads a comma-separated list of patterns. Throws an Error that says the rule. Without a list, all events match. */
+/** Parses a comma-separated list of patterns. Throws an Error with the rule. Without a list, all events match. */
 export function parseEventPatterns(list: string | undefined): EventPatterns {
   const texts = (list ?? '')
     .split(',')
@@ -29,7 +29,7 @@ export function parseEventPatterns(list: string | undefined): EventPatterns {
 function buildMatcher(texts: readonly string[]): (event: string) => boolean {
   const patterns = texts.map((text) => new RegExp(`^${text.replaceAll('.', '\\.').replaceAll('*', '.*')}$`))
   return (event) => {
-    // A wildcard does not mean it; a name does.
+    // A wildcard excludes it; its name includes it.
     if (event === OWN_EVENT) return texts.includes(OWN_EVENT)
     return patterns.length === 0 || patterns.some((pattern) => pattern.test(event))
   }

@@ -12,7 +12,7 @@ export interface Delivery {
   headers: Record<string, string>
 }
 
-/** Builds the first attempt of an event, signed now with `secret`. The dispatch id is made up: there is no ledger row. */
+/** Builds the first attempt of an event, signed now with `secret`. The dispatch id is random: there is no ledger row. */
 export function buildDelivery(
   deps: { clock: Pick<Clock, 'now'>; ids: IdMaker },
   row: EventRow,
@@ -47,7 +47,7 @@ function buildEnvelopeOf(row: EventRow, attempt: number): string {
   return buildEnvelope({ event, attempt })
 }
 
-/** What came of a POST. `text` is for a person: the status, or why there is none. */
+/** The result of a POST. `text` is for a person: the status, or the error. */
 export interface ForwardResult {
   text: string
   durationMs: number

@@ -5,14 +5,14 @@ import { type EventFeed, type EventRow, openEventFeed } from './event-feed.ts'
 import { type EventPatterns, findUnmatched } from './event-pattern.ts'
 import { buildDelivery, forwardDelivery } from './forward.ts'
 
-/** How often it is looked for new events. */
+/** Poll interval for new events. */
 export const POLL_MS = 500
-/** How long it waits after a look that failed, unless the service asks for more. */
+/** Delay after a failed poll, unless the service asks for more. */
 export const RECONNECT_MS = 2_000
-/** Deliveries in flight at most. A receiver that hangs holds up others only when it holds up that many. */
+/** Limit of deliveries in flight. A hanging receiver delays others only when that many hang. */
 const CONCURRENCY = 16
 
-/** What listening uses. `out` and `note` print one line: what arrived, and what there is to say about it. */
+/** Dependencies of listening. `out` prints a line about an event, `note` a line about the session. */
 export interface ListenDeps {
   client: ApiClient
   clock: Clock
@@ -25,20 +25,20 @@ export interface ListenInput {
   patterns: EventPatterns
   /** Only events of this account. */
   account?: string
-  /** Where deliveries are posted; without it they are only printed. */
+  /** The URL that deliveries are posted to; without it they are only printed. */
   forwardUrl?: string
   secret: string
-  /** Whether the secret was made for this session: then nobody knows it yet, and it is shown. */
+  /** Whether the secret was generated for this session: then it is printed. */
   isSecretNew: boolean
   /** Prints each envelope as a line of JSON on `out`; the line about it then goes to `note`. */
   printJson: boolean
-  /** Ends it. */
+  /** Ends the session. */
   signal: AbortSignal
 }
 
 /**
- * Prints, and forwards, every event from now on until `signal` aborts. A connection that breaks is said once and waited for; what
- * happens meanwhile arrives afterwards. Throws an `ApiError` when the service cannot be reached at the start, or refuses.
+ * Prints, and forwards, every event from now on until `signal` aborts. Reports a lost connection once and reconnects;
+ * events in between follow. Throws an `ApiError` when the service is unreachable at the start, or refuses.
  */
 export async function listen(deps: ListenDeps, input: ListenInput): Promise<void> {
   const { client, note } = deps
@@ -68,7 +68,7 @@ function describeStart({ url }: ApiClient, { forwardUrl, secret, isSecretNew }: 
   return `${start} Forwarding to ${forwardUrl}, signed with ${isSecretNew ? secret : 'the given secret'}`
 }
 
-/** The event types are a help only: a token that may not read them still listens. */
+/** Optional: a token without the permission to read event types can still listen. */
 async function findUnknownPatterns(client: ApiClient, patterns: EventPatterns): Promise<string[]> {
   if (patterns.texts.length === 0) return []
   try {
@@ -83,18 +83,18 @@ async function findUnknownPatterns(client: ApiClient, patterns: EventPatterns): 
   }
 }
 
-/** Reads what is new, however long it takes for the service to answer again; nothing when `signal` aborts. */
+/** Reads new events, and retries until the service answers; none when `signal` aborts. */
 async function readPatiently(deps: ListenDeps, feed: EventFeed, signal: AbortSignal): Promise<EventRow[]> {
   let isLost = false
   while (!signal.aborted) {
     try {
       const rows = await feed.readNew()
-      if (isLost) deps.note('The service answers again.')
+      if (isLost) deps.note('The service is reachable again.')
       return rows
     } catch (error) {
       if (signal.aborted) break
       if (!(error instanceof ApiError) || error.kind === 'refused') throw error
-      if (!isLost) deps.note(`${error.message} Waiting for it; nothing is lost.`)
+      if (!isLost) deps.note(`${error.message} Retrying; no event is lost.`)
       isLost = true
       await deps.clock.sleep(error.retryAfterMs ?? RECONNECT_MS, signal)
     }

@@ -3,9 +3,9 @@ import type { Clock } from '../../clock.ts'
 import { type ApiClient, ApiError } from './api-client.ts'
 import { DISPATCH_PATH, type DispatchRow, describeDispatch, followReplay } from './dispatch-progress.ts'
 
-/** How long a single replay is waited for: its POST may take 15 s, and has to be picked up first. */
+/** Time limit for a single replay: 15 s for its POST, and the time until it is claimed. */
 const REPLAY_LIMIT_MS = 30_000
-/** How often a bulk replay is looked at. */
+/** Poll interval of a bulk replay. */
 const JOB_LOOK_MS = 1_000
 
 export interface ReplayDeps {
@@ -23,7 +23,7 @@ export async function replayOne(
   const row = await requestReplay(client, input)
   if (!input.wait) {
     print(describeDispatch(row))
-    print(`One POST is on its way. See what came of it at ${DISPATCH_PATH}/${row.document_id}, or replay with --wait.`)
+    print(`One POST is scheduled. Its result is at ${DISPATCH_PATH}/${row.document_id}; --wait waits for it.`)
     return
   }
   const ended = await followReplay(deps, row.document_id, REPLAY_LIMIT_MS)
@@ -32,7 +32,7 @@ export async function replayOne(
   const reason = ended.last_error === null ? '' : ` (${ended.last_error})`
   throw new FatalError(
     ['pending', 'retrying'].includes(ended.status)
-      ? `The replay is not posted after ${REPLAY_LIMIT_MS / 1000} s. Does a process of the service have the role dispatcher?`
+      ? `The replay was not posted within ${REPLAY_LIMIT_MS / 1000} s. Does a process of the service have the role dispatcher?`
       : `The replay was not delivered: the row is ${ended.status}${reason}.`,
   )
 }
@@ -47,7 +47,7 @@ async function requestReplay(
     return data
   } catch (error) {
     if (error instanceof ApiError && error.code === 'duplicate_not_confirmed')
-      throw new FatalError('Its event has arrived or is on its way. Add --confirm-duplicate to post it again.')
+      throw new FatalError('The event was delivered or is in flight. Add --confirm-duplicate to post it again.')
     throw error
   }
 }
@@ -70,17 +70,17 @@ interface ReplayJob {
   last_error: string | null
 }
 
-/** Which rows to replay, and how. `filters` as in the list of dispatches. */
+/** The rows to replay, and the options. `filters` as in the list of dispatches. */
 export interface ReplayManyInput {
   filters: readonly string[]
   confirmDuplicate: boolean
   dryRun: boolean
-  /** The oldest so many at most. */
+  /** The limit; the oldest rows come first. */
   limit?: number
   wait: boolean
 }
 
-/** Replays every dispatch that the filters name. With `wait`, throws a `FatalError` unless the job gets through. */
+/** Replays every dispatch that matches the filters. With `wait`, throws a `FatalError` unless the job succeeds. */
 export async function replayMany(deps: ReplayDeps, input: ReplayManyInput): Promise<void> {
   const { client, print } = deps
   const body = {
@@ -92,7 +92,7 @@ export async function replayMany(deps: ReplayDeps, input: ReplayManyInput): Prom
   const { data } = await client.call<ReplayJob | ReplayPreview>('POST', `${DISPATCH_PATH}/replay`, body)
   if (!('document_id' in data)) {
     const skipped = describeSkipped(data.would_skip, data.skipped_reasons)
-    print(`dry run  ${data.matched} match, ${data.would_replay} would be replayed, ${skipped}; nothing was done`)
+    print(`dry run  ${data.matched} match, ${data.would_replay} would be replayed, ${skipped}; nothing was changed`)
     return
   }
   print(`replay job  ${data.document_id}  ${data.total} dispatches`)
@@ -108,10 +108,10 @@ async function followJob(deps: ReplayDeps, made: ReplayJob): Promise<void> {
     if (line !== shown) print(line)
     shown = line
     if (job.status === 'done') return
-    if (job.status === 'cancelled') throw new FatalError('The replay job was cancelled by somebody.')
+    if (job.status === 'cancelled') throw new FatalError('The replay job was cancelled.')
     if (job.status === 'failed')
       throw new FatalError(
-        `The replay job failed (${job.last_error ?? 'no reason given'}). POST /api/v3/webhook/replay-job/${job.document_id}/resume goes on where it stopped.`,
+        `The replay job failed (${job.last_error ?? 'no reason given'}). POST /api/v3/webhook/replay-job/${job.document_id}/resume continues it.`,
       )
     await clock.sleep(JOB_LOOK_MS)
   }

@@ -4,7 +4,7 @@ import type { ApiClient } from './api-client.ts'
 import { changeContract, isContractEvent } from './contract-event.ts'
 import { describeDispatch, followEvent } from './dispatch-progress.ts'
 
-/** How long it waits for the deliveries of what it caused. */
+/** Time limit for the deliveries of the event. */
 const FOLLOW_LIMIT_MS = 15_000
 
 const EVENT_TYPE_PATH = '/api/v3/webhook/event'
@@ -19,7 +19,7 @@ export interface TriggerInput {
   /** The event type. */
   event: string
   account?: string
-  /** The id of the resource it is about. */
+  /** The id of the resource. */
   id?: string
   /** The webhook to test, for `webhook.test`. */
   webhook?: string
@@ -34,17 +34,17 @@ interface EventTypeRow {
 }
 
 /**
- * Makes a real event of a type happen, and prints its id and what became of it. Throws a `FatalError` with one sentence when no call
- * it knows makes such an event, or when options are given that this event has no use for.
+ * Causes a real event of a type, and prints its id and its dispatches. Throws a `FatalError` when no known call causes this
+ * event type, or for options that do not apply to it.
  */
 export async function triggerEvent(deps: TriggerDeps, input: TriggerInput): Promise<void> {
   const eventId = await makeHappen(deps, input)
   deps.print(`event     ${eventId}  ${input.event}`)
   const { isRouted, dispatches, hasMore } = await followEvent(deps, eventId, FOLLOW_LIMIT_MS)
   for (const dispatch of dispatches) deps.print(describeDispatch(dispatch))
-  if (hasMore) deps.print('More dispatches than these 200 were caused; the dispatch list has them all.')
+  if (hasMore) deps.print('The event has more than these 200 dispatches; the list of dispatches has all.')
   if (!isRouted) deps.print('It is not routed yet: does a process of the service have the role dispatcher?')
-  else if (dispatches.length === 0) deps.print('No active webhook that may receive it subscribes to it.')
+  else if (dispatches.length === 0) deps.print('No active webhook in its scope subscribes to it.')
 }
 
 async function makeHappen(deps: TriggerDeps, input: TriggerInput): Promise<string> {
@@ -65,13 +65,12 @@ async function makeHappen(deps: TriggerDeps, input: TriggerInput): Promise<strin
 
 function checkUnused(input: TriggerInput, names: readonly ('account' | 'id' | 'webhook')[]): void {
   const given = names.find((name) => input[name] !== undefined)
-  if (given !== undefined) throw new FatalError(`${input.event} has no use for --${given} here. Leave it out.`)
+  if (given !== undefined) throw new FatalError(`--${given} does not apply to ${input.event} here. Leave it out.`)
 }
 
 async function testWebhook(client: ApiClient, input: TriggerInput): Promise<string> {
   checkUnused(input, ['account', 'id'])
-  if (input.webhook === undefined)
-    throw new FatalError('webhook.test goes to one webhook. Say which: --webhook <document_id>')
+  if (input.webhook === undefined) throw new FatalError('webhook.test needs a webhook: --webhook <document_id>')
   const { data } = await client.call<{ event_id: string }>('POST', `/api/v3/webhook/webhook/${input.webhook}/test`)
   return data.event_id
 }
@@ -83,11 +82,11 @@ async function publish(client: ApiClient, input: TriggerInput): Promise<string> 
   const body = { event, id: id ?? 'signalbox-trigger', ...(account !== undefined && { account }) }
   const { data } = await client.call<{ events: { event_id: string }[] }>('POST', '/api/v3/webhook/publish', body)
   const [published] = data.events
-  if (!published) throw new FatalError('The service accepted the event and named no id. Is it an older version?')
+  if (!published) throw new FatalError('The service accepted the event without an id. Is it an older version?')
   return published.event_id
 }
 
-/** Throws the sentence that says how an event of this type comes about, unless it may be published. */
+/** Throws a `FatalError` that names the cause of this event type, unless it may be published. */
 async function checkPublishable(client: ApiClient, event: string): Promise<void> {
   const request = { filters: [`internal|eq|${event}`], sort: 'internal', pageSize: 1 }
   const { data } = await client.listPage<EventTypeRow>(EVENT_TYPE_PATH, request)

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import type { DispatchId, EventId, WebhookId } from '../id.ts'
-import { buildKeyring } from '../keyring.ts'
-import type { PostRequest } from '../outbound/http-sender.ts'
-import type { PostResult } from '../outbound/post-result.ts'
-import { createSecret, verifyTimestamped } from '../outbound/signature.ts'
-import { systemRandom } from '../random.ts'
-import { buildContextTracer } from '../tracing/tracer.ts'
-import { secretContextOf } from '../webhook/webhook.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { DispatchId, EventId, WebhookId } from '../../id.ts'
+import { buildKeyring } from '../../keyring.ts'
+import type { PostRequest } from '../../outbound/http-sender.ts'
+import type { PostResult } from '../../outbound/post-result.ts'
+import { createSecret, verifyTimestamped } from '../../outbound/signature.ts'
+import { systemRandom } from '../../random.ts'
+import { buildContextTracer } from '../../tracing/tracer.ts'
+import { secretContextOf } from '../webhook.ts'
 import { makeAttempt } from './attempt.ts'
-import type { ClaimedDispatch } from './claim.store.ts'
+import type { ClaimedDispatch } from './claimed-work.ts'
+import { buildSecretCache } from './secret-cache.ts'
 
 const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
 const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
@@ -20,6 +21,7 @@ function claimed(secretEncrypted: string | null): ClaimedDispatch {
   return {
     id: '0198a000-0000-7000-8000-000000000003' as DispatchId,
     fence: 4,
+    group: WEBHOOK,
     attempt: 3,
     trigger: 'schedule',
     isTest: false,
@@ -53,7 +55,8 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     close: async () => {},
   }
   const tracer = buildContextTracer(systemRandom)
-  const deps = { clock, keyring, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const secrets = buildSecretCache(keyring)
+  const deps = { clock, secrets, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)
   return { clock, requests, seal, attempt }

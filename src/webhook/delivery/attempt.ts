@@ -1,19 +1,19 @@
 import type { Clock } from '../../clock.ts'
-import type { Keyring } from '../../keyring.ts'
 import type { HttpSender } from '../../outbound/http-sender.ts'
 import type { PostResult } from '../../outbound/post-result.ts'
+import type { SigningKeys } from '../../outbound/signature.ts'
 import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
 import { buildDeliveryHeaders, buildEnvelope } from '../envelope.ts'
-import { secretContextOf } from '../webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import { classifyResult, type ErrorClass } from './outcome.ts'
+import type { SecretCache } from './secret-cache.ts'
 import type { EndedAttempt } from './settle.ts'
 
 /** What one attempt uses. */
 export interface AttemptDeps {
   clock: Clock
-  keyring: Keyring
+  secrets: SecretCache
   sender: HttpSender
   workerId: string
   /** The service's version, for the `user-agent`. */
@@ -93,12 +93,12 @@ async function postSigned(
   claimed: ClaimedDispatch,
   context: { startedAtMs: number; signal: AbortSignal; span: Span },
 ): Promise<AttemptOutcome> {
-  const secret = openSecret(deps.keyring, claimed)
+  const secret = openSecret(deps.secrets, claimed)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)
   const body = buildEnvelope({ event: claimed.event, attempt: claimed.attempt })
   const headers = buildDeliveryHeaders({
     version: deps.version,
-    secret: secret.text,
+    secret: secret.keys,
     eventId: claimed.event.id,
     eventType: claimed.event.type,
     dispatchId: claimed.id,
@@ -117,11 +117,14 @@ async function postSigned(
   return toOutcome(result)
 }
 
-function openSecret(box: Keyring, claimed: ClaimedDispatch): { text: string } | { errorClass: ErrorClass } {
+function openSecret(
+  secrets: SecretCache,
+  claimed: ClaimedDispatch,
+): { keys: SigningKeys } | { errorClass: ErrorClass } {
   const sealed = claimed.webhook.secretEncrypted
   if (sealed === null) return { errorClass: 'secret_missing' }
   try {
-    return { text: box.open(sealed, secretContextOf(claimed.webhook.id)) }
+    return { keys: secrets.open(claimed.webhook.id, sealed) }
   } catch {
     return { errorClass: 'secret_unreadable' }
   }

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { buildLedger } from '../../test/harness/ledger.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import type { WebhookId } from '../id.ts'
-import { inTransaction } from '../postgres/database.ts'
-import { type ClaimRequest, claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
+import { createTestDatabase } from '../../../test/harness/database.ts'
+import { buildLedger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { ClaimRequest } from '../../delivery/policy.ts'
+import type { WebhookId } from '../../id.ts'
+import { inTransaction } from '../../postgres/database.ts'
+import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 
 const MINUTE_MS = 60_000
 
@@ -14,19 +15,28 @@ async function openLedger() {
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   const later = (ms: number) => new Date(clock.now() + ms)
-  const claim = (change: Partial<ClaimRequest> = {}) =>
-    inTransaction(database.db, (tx) =>
-      claimDispatches(tx, {
-        workerId: 'worker-a',
-        now: new Date(clock.now()),
-        leaseUntil: later(30_000),
-        fastPlaces: 100,
-        slowPlaces: 25,
-        slowWebhooks: [],
-        perWebhook: 100,
-        ...change,
-      }),
-    )
+  /** What each worker has in flight, as its process knows it. */
+  const inFlight = new Map<string, Map<string, number>>()
+  const claim = async (change: Partial<ClaimRequest> = {}) => {
+    const { workerId = 'worker-a' } = change
+    const own = inFlight.get(workerId) ?? new Map<string, number>()
+    inFlight.set(workerId, own)
+    const claimed = await claimDispatches(database.db, {
+      workerId,
+      now: new Date(clock.now()),
+      fastSlots: 100,
+      slowSlots: 25,
+      slowGroups: [],
+      inFlight: own,
+      perGroup: 100,
+      hasPeers: true,
+      ...change,
+    })
+    for (const { group } of claimed) own.set(group, (own.get(group) ?? 0) + 1)
+    return claimed
+  }
+  const findLost = (workerId: string, claimedBefore = later(0), limit = 10) =>
+    findLostClaims(database.db, { workerId, claimedBefore, now: later(0), limit })
   return {
     database,
     db: database.db,
@@ -34,6 +44,7 @@ async function openLedger() {
     ledger,
     later,
     claim,
+    findLost,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
@@ -66,12 +77,12 @@ describe('claiming: what is due', () => {
       attempts: 3,
       fence: 1,
       lease_owner: 'worker-a',
-      lease_until: t.later(30_000),
+      next_attempt_at: null,
       last_attempt_at: t.later(0),
     })
   })
 
-  it('never claims a held row again, even when its lease ran out: the recovery decides over it first', async () => {
+  it('never claims a held row again, even when the lease of its worker ran out: the recovery decides over it first', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 3 })
@@ -89,7 +100,7 @@ describe('claiming: what is due', () => {
     expect(await t.claim()).toEqual([])
   })
 
-  it('lets the rows of an inactive webhook rest, except its tests, which go; nothing of a deleted one goes', async () => {
+  it('lets the rows of an inactive webhook rest, and claims its tests; nothing of a deleted one is claimed', async () => {
     await using t = await openLedger()
     const inactive = await t.ledger.addWebhook({ isActived: false })
     const deleted = await t.ledger.addWebhook({ isDeleted: true })
@@ -128,7 +139,7 @@ describe('claiming: fairness', () => {
     await t.ledger.addDispatches(long, { count: 2_000, dueAt: t.later(-MINUTE_MS) })
     await t.ledger.addDispatches(short, { count: 3, dueAt: t.later(-2) })
     await t.ledger.addDispatches(single, { count: 1, dueAt: t.later(-1) })
-    const first = countByWebhook(await t.claim({ fastPlaces: 6 }))
+    const first = countByWebhook(await t.claim({ fastSlots: 6 }))
     expect(first).toEqual(
       new Map([
         [long, 3],
@@ -136,7 +147,7 @@ describe('claiming: fairness', () => {
         [single, 1],
       ]),
     )
-    const second = countByWebhook(await t.claim({ fastPlaces: 6 }))
+    const second = countByWebhook(await t.claim({ fastSlots: 6 }))
     expect(second).toEqual(
       new Map([
         [long, 5],
@@ -151,7 +162,7 @@ describe('claiming: fairness', () => {
     await t.ledger.addDispatches(busy, { count: 5, leaseUntil: t.later(1_000) })
     await t.ledger.addDispatches(busy, { count: 5, dueAt: t.later(-MINUTE_MS) })
     await t.ledger.addDispatches(idle, { count: 5 })
-    expect(countByWebhook(await t.claim({ fastPlaces: 5 }))).toEqual(new Map([[idle, 5]]))
+    expect(countByWebhook(await t.claim({ fastSlots: 5 }))).toEqual(new Map([[idle, 5]]))
   })
 
   it('takes the longest due of one webhook first', async () => {
@@ -159,17 +170,17 @@ describe('claiming: fairness', () => {
     const webhook = await t.ledger.addWebhook()
     const [late] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
     const [early] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-2) })
-    expect((await t.claim({ fastPlaces: 1 })).map((one) => one.id)).toEqual([early])
-    expect((await t.claim({ fastPlaces: 1 })).map((one) => one.id)).toEqual([late])
+    expect((await t.claim({ fastSlots: 1 })).map((one) => one.id)).toEqual([early])
+    expect((await t.claim({ fastSlots: 1 })).map((one) => one.id)).toEqual([late])
   })
 
   it('counts what is in flight against the cap of a webhook', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 10 })
-    expect(await t.claim({ perWebhook: 4 })).toHaveLength(4)
-    expect(await t.claim({ perWebhook: 4 })).toHaveLength(0)
-    expect(await t.claim({ perWebhook: 5 })).toHaveLength(1)
+    expect(await t.claim({ perGroup: 4 })).toHaveLength(4)
+    expect(await t.claim({ perGroup: 4 })).toHaveLength(0)
+    expect(await t.claim({ perGroup: 5 })).toHaveLength(1)
   })
 
   it('holds the cap of a webhook over claimers on connections of their own, and gives no row to two of them', async () => {
@@ -177,7 +188,7 @@ describe('claiming: fairness', () => {
     const [a, b] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     for (const webhook of [a, b]) await t.ledger.addDispatches(webhook, { count: 200 })
     const claims = await Promise.all(
-      Array.from({ length: 8 }, (_, index) => t.claim({ workerId: `worker-${index}`, fastPlaces: 9, perWebhook: 20 })),
+      Array.from({ length: 8 }, (_, index) => t.claim({ workerId: `worker-${index}`, fastSlots: 9, perGroup: 20 })),
     )
     const all = claims.flat()
     expect(new Set(all.map((one) => one.id)).size).toBe(all.length)
@@ -189,19 +200,19 @@ describe('claiming: fairness', () => {
     )
   })
 
-  it('gives slow webhooks the slow places only, and keeps the fast ones for the others', async () => {
+  it('gives slow webhooks the slow slots only, and keeps the fast ones for the others', async () => {
     await using t = await openLedger()
     const [slow, prompt] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
     await t.ledger.addDispatches(slow, { count: 50, dueAt: t.later(-MINUTE_MS) })
     await t.ledger.addDispatches(prompt, { count: 50 })
-    const claimed = await t.claim({ fastPlaces: 10, slowPlaces: 2, slowWebhooks: [slow] })
+    const claimed = await t.claim({ fastSlots: 10, slowSlots: 2, slowGroups: [slow] })
     expect(countByWebhook(claimed)).toEqual(
       new Map([
         [slow, 2],
         [prompt, 10],
       ]),
     )
-    expect(await t.claim({ fastPlaces: 0, slowPlaces: 0 })).toEqual([])
+    expect(await t.claim({ fastSlots: 0, slowSlots: 0 })).toEqual([])
   })
 
   it('passes over a row that another transaction is changing, instead of making all deliveries wait for it', async () => {
@@ -210,7 +221,7 @@ describe('claiming: fairness', () => {
     const [held] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1) })
     const [free] = await t.ledger.addDispatches(webhook)
     await inTransaction(t.db, async (other) => {
-      await sql`select from webhook_dispatch where document_id = ${held} for update`.execute(other)
+      await sql`select from webhook_dispatch_open where document_id = ${held} for update`.execute(other)
       expect((await t.claim()).map((one) => one.id)).toEqual([free])
     })
     expect((await t.claim()).map((one) => one.id)).toEqual([held])
@@ -228,33 +239,109 @@ describe('giving back and taking back', () => {
       status: 'pending',
       attempts: 0,
       lease_owner: null,
-      lease_until: null,
+      next_attempt_at: t.later(0),
       last_attempt_at: null,
     })
     const [second] = await t.claim()
-    expect(second).toMatchObject({ attempt: 1, fence: 2 })
+    expect(second!.attempt).toBe(1)
+    expect(second!.fence).toBeGreaterThan(first!.fence)
     await releaseClaims(t.db, [first!], new Date(t.clock.now()))
-    expect(await t.ledger.readDispatch(id!)).toMatchObject({ attempts: 1, fence: 2, lease_owner: 'worker-a' })
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      attempts: 1,
+      fence: second!.fence,
+      lease_owner: 'worker-a',
+    })
   })
 
-  it('finds a claim as lost when its lease has run out, not a millisecond sooner', async () => {
+  it('gives back a retry with the time of the attempt that was made, and lets its webhook be visited at once', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 1 })
+    const madeAt = t.later(-MINUTE_MS)
+    await sql`insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
+      values (${id}, 1, 'schedule', 'worker-a', ${madeAt}, 5)`.execute(t.db)
+    const claimed = await t.claim()
+    expect(await t.ledger.readHeads()).toEqual(new Map())
+    await releaseClaims(t.db, claimed, t.later(0))
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({
+      status: 'retrying',
+      attempts: 1,
+      last_attempt_at: madeAt,
+      next_attempt_at: t.later(0),
+    })
+    expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
+  })
+
+  it('finds the claims of one worker only, those that were made until the time asked for', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { attempts: 2, leaseUntil: t.later(1) })
-    expect(await findLostClaims(t.db, t.later(0), 10)).toEqual([])
-    expect(await findLostClaims(t.db, t.later(1), 10)).toMatchObject([
-      { id, fence: 1, attempt: 2, trigger: 'schedule', isTest: false, webhook, workerId: 'worker-lost' },
+    await t.ledger.addDispatches(webhook, { leaseUntil: t.later(1), leaseOwner: 'worker-b' })
+    await t.ledger.addDispatches(webhook)
+    expect(await t.findLost('worker-lost', t.later(-1))).toEqual([])
+    expect(await t.findLost('worker-lost')).toEqual([
+      {
+        id,
+        fence: 1,
+        attempt: 2,
+        trigger: 'schedule',
+        isTest: false,
+        webhook,
+        event: 'contract.create',
+        workerId: 'worker-lost',
+        startedAt: t.later(0),
+      },
     ])
   })
 
-  it('finds at most as many lost claims as asked for, the longest lost first', async () => {
+  it('finds at most as many lost claims as asked for', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 3, leaseUntil: t.later(-1) })
-    const [oldest] = await t.ledger.addDispatches(webhook, { leaseUntil: t.later(-2) })
-    const lost = await findLostClaims(t.db, t.later(0), 2)
-    expect(lost).toHaveLength(2)
-    expect(lost[0]!.id).toBe(oldest)
+    expect(await t.findLost('worker-lost', t.later(0), 2)).toHaveLength(2)
+  })
+})
+
+describe('the heads of the queue', () => {
+  it('leave it with the last row that waits, and stay with the due time of the next one', async () => {
+    await using t = await openLedger()
+    const [done, later, more] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    await t.ledger.addDispatches(done)
+    await t.ledger.addDispatches(later)
+    await t.ledger.addDispatches(later, { dueAt: t.later(MINUTE_MS) })
+    await t.ledger.addDispatches(more, { count: 3, dueAt: t.later(-MINUTE_MS) })
+    await t.claim({ perGroup: 1 })
+    expect(await t.ledger.readHeads()).toEqual(
+      new Map([
+        [later, { visitAt: t.later(MINUTE_MS), isHeld: false }],
+        // Longer due than the others, and served now: its turn comes after theirs.
+        [more, { visitAt: t.later(0), isHeld: false }],
+      ]),
+    )
+  })
+
+  it('rest with their webhook from the first visit on, and are due again when it is active', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    await t.db.updateTable('webhook').set({ is_actived: false }).execute()
+    expect(await t.claim()).toEqual([])
+    expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: true }]]))
+    expect(await findNextDueAt(t.db)).toBeNull()
+    await t.db.updateTable('webhook').set({ is_actived: true }).execute()
+    expect(await findNextDueAt(t.db)).toEqual(t.later(0))
+    expect((await t.claim()).map((one) => one.id)).toEqual([id])
+  })
+
+  it('are passed over when another claim visits them, and none of their rows is lost', async () => {
+    await using t = await openLedger()
+    const [visited, free] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    for (const webhook of [visited, free]) await t.ledger.addDispatches(webhook)
+    await inTransaction(t.db, async (other) => {
+      await sql`select from webhook_queue where webhook = ${visited} for update`.execute(other)
+      expect((await t.claim()).map((one) => one.webhook.id)).toEqual([free])
+    })
+    expect((await t.claim()).map((one) => one.webhook.id)).toEqual([visited])
   })
 })
 

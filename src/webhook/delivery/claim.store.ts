@@ -4,7 +4,14 @@ import { type Database, inTransaction } from '../../postgres/database.ts'
 import { markLast } from '../../postgres/dialect.ts'
 import { compileFragment } from '../../postgres/fragment.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
-import { BUSY_WEBHOOKS, type ClaimedDispatch, listBusy, readClaimedDispatch, WORK_JSON } from './claimed-work.ts'
+import {
+  BUSY_WEBHOOKS,
+  type ClaimedDispatch,
+  inFlightOf,
+  listBusy,
+  readClaimedDispatch,
+  WORK_JSON,
+} from './claimed-work.ts'
 import type { AttemptTrigger } from './outcome.ts'
 
 /** Webhooks that one claim visits at most. */
@@ -24,15 +31,17 @@ const lockHeads = statement<{ webhook: WebhookId }>(`
  * `due`: of each visited webhook as many rows as its cap allows, each with its turn; and tests of inactive webhooks.
  * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
  * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
+ *
+ * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
+ * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
  */
 const CLAIM = `
-  with ${BUSY_WEBHOOKS('busy', '$1', '$6', '$7')},
+  with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10' })},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
-      coalesce(b.in_flight, 0) as in_flight, h.webhook = any($8::uuid[]) as is_slow
+      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow
     from unnest($9::uuid[]) as h (webhook)
-    left join webhook w on w.document_id = h.webhook
-    left join busy b on b.webhook = h.webhook
+    left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
   due as (
     select d.document_id, d.next_attempt_at, v.is_slow,
@@ -41,7 +50,7 @@ const CLAIM = `
     cross join lateral (
       select d.document_id, d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at <= $2
-      order by d.next_attempt_at, d.document_id
+      order by d.next_attempt_at
       limit greatest($5::int - v.in_flight, 0)
     ) d
     where v.is_live
@@ -66,12 +75,11 @@ const CLAIM = `
     for update skip locked
   ),
   claimed as (
-    update webhook_dispatch_open d
-    set lease_owner = $1, next_attempt_at = null, fence = d.fence + 1, attempts = d.attempts + 1, last_attempt_at = $2,
+    update webhook_dispatch_open
+    set lease_owner = $1, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1, last_attempt_at = $2,
       updated_at = $2
-    from held h
-    where d.document_id = h.document_id and d.lease_owner is null
-    returning d.*
+    where document_id = any(array(select document_id from held))
+    returning *
   ),
   next as materialized (
     select v.webhook, v.is_live, (
@@ -82,16 +90,17 @@ const CLAIM = `
     from visited v
   ),
   revisited as (
-    update webhook_queue q set visit_at = greatest(n.due_at, $2), is_held = not n.is_live
-    from next n where q.webhook = n.webhook and n.due_at is not null
+    insert into webhook_queue (webhook, visit_at, is_held)
+    select webhook, greatest(due_at, $2), not is_live from next where due_at is not null
+    on conflict (webhook) do update set visit_at = excluded.visit_at, is_held = excluded.is_held
   ),
   removed as (
-    delete from webhook_queue q using next n where q.webhook = n.webhook and n.due_at is null
+    delete from webhook_queue where webhook = any(array(select webhook from next where due_at is null))
   )
   select ${WORK_JSON} as work
   from claimed d
-  join webhook w on w.document_id = d.webhook
-  join event_occurrence e on e.document_id = d.event_id`
+  cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
+  cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e`
 
 /**
  * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
@@ -103,11 +112,22 @@ const CLAIM = `
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
-    await lockClaims(tx, [workerId])
+    if (request.hasPeers) await lockClaims(tx, [workerId])
     const heads = await lockHeads(tx, [now, VISITED_AT_ONCE])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)
-    const values = [workerId, now, fastSlots, slowSlots, perGroup, webhooks, counts, slowGroups, visited]
+    const values = [
+      workerId,
+      now,
+      fastSlots,
+      slowSlots,
+      perGroup,
+      webhooks,
+      counts,
+      slowGroups,
+      visited,
+      request.hasPeers,
+    ]
     const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
     const { rows } = await tx.executeQuery(markLast(query))
     return rows.map(({ work }) => readClaimedDispatch(work))
@@ -117,10 +137,10 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
 const release = statement<never>(`
   with released as (
     update webhook_dispatch_open d
-    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, updated_at = $3,
+    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3,
       last_attempt_at = (select max(a.started_at) from webhook_attempt a where a.dispatch = d.document_id)
-    from unnest($1::uuid[], $2::int[]) as x (id, fence)
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
+    where d.document_id = any($1::uuid[])
+      and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
     returning d.webhook
   )
   insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook

@@ -72,17 +72,31 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
 }
 
 /**
- * The part of a statement, of this name, that counts the rows in flight by webhook: those that other workers have claimed,
- * under the lock of claims, and those of this one, which are parameters.
+ * The part of a statement, of this name, that counts the rows in flight by webhook, as one JSON object: those that other
+ * workers have claimed, under the lock of claims, and those of this one, which are parameters.
  */
-export const BUSY_WEBHOOKS = (name: string, worker: string, webhooks: string, counts: string) => `
+export const BUSY_WEBHOOKS = (name: string, { worker, webhooks, counts, hasPeers }: BusyPlaces) => `
   ${name} as materialized (
-    select b.webhook, sum(b.in_flight)::int as in_flight from (
-      select webhook, in_flight from claims_of_others(${worker})
-      union all
-      select x.webhook, x.in_flight from unnest(${webhooks}::uuid[], ${counts}::int[]) as x (webhook, in_flight)
-    ) b group by b.webhook
+    select jsonb_object_agg(b.webhook, b.in_flight) as counts from (
+      select c.webhook, sum(c.in_flight)::int as in_flight from (
+        select webhook, in_flight from claims_of_others(${worker}) where ${hasPeers}::boolean
+        union all
+        select x.webhook, x.in_flight from unnest(${webhooks}::uuid[], ${counts}::int[]) as x (webhook, in_flight)
+      ) c group by c.webhook
+    ) b
   )`
+
+/** How many rows of a webhook are in flight, by the part of this name. */
+export const inFlightOf = (name: string, webhook: string) =>
+  `coalesce(((select counts from ${name}) ->> ${webhook}::text)::int, 0)`
+
+/** The placeholders of the values that `BUSY_WEBHOOKS` takes. */
+interface BusyPlaces {
+  worker: string
+  webhooks: string
+  counts: string
+  hasPeers: string
+}
 
 /** The attempts in flight in this process, as the parameters of `BUSY_WEBHOOKS`. */
 export function listBusy({ inFlight }: Pick<ClaimRequest, 'inFlight'>): [string[], number[]] {

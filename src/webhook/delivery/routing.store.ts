@@ -1,5 +1,5 @@
 import type { ClaimRequest, RoutingPart } from '../../delivery/policy.ts'
-import { BUSY_WEBHOOKS, listBusy, WORK_JSON } from './claimed-work.ts'
+import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
 import { countInto, findShard } from './total.store.ts'
 
 /**
@@ -12,14 +12,18 @@ const DISPATCH_ID = `
 
 /**
  * Whom an event is delivered to, by the rules of `decideRouting` (a test holds both together). The index of subscriptions
- * by event type and account gives only those.
+ * by event type and account gives only those. `offset 0` keeps the order in which the tables are read: with the conditions on
+ * webhooks beside the join, the planner may read all webhooks first.
  */
 const MATCHED = `
   webhook_matched as (
-    select ${DISPATCH_ID} as document_id, e.document_id as event_id, w.document_id as webhook,
-      row_number() over (partition by w.document_id order by e.document_id) as nth
+    select ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
+      e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
+      w.secret_encrypted, row_number() over (partition by w.document_id order by e.document_id) as nth
     from routed e
-    join event t on t.internal = e.event and t.is_actived
+    cross join lateral (
+      select t.document_id, t.account_scope, t.is_actived from event t where t.internal = e.event offset 0
+    ) t
     cross join lateral (
       select s.webhook from webhook_event s
       where s.event = t.document_id and s.account is null and s.deleted_at is null
@@ -28,9 +32,12 @@ const MATCHED = `
       where s.event = t.document_id and s.account = e.account and s.deleted_at is null
         and t.account_scope = 'account' and not e.is_purge
     ) s
-    join webhook w on w.document_id = s.webhook
+    cross join lateral (
+      select w.document_id, w.is_actived, w.deleted_at, w.created_at, w.url, w.secret_encrypted
+      from webhook w where w.document_id = s.webhook offset 0
+    ) w
     cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h
-    where w.is_actived and w.deleted_at is null and w.created_at <= e.created_at
+    where t.is_actived and w.is_actived and w.deleted_at is null and w.created_at <= e.created_at
       and e.excluded_webhook is distinct from w.document_id
   )`
 
@@ -39,51 +46,47 @@ const MATCHED = `
  * each webhook's first row before any second one. The others wait in the queue.
  */
 const PLACED = `
-  ${BUSY_WEBHOOKS('webhook_busy', '$1', '$5', '$6')},
-  webhook_eligible as (
-    select m.document_id, m.event_id, m.webhook, m.nth + coalesce(b.in_flight, 0) as turn,
-      m.nth + coalesce(b.in_flight, 0) <= $4::int and m.webhook <> all($7::uuid[]) as is_eligible
-    from webhook_matched m left join webhook_busy b on b.webhook = m.webhook
-  ),
-  webhook_placed as (
-    select document_id, event_id, webhook,
-      is_eligible and row_number() over (partition by is_eligible order by turn, event_id) <= $3::int as is_claimed
-    from webhook_eligible
+  ${BUSY_WEBHOOKS('webhook_busy', { worker: '$1', webhooks: '$5', counts: '$6', hasPeers: '$9' })},
+  webhook_placed as materialized (
+    select t.*, t.is_eligible
+      and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $3::int as is_claimed
+    from (
+      select m.*, m.turn <= $4::int and m.webhook <> all($7::uuid[]) as is_eligible
+      from (select n.*, n.nth + ${inFlightOf('webhook_busy', 'n.webhook')} as turn from webhook_matched n) m
+    ) t
   )`
 
 const WRITTEN = `
-  webhook_written as (
+  webhook_opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
       last_attempt_at, lease_owner, fence, created_at, updated_at)
-    select p.document_id, p.webhook, p.event_id, e.event, e.account, 'pending', p.is_claimed::int,
+    select p.document_id, p.webhook, p.event_id, p.event, p.account, 'pending', p.is_claimed::int,
       case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
       case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
-    from webhook_placed p join event_occurrence e on e.document_id = p.event_id
-    returning *
+    from webhook_placed p
+    returning document_id as id
   ),
-  webhook_opened as (select document_id as id from webhook_written),
   webhook_queued as (
     insert into webhook_queue (webhook, visit_at)
-    select distinct webhook, $2::timestamptz from webhook_written where lease_owner is null order by webhook
+    select distinct webhook, $2::timestamptz from webhook_placed where not is_claimed order by webhook
     on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)
   ),
-  webhook_counted as (${countInto('webhook_written', `'pending'`, '$8')}),
+  webhook_counted as (${countInto('webhook_opened', `'pending'`, '$8')}),
   webhook_work as (
-    select ${WORK_JSON} as work
-    from webhook_written d
-    join webhook w on w.document_id = d.webhook
-    join routed e on e.document_id = d.event_id
-    where d.lease_owner is not null
+    select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,
+      secret_encrypted, event_id, event, (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action,
+      resource_id, event_url, trace_context) as work
+    from webhook_placed where is_claimed
   ),
   webhook_next as (select visit_at as due_at from webhook_queue where not is_held order by visit_at limit 1)`
 
 /** The part of the routing statement that writes the ledger rows of webhooks. */
 export function buildWebhookRouting(request: ClaimRequest): RoutingPart {
-  const { workerId, now, fastSlots, perGroup, slowGroups } = request
+  const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
   const [webhooks, counts] = listBusy(request)
   return {
     name: 'webhook',
     text: [MATCHED, PLACED, WRITTEN].join(', '),
-    values: [workerId, now, fastSlots, perGroup, webhooks, counts, slowGroups, findShard(workerId)],
+    values: [workerId, now, fastSlots, perGroup, webhooks, counts, slowGroups, findShard(workerId), hasPeers],
   }
 }

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../../test/harness/database.ts'
-import { buildLedger } from '../../test/harness/ledger.ts'
-import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import type { DispatchId, WebhookId } from '../id.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
-import { findDispatchWithAttempts } from '../webhook/ledger/dispatch.store.ts'
-import { type ClaimedDispatch, claimDispatches } from './claim.store.ts'
+import { createTestDatabase } from '../../../test/harness/database.ts'
+import { buildLedger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { DispatchId, WebhookId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { findDispatchWithAttempts } from '../ledger/dispatch.store.ts'
+import { scheduleReplays } from '../replay/replay.store.ts'
+import { claimDispatches } from './claim.store.ts'
+import type { ClaimedDispatch } from './claimed-work.ts'
 import type { AttemptResult } from './outcome.ts'
-import { applyDispatchChanges, type DispatchChange } from './settle.store.ts'
-import { type EndedAttempt, recordAttempts } from './settle.ts'
+import { type DispatchChange, settleChanges } from './settle.store.ts'
+import { type EndedAttempt, settleAttempts } from './settle.ts'
 import { readTotals } from './total.store.ts'
 
 const listAttempts = async ({ db }: { db: Database }, id: DispatchId) =>
@@ -20,19 +22,19 @@ async function openLedger() {
   const ledger = buildLedger(database.db, clock)
   const later = (ms: number) => new Date(clock.now() + ms)
   const claimAll = (workerId = 'worker-a') =>
-    inTransaction(database.db, (tx) =>
-      claimDispatches(tx, {
-        workerId,
-        now: later(0),
-        leaseUntil: later(30_000),
-        fastPlaces: 1_000,
-        slowPlaces: 0,
-        slowWebhooks: [],
-        perWebhook: 1_000,
-      }),
-    )
-  const record = (attempts: readonly EndedAttempt[]) =>
-    inTransaction(database.db, (tx) => recordAttempts(ledger.deps, tx, attempts))
+    claimDispatches(database.db, {
+      workerId,
+      now: later(0),
+      fastSlots: 1_000,
+      slowSlots: 0,
+      slowGroups: [],
+      inFlight: new Map(),
+      perGroup: 1_000,
+      hasPeers: true,
+    })
+  const record = (attempts: readonly EndedAttempt[]) => settleAttempts(ledger.deps, database.db, attempts)
+  const apply = async (changes: readonly DispatchChange[], withFailures = true) =>
+    settleChanges(database.db, changes, { workerId: 'worker-a', withFailures })
   const end = (claimed: ClaimedDispatch, result: AttemptResult, change: Partial<EndedAttempt> = {}): EndedAttempt => ({
     id: claimed.id,
     fence: claimed.fence,
@@ -58,11 +60,12 @@ async function openLedger() {
     const claimed = await claimAll()
     return record(claimed.map((one, index) => end(one, results[index]!, { endedAt: later(index) })))
   }
+  /** The events that wait for their routing. */
   const listEvents = () =>
     database.db
-      .selectFrom('event_occurrence')
-      .select(['event', 'resource_id', 'excluded_webhook', 'routed_at'])
-      .where('routed_at', 'is', null)
+      .selectFrom('event_occurrence as e')
+      .innerJoin('event_queue as q', 'q.event_id', 'e.document_id')
+      .select(['e.event', 'e.resource_id', 'e.excluded_webhook', 'e.routed_at'])
       .execute()
   return {
     database,
@@ -72,6 +75,7 @@ async function openLedger() {
     later,
     claimAll,
     record,
+    apply,
     end,
     deliver,
     listEvents,
@@ -102,7 +106,6 @@ describe('fences', () => {
       delivered_at: t.later(0),
       ended_at: t.later(0),
       lease_owner: null,
-      lease_until: null,
     })
     expect(await listAttempts(t, id!)).toMatchObject([
       {
@@ -147,6 +150,21 @@ describe('fences', () => {
     expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'success', attempts: 2 })
   })
 
+  it('voids a result that comes again while the row waits, for its next attempt and for a replay', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [first] = await t.claimAll()
+    await t.record([t.end(first!, { errorClass: 'interrupted' })])
+    expect((await t.record([t.end(first!, DELIVERED)])).recorded).toMatchObject([{ isRecorded: false }])
+    const [second] = await t.claimAll()
+    await t.record([t.end(second!, DELIVERED)])
+    await scheduleReplays(t.db, [id!], { job: null, workerId: 'worker-a', now: t.later(0) })
+    expect((await t.record([t.end(second!, DELIVERED)])).recorded).toMatchObject([{ isRecorded: false }])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'retrying', attempts: 2, lease_owner: null })
+    expect(await t.claimAll()).toMatchObject([{ id, attempt: 3, trigger: 'replay' }])
+  })
+
   it('records one of two results that come in one batch, the late one and that of the next claim', async () => {
     // Found by reading: keyed by dispatch, both counted as recorded, the log broke its key, and the batch came back for ever.
     await using t = await openLedger()
@@ -178,49 +196,94 @@ describe('fences', () => {
     expect(await readTotals(t.db)).toEqual(new Map([['retrying', 20]]))
   })
 
-  it('voids the result of a dispatch that was purged meanwhile', async () => {
+  it.each([
+    ['delivers', DELIVERED],
+    ['fails', FAILED],
+    ['was interrupted', { errorClass: 'interrupted' } as const],
+  ])(
+    'voids a result that %s of a webhook that was purged meanwhile, and keeps nothing of it',
+    async (_name, result) => {
+      await using t = await openLedger()
+      const webhook = await t.ledger.addWebhook()
+      await t.ledger.addDispatches(webhook)
+      const [claimed] = await t.claimAll()
+      await t.db.deleteFrom('webhook').execute()
+      const { recorded } = await t.record([t.end(claimed!, result)])
+      expect(recorded.filter((one) => one.isRecorded)).toEqual([])
+      expect(await t.ledger.listRouted()).toEqual([])
+      expect(await t.ledger.readHeads()).toEqual(new Map())
+      expect(await readTotals(t.db)).toEqual(new Map())
+    },
+  )
+
+  it('voids the result of a row that was deleted meanwhile', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook)
     const [claimed] = await t.claimAll()
-    await t.db.deleteFrom('webhook').execute()
+    await t.db.deleteFrom('webhook_dispatch_open').execute()
     expect((await t.record([t.end(claimed!, FAILED)])).recorded).toMatchObject([{ isRecorded: false }])
+    expect(await listAttempts(t, claimed!.id).catch(() => [])).toEqual([])
   })
 
-  it('says nothing and changes nothing for no results', async () => {
+  it('cancels the retry of a webhook that was deleted meanwhile', async () => {
     await using t = await openLedger()
-    expect(await applyDispatchChanges(t.db, [])).toEqual([])
+    const webhook = await t.ledger.addWebhook()
+    const [id] = await t.ledger.addDispatches(webhook)
+    const [claimed] = await t.claimAll()
+    await t.db
+      .updateTable('webhook')
+      .set({ deleted_at: t.later(0) })
+      .execute()
+    await t.record([t.end(claimed!, FAILED)])
+    expect(await t.ledger.readDispatch(id!)).toMatchObject({ status: 'cancelled', ended_at: t.later(0), attempts: 1 })
+    expect(await t.ledger.readHeads()).toEqual(new Map())
+  })
+
+  it('changes nothing for no results', async () => {
+    await using t = await openLedger()
+    expect(await t.apply([])).toEqual({ settled: [], deferred: [] })
   })
 })
 
-describe('applying changes', () => {
-  const change = (id: DispatchId, endedAt: Date, rest: Partial<DispatchChange> = {}): DispatchChange => ({
-    id,
+describe('the statement of results', () => {
+  const change = (
+    row: { id: DispatchId; webhook: WebhookId },
+    endedAt: Date,
+    rest: Partial<DispatchChange> = {},
+  ): DispatchChange => ({
+    ...row,
     fence: 1,
     status: 'success',
     nextAttemptAt: null,
-    lastStatusCode: 200,
-    lastError: null,
-    lastDurationMs: 1,
+    statusCode: 200,
+    errorClass: null,
+    durationMs: 1,
     endedAt,
+    attempt: 1,
+    trigger: 'schedule',
+    worker: 'worker-a',
+    startedAt: endedAt,
+    responseExcerpt: null,
+    responseHeaders: null,
+    timings: null,
     ...rest,
   })
 
   it('keeps when an event was delivered first, whatever a replay comes to', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
-    const [id] = await t.ledger.addDispatches(webhook, { leaseUntil: t.later(1) })
-    await applyDispatchChanges(t.db, [change(id!, t.later(0))])
-    await t.db
-      .updateTable('webhook_dispatch')
-      .set({ lease_until: t.later(9), attempt_trigger: 'replay', fence: 2 })
-      .execute()
-    await applyDispatchChanges(t.db, [
-      change(id!, t.later(5), { fence: 2, status: 'exhausted', lastError: 'http_5xx' }),
-    ])
+    const [id] = await t.ledger.addDispatches(webhook, { attempts: 1, leaseUntil: t.later(1) })
+    await t.apply([change({ id: id!, webhook }, t.later(0))])
+    await scheduleReplays(t.db, [id!], { job: null, workerId: 'worker-a', now: t.later(1) })
+    t.clock.advance(1)
+    expect(await t.claimAll()).toMatchObject([{ id, fence: 2, attempt: 2, trigger: 'replay' }])
+    const failed = { status: 'exhausted', statusCode: 500, errorClass: 'http_5xx' } as const
+    await t.apply([change({ id: id!, webhook }, t.later(4), { ...failed, fence: 2, attempt: 2, trigger: 'replay' })])
     expect(await t.ledger.readDispatch(id!)).toMatchObject({
-      delivered_at: t.later(0),
-      ended_at: t.later(5),
+      status: 'exhausted',
+      delivered_at: t.later(-1),
+      ended_at: t.later(4),
       attempt_trigger: 'replay',
     })
   })
@@ -228,30 +291,74 @@ describe('applying changes', () => {
   it('hands a test over to the schedule after its first attempt', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
-    const [id] = await t.ledger.addDispatches(webhook, {
-      isTest: true,
-      trigger: 'test',
-      leaseUntil: t.later(1),
-      attempts: 1,
-    })
-    await applyDispatchChanges(t.db, [change(id!, t.later(0), { status: 'retrying', nextAttemptAt: t.later(60_000) })])
-    expect(await t.ledger.readDispatch(id!)).toMatchObject({
-      attempt_trigger: 'schedule',
-      is_test: true,
-      ended_at: null,
-    })
+    const test = { isTest: true, trigger: 'test', leaseUntil: t.later(1), attempts: 1 } as const
+    const [retried, ended] = await t.ledger.addDispatches(webhook, { ...test, count: 2 })
+    await t.apply([
+      change({ id: retried!, webhook }, t.later(0), { status: 'retrying', nextAttemptAt: t.later(60_000) }),
+      change({ id: ended!, webhook }, t.later(0)),
+    ])
+    const rest = { attempt_trigger: 'schedule', is_test: true }
+    expect(await t.ledger.readDispatch(retried!)).toMatchObject({ ...rest, status: 'retrying', ended_at: null })
+    expect(await t.ledger.readDispatch(ended!)).toMatchObject({ ...rest, status: 'success', ended_at: t.later(0) })
   })
 
-  it('writes 500 results in one statement, each to its own row', async () => {
+  it('writes 500 results at once, each to its own row', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const ids = await t.ledger.addDispatches(webhook, { count: 500, leaseUntil: t.later(1) })
-    const written = await applyDispatchChanges(
-      t.db,
-      ids.map((id, index) => change(id, t.later(index), { lastStatusCode: 200 + (index % 100) })),
+    const { settled } = await t.apply(
+      ids.map((id, index) => change({ id, webhook }, t.later(index), { statusCode: 200 + (index % 100) })),
+      false,
     )
-    expect(written).toHaveLength(500)
+    expect(settled).toHaveLength(500)
     expect(await t.ledger.readDispatch(ids[457]!)).toMatchObject({ last_status_code: 257, ended_at: t.later(457) })
+  })
+
+  it('defers what concerns a failure count, and changes nothing of it', async () => {
+    await using t = await openLedger()
+    const claimed = { attempts: 4, leaseUntil: t.later(1) }
+    const webhooks = {
+      sound: await t.ledger.addWebhook(),
+      failing: await t.ledger.addWebhook({ consecutiveFailures: 1 }),
+      deleted: await t.ledger.addWebhook({ isDeleted: true }),
+    }
+    const add = async (webhook: WebhookId, rest: Partial<DispatchChange> = {}) => {
+      const [id] = await t.ledger.addDispatches(webhook, claimed)
+      return change({ id: id!, webhook }, t.later(0), rest)
+    }
+    const retry = { status: 'retrying', nextAttemptAt: t.later(9), errorClass: 'http_5xx' } as const
+    const now = [await add(webhooks.sound), await add(webhooks.sound, retry), await add(webhooks.failing, retry)]
+    const deferred = [
+      await add(webhooks.sound, { status: 'exhausted', errorClass: 'http_5xx' }),
+      await add(webhooks.failing),
+      await add(webhooks.deleted, retry),
+    ]
+    const done = await t.apply([...now, ...deferred], false)
+    const idsOf = (list: readonly { id: string }[]) => list.map((one) => one.id).sort()
+    expect(idsOf(done.settled)).toEqual(idsOf(now))
+    expect(idsOf(done.deferred)).toEqual(idsOf(deferred))
+    for (const { id } of deferred)
+      expect(await t.ledger.readDispatch(id)).toMatchObject({ status: 'pending', lease_owner: 'worker-lost' })
+  })
+
+  it('queues a webhook at its earliest retry, and never later than it was', async () => {
+    await using t = await openLedger()
+    const [fresh, due] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    const heads = { count: 2, attempts: 1, leaseUntil: t.later(1) }
+    const changes: DispatchChange[] = []
+    for (const webhook of [fresh, due])
+      for (const [index, id] of (await t.ledger.addDispatches(webhook, heads)).entries())
+        changes.push(
+          change({ id, webhook }, t.later(0), { status: 'retrying', nextAttemptAt: t.later(70_000 - index * 10_000) }),
+        )
+    await t.ledger.addDispatches(due, { dueAt: t.later(5) })
+    await t.apply(changes, false)
+    expect(await t.ledger.readHeads()).toEqual(
+      new Map([
+        [due, { visitAt: t.later(5), isHeld: false }],
+        [fresh, { visitAt: t.later(60_000), isHeld: false }],
+      ]),
+    )
   })
 })
 
@@ -318,7 +425,7 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ ...rest, consecutive_failures: 20, disabled_at: null })
   })
 
-  it('says nothing more about a webhook that fails on a notice, so that two failing webhooks never feed each other', async () => {
+  it('sends no further notice of a webhook that fails on a notice, so that two failing webhooks never feed each other', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 9 })
     await t.ledger.addDispatches(webhook, { attempts: 4, status: 'retrying' })

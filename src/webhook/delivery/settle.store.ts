@@ -27,68 +27,74 @@ export interface DispatchChange {
 }
 
 /**
- * `settled`: the changes that concern no failure count: a success of a webhook without failures, and a retry of one that is
- * not deleted; with `$17` all of them. The others, those of purged webhooks too, are returned as `deferred`, for a transaction that locks their webhooks.
- * A row that ends leaves the open rows for the ended ones.
+ * `change`: what concerns no failure count is settled here: a success of a webhook without failures, and a retry of one
+ * that is not deleted; with `$17` everything. The others, those of purged webhooks included, are returned for a
+ * transaction that locks their webhooks.
+ * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
+ * A row that ends leaves the open rows for the ended ones. As in `claimDispatches`, no join reaches the open rows.
  */
 const SETTLE = `
   with change as materialized (
-    select x.*, $17::boolean or (w.document_id is not null and ((x.status = 'retrying' and w.deleted_at is null)
-      or (x.status = 'success' and w.consecutive_failures = 0))) as is_settled
+    select x.*, $17::boolean or (x.status = 'retrying' and w.document_id is not null and w.deleted_at is null)
+      or (x.status = 'success' and w.consecutive_failures is not distinct from 0) as is_settled
     from unnest($1::uuid[], $2::int[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[], $8::int[],
       $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
       $16::jsonb[]) as x (id, fence, webhook, status, next_attempt_at, status_code, error_class, duration_ms, ended_at,
       attempt, trigger, worker, started_at, response_excerpt, response_headers, timings)
-    left join webhook w on w.document_id = x.webhook
+    left join lateral (select * from webhook w where w.document_id = x.webhook offset 0) w on true
+  ),
+  claim as materialized (
+    select x.*, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test, d.replay_job,
+      d.created_at, case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end as attempt_trigger
+    from change x
+    cross join lateral (
+      select * from webhook_dispatch_open d where d.document_id = x.id and d.fence = x.fence for update
+    ) d
+    where x.is_settled
+  ),
+  removed as (
+    delete from webhook_dispatch_open
+    where document_id = any(array(select id from claim where status <> 'retrying'))
   ),
   ended as (
-    delete from webhook_dispatch_open d using change x
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
-      and x.is_settled and x.status <> 'retrying'
-    returning d.document_id, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
-      d.attempt_trigger, d.replay_job, d.created_at, x.*
-  ),
-  kept as (
     insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
       last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger, replay_job,
       fence, created_at, updated_at)
-    select document_id, webhook, event_id, event, account, status, attempts, error_class, last_attempt_at, status_code,
+    select id, webhook, event_id, event, account, status, attempts, error_class, last_attempt_at, status_code,
       duration_ms, coalesce(delivered_at, case when status = 'success' then ended_at end), ended_at, is_test,
-      case when attempt_trigger = 'test' then 'schedule' else attempt_trigger end, replay_job, fence, created_at, ended_at
-    from ended
+      attempt_trigger, replay_job, fence, created_at, ended_at
+    from claim where status <> 'retrying'
   ),
   waiting as (
-    update webhook_dispatch_open d
-    set status = 'retrying', next_attempt_at = x.next_attempt_at, last_status_code = x.status_code,
-      last_error = x.error_class, last_duration_ms = x.duration_ms, lease_owner = null, updated_at = x.ended_at,
-      attempt_trigger = case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end
-    from change x
-    where d.document_id = x.id and d.fence = x.fence and d.lease_owner is not null
-      and x.is_settled and x.status = 'retrying'
-    returning x.*
+    insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts,
+      next_attempt_at, last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test,
+      attempt_trigger, replay_job, fence, created_at, updated_at)
+    select id, webhook, event_id, event, account, status, attempts, next_attempt_at, last_attempt_at, status_code,
+      error_class, duration_ms, delivered_at, is_test, attempt_trigger, replay_job, fence + 1, created_at, ended_at
+    from claim where status = 'retrying'
+    on conflict (document_id) do update
+      set status = excluded.status, next_attempt_at = excluded.next_attempt_at, lease_owner = null,
+        last_status_code = excluded.last_status_code, last_error = excluded.last_error,
+        last_duration_ms = excluded.last_duration_ms, attempt_trigger = excluded.attempt_trigger,
+        fence = excluded.fence, updated_at = excluded.updated_at
   ),
   queued as (
     insert into webhook_queue (webhook, visit_at)
-    select webhook, min(next_attempt_at) from waiting group by webhook order by webhook
+    select webhook, min(next_attempt_at) from claim where status = 'retrying' group by webhook order by webhook
     on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)
   ),
   logged as (
     insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
       error_class, response_excerpt, response_headers, timings)
     select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
-      response_headers, timings from ended
-    union all
-    select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
-      response_headers, timings from waiting
+      response_headers, timings from claim
   ),
   counted as (
     insert into webhook_delivery_total (status, shard, deliveries)
-    select s.status, $18::int, count(*) from (select status from ended union all select status from waiting) s
-    group by s.status order by s.status
+    select status, $18::int, count(*) from claim group by status order by status
     on conflict (status, shard) do update set deliveries = webhook_delivery_total.deliveries + excluded.deliveries
   )
-  select id, fence, true as is_settled from ended
-  union all select id, fence, true from waiting
+  select id, fence, true as is_settled from claim
   union all select id, fence, false from change where not is_settled`
 
 interface SettledColumns {

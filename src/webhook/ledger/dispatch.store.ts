@@ -226,15 +226,26 @@ const cancelOrphaned = cancel(`
     where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
   limit $3`)
 
+const deleteStray = statement<never>(`
+  with stray as materialized (
+    select q.webhook from webhook_queue q
+    where not exists (select from webhook w where w.document_id = q.webhook) limit $1 for update skip locked
+  ), gone as (
+    delete from webhook_dispatch_open
+    where webhook = any(array(select webhook from stray)) and next_attempt_at is not null
+  )
+  delete from webhook_queue where webhook = any(array(select webhook from stray))`)
+
 /**
  * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
- * with a long backlog. Returns how many there were.
+ * with a long backlog. Returns how many there were. Deletes the rows that were routed to a webhook while it was purged.
  */
 export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
+  await deleteStray(db, [limit])
   const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
   return row?.cancelled ?? 0
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type DeliveryApp, openDelivery } from '../../../test/harness/delivery-app.ts'
-import type { Behaviour } from '../../../test/harness/receiver.ts'
 import { endRows } from '../../../test/harness/ledger-rows.ts'
+import type { Behaviour } from '../../../test/harness/receiver.ts'
 import { passRetrySchedule } from '../../../test/harness/retry-schedule.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 500 }
@@ -26,8 +26,7 @@ async function bringInto(d: DeliveryApp, status: string) {
     await d.t.settle()
     await passRetrySchedule(d.t)
   }
-  if (status === 'cancelled')
-    await endRows(d.t, status)
+  if (status === 'cancelled') await endRows(d.t, status)
   const [row] = await d.listRows()
   expect(row!.status).toBe(status)
   return { webhook: id, id: row!.document_id, attempts: row!.attempts, posts: d.receiver.requests.length }

@@ -147,7 +147,10 @@ describe('making a replay job', () => {
       ['cancelled', webhook, true],
     ] as const) {
       const other = await addRows(status, 1, { on, noEvent })
-      await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [type, other])
+      await world.app.database.pool.query('update webhook_dispatch_ended set event = $1 where event = $2', [
+        type,
+        other,
+      ])
     }
     await world.app.admin('PATCH', `/api/v3/webhook/webhook/${asleep.id}/active`, { is_actived: false })
     const preview = await bulk({ filters: only(type), dry_run: true })

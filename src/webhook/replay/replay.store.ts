@@ -106,7 +106,7 @@ const schedule = aheadStatement(`
       last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test, attempt_trigger, replay_job,
       fence, created_at, updated_at)
     select document_id, webhook, event_id, event, account, 'retrying', attempts, $2::timestamptz, last_attempt_at,
-      last_status_code, last_error, last_duration_ms, delivered_at, is_test, 'replay', $3::uuid, fence, created_at, $2
+      last_status_code, last_error, last_duration_ms, delivered_at, is_test, 'replay', $3::uuid, fence + 1, created_at, $2
     from reopened
     returning webhook
   ), hurried as (

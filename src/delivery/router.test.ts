@@ -1,0 +1,335 @@
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { buildLedger } from '../../test/harness/ledger.ts'
+import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { waitFor } from '../../test/harness/wait.ts'
+import { recordEvents } from '../event/event.ts'
+import type { EventId } from '../id.ts'
+import { inTransaction } from '../postgres/database.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { ClaimRequest, RoutingPart } from './policy.ts'
+import { buildRouter } from './router.ts'
+
+const DRAFT = {
+  type: 'contract.create',
+  accountScope: 'account',
+  account: null,
+  resource: 'contract',
+  action: 'create',
+  resourceId: null,
+  url: null,
+} as const
+
+/** A dispatcher of a policy that writes `fanOut` rows for each event into a table of this test, and what it was given. */
+function buildProbe(name: string) {
+  const probe = {
+    fanOut: 1,
+    slots: 0,
+    nextDueAt: null as Date | null,
+    accepted: [] as unknown[],
+    notified: 0,
+    leaks: 0,
+  }
+  const measureRoom = (): ClaimRequest => ({
+    workerId: 'worker-a',
+    now: new Date(0),
+    fastSlots: probe.slots,
+    slowSlots: 0,
+    slowGroups: [],
+    inFlight: new Map(),
+    perGroup: 10,
+    hasPeers: false,
+  })
+  /** Claims as many rows as there are slots. */
+  const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
+    name,
+    text: `
+      ${name}_opened as (
+        insert into routed_row select '${name}', document_id, n from routed, generate_series(1, $1::int) n
+        returning event_id as id
+      ),
+      ${name}_work as (
+        select json_build_array(r.document_id, n) as work from routed r, generate_series(1, $1::int) n
+        order by n, r.document_id limit $2
+      ),
+      ${name}_next as (select $3::timestamptz as due_at)`,
+    values: [probe.fanOut, fastSlots, probe.nextDueAt],
+  })
+  const dispatcher: Dispatcher = {
+    policy: { name, buildRouting },
+    notify: () => {
+      probe.notified += 1
+    },
+    inFlight: () => 0,
+    measureRoom,
+    accept: (rows) => probe.accepted.push(...rows),
+    expectLeak: () => {
+      probe.leaks += 1
+    },
+    drain: async () => 0,
+    stop: async () => {},
+    run: async () => {},
+  }
+  return { probe, dispatcher }
+}
+
+async function openRouter(onLine: (message: string) => void = () => {}) {
+  const database = await createTestDatabase({ poolSize: 8 })
+  const { db } = database
+  await sql`create table routed_row (policy text, event_id uuid, nth integer)`.execute(db)
+  const clock = buildManualClock()
+  const ledger = buildLedger(db, clock)
+  const [first, second] = [buildProbe('first'), buildProbe('second')]
+  const build = (dispatchers = [first.dispatcher]) =>
+    buildRouter({ clock, db, logger: buildListeningLogger(onLine), dispatchers })
+  const listRows = async () => {
+    const { rows } = await sql<{ policy: string; event_id: EventId; nth: number }>`select * from routed_row`.execute(db)
+    return rows
+  }
+  const countWaiting = async () => {
+    const { rows } = await sql<{ count: number }>`select count(*) from event_queue`.execute(db)
+    return rows[0]?.count
+  }
+  const record = (count = 1) => ledger.recordMany('contract.create', { count })
+  const rest = { database, db, clock, ledger, first, second, build, listRows, countWaiting, record }
+  return { ...rest, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+describe('a round of the router', () => {
+  it('routes an event to all policies in one transaction, and marks it with the time of its routing', async () => {
+    await using t = await openRouter()
+    const [event] = await t.record()
+    t.clock.advance(7)
+    t.second.probe.fanOut = 3
+    const drained = await t.build([t.first.dispatcher, t.second.dispatcher]).drain()
+    expect(drained).toEqual({ events: 1, dispatches: 4 })
+    const rows = await t.listRows()
+    expect(rows.map((row) => [row.policy, row.event_id, row.nth]).sort()).toEqual([
+      ['first', event!.id, 1],
+      ['second', event!.id, 1],
+      ['second', event!.id, 2],
+      ['second', event!.id, 3],
+    ])
+    const stored = await t.db.selectFrom('event_occurrence').select('routed_at').execute()
+    expect(stored).toEqual([{ routed_at: t.ledger.now() }])
+    expect(await t.countWaiting()).toBe(0)
+  })
+
+  it('keeps the event, and what every policy wrote of it, out of the ledger when one policy fails', async () => {
+    await using t = await openRouter()
+    await t.record()
+    const router = t.build([t.first.dispatcher, t.second.dispatcher])
+    t.second.probe.fanOut = 2_147_483_648
+    await expect(router.drain()).rejects.toThrow('out of range')
+    expect(await t.listRows()).toEqual([])
+    expect(await t.countWaiting()).toBe(1)
+    // Its statement may have run on the server: what it claimed is looked for.
+    expect([t.first.probe.leaks, t.second.probe.leaks]).toEqual([1, 1])
+    t.second.probe.fanOut = 1
+    expect(await router.drain()).toEqual({ events: 1, dispatches: 2 })
+  })
+
+  it('gives each dispatcher what was claimed for it, and lets it look where rows wait', async () => {
+    await using t = await openRouter()
+    const [event] = await t.record()
+    t.first.probe.slots = 1
+    const router = t.build()
+    await router.drain()
+    expect(t.first.probe).toMatchObject({ accepted: [[event!.id, 1]], notified: 0 })
+    t.first.probe.fanOut = 2
+    await t.record()
+    await router.drain()
+    expect(t.first.probe.accepted).toHaveLength(2)
+    expect(t.first.probe.notified).toBeGreaterThan(0)
+  })
+
+  it('lets a dispatcher look when a row is due that was queued before, and not for one that is due later', async () => {
+    await using t = await openRouter()
+    t.first.probe.nextDueAt = new Date(t.clock.now() + 1)
+    const router = t.build()
+    await router.drain()
+    expect(t.first.probe.notified).toBe(0)
+    t.clock.advance(1)
+    await router.drain()
+    expect(t.first.probe.notified).toBe(1)
+  })
+})
+
+describe('routing a backlog', () => {
+  it('routes each event exactly once when several routers take one backlog at the same time', async () => {
+    await using t = await openRouter()
+    const events = await t.record(1_507)
+    const routed = await Promise.all(Array.from({ length: 4 }, () => t.build().drain()))
+    // A router that finds the rest taken by others may end before they commit.
+    routed.push(await t.build().drain())
+    expect(routed.reduce((sum, one) => sum + one.events, 0)).toBe(events.length)
+    const rows = await t.listRows()
+    expect(rows).toHaveLength(events.length)
+    expect(new Set(rows.map((row) => row.event_id)).size).toBe(rows.length)
+  })
+
+  it('does not lose an event that commits after later ones were routed', async () => {
+    await using t = await openRouter()
+    const router = t.build()
+    let late: EventId | undefined
+    await inTransaction(t.db, async (open) => {
+      const [first] = await recordEvents(t.ledger.deps, open, [DRAFT], t.ledger.now())
+      late = first!.id
+      const [later] = await t.record()
+      await router.drain()
+      expect((await t.listRows()).map((row) => row.event_id)).toEqual([later!.id])
+    })
+    await router.drain()
+    expect((await t.listRows()).map((row) => row.event_id)).toContain(late)
+  })
+
+  it('routes nothing of a transaction that was rolled back', async () => {
+    await using t = await openRouter()
+    const change = inTransaction(t.db, async (tx) => {
+      await recordEvents(t.ledger.deps, tx, [DRAFT], t.ledger.now())
+      throw new Error('refused')
+    })
+    await expect(change).rejects.toThrow('refused')
+    expect(await t.build().drain()).toEqual({ events: 0, dispatches: 0 })
+  })
+
+  it('takes 500 events in one statement at most, and goes on until none waits', async () => {
+    await using t = await openRouter()
+    const router = t.build()
+    expect(await router.drain()).toEqual({ events: 0, dispatches: 0 })
+    for (const count of [499, 500, 501, 1_001]) {
+      await t.record(count)
+      expect(await router.drain()).toEqual({ events: count, dispatches: count })
+    }
+    expect(await countStatements(t)).toEqual([499, 500, 500, 1, 500, 500, 1])
+  })
+
+  it('judges by the batch before how many events make 10,000 rows', async () => {
+    await using t = await openRouter()
+    t.first.probe.fanOut = 60
+    const router = t.build()
+    await t.record(10)
+    await router.drain()
+    await t.record(400)
+    expect(await router.drain()).toEqual({ events: 400, dispatches: 24_000 })
+    expect(await countStatements(t)).toEqual([10, 166, 166, 68])
+  })
+
+  it('takes one event at a time after a statement that failed', async () => {
+    await using t = await openRouter()
+    const router = t.build()
+    await t.record(3)
+    t.first.probe.fanOut = 2_147_483_648
+    await expect(router.drain()).rejects.toThrow('out of range')
+    t.first.probe.fanOut = 1
+    await router.drain()
+    expect(await countStatements(t)).toEqual([1, 2])
+  })
+})
+
+/** How many events each routing statement took, in the order of the statements. */
+async function countStatements({ db }: Awaited<ReturnType<typeof openRouter>>): Promise<number[]> {
+  const { rows } = await sql<{ events: number }>`
+    select count(*) as events from event_occurrence group by xmin::text order by xmin::text::bigint`.execute(db)
+  return rows.map((row) => row.events)
+}
+
+describe('a running router', () => {
+  it('routes what is recorded once it is notified, and looks by itself after a second', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 10
+    const router = t.build()
+    const running = router.run()
+    try {
+      await t.record()
+      router.notify()
+      await waitFor('the event of the notification', async () => (await t.listRows()).length === 1)
+      await t.record()
+      await waitFor('the event of the poll', async () => {
+        t.clock.advance(100)
+        return (await t.listRows()).length === 2
+      })
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+
+  it('waits for room for at most 50 ms, and goes on as soon as there is some', async () => {
+    await using t = await openRouter()
+    const router = t.build()
+    await t.record()
+    const running = router.run()
+    try {
+      t.first.probe.slots = 1
+      router.notifyRoom()
+      await waitFor('the event with room', async () => t.first.probe.accepted.length === 1)
+      t.first.probe.slots = 0
+      await t.record()
+      router.notify()
+      await waitFor('the event without room', async () => {
+        t.clock.advance(50)
+        return (await t.listRows()).length === 2
+      })
+      expect(t.first.probe.accepted).toHaveLength(1)
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+
+  it('routes an event that committed late, with an id from long before', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 10
+    const router = t.build()
+    const running = router.run()
+    try {
+      const [open, committed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const late = inTransaction(t.db, async (tx) => {
+        await recordEvents(t.ledger.deps, tx, [DRAFT], t.ledger.now())
+        open.resolve()
+        await committed.promise
+      })
+      await open.promise
+      for (let second = 0; second < 20; second += 1) t.clock.advance(1_000)
+      await t.record()
+      router.notify()
+      await waitFor('the later event', async () => (await t.listRows()).length === 1)
+      committed.resolve()
+      await late
+      await waitFor('the late event', async () => {
+        t.clock.advance(500)
+        return (await t.listRows()).length === 2
+      })
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+
+  it('goes on after a round that failed', async () => {
+    let failures = 0
+    await using t = await openRouter((message) => {
+      if (message.startsWith('router round failed')) failures += 1
+    })
+    t.first.probe.slots = 10
+    t.first.probe.fanOut = 2_147_483_648
+    const router = t.build()
+    const running = router.run()
+    try {
+      await t.record()
+      router.notify()
+      await waitFor('a round that failed', () => failures > 0)
+      t.first.probe.fanOut = 1
+      await waitFor('the event', async () => {
+        t.clock.advance(1_000)
+        return (await t.listRows()).length === 1
+      })
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+})
