@@ -14,7 +14,7 @@ import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
   deleteOrphanedDispatches,
-} from '../webhook/ledger/dispatch.store.ts'
+} from '../webhook/ledger/removal.store.ts'
 import { reencryptSecrets } from '../webhook/reencrypt.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
 import type { Config } from './config.ts'

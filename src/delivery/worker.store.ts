@@ -11,7 +11,7 @@ export interface OtherWorker {
 }
 
 /** The lock that a worker holds for as long as its listening connection lives. */
-export const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
+const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
 
 /** Whether somebody holds the lock of this worker. */
 const IS_LOCKED = (workerId: string) => `exists (

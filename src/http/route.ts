@@ -93,17 +93,13 @@ export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
 export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome
 
 /**
- * An operation that only inserts, and whose rules the statement of its insert checks. Inserts of requests that come at the
- * same time share one statement, and so one transaction and one wait for the disk.
+ * An operation that only inserts, whose rules the statement of the insert checks: those of requests that come at the same
+ * time share one statement, and so one transaction and one wait for the disk.
  */
 export interface SharedInsert<Data> {
   outcome: DataOutcome<Data>
-  /**
-   * Inserts the rows together with the audit entries of the request, which the pipeline passes in the form that the app
-   * records them in. False when a rule is broken: then nothing of this request is written.
-   */
+  /** Inserts rows and audit entries (`Pipeline.buildAudit`). False when a rule is broken: nothing is kept, see `explain`. */
   record: (auditEntries: readonly unknown[]) => Promise<boolean>
-  /** The problem of a rule that is broken. */
   explain: () => Promise<Problem>
 }
 
@@ -194,7 +190,7 @@ export interface RouteDeclaration {
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
-  /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials, so they take no `Idempotency-Key`. */
+  /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`. */
   strictRateLimit?: boolean
   summary: string
   description?: string
@@ -242,10 +238,7 @@ export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Pre
    * connection is held. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
-  /**
-   * For an operation that may be a `SharedInsert`: the insert of this request, or undefined when it needs the transaction
-   * of `handle`. Not called for a request with an `Idempotency-Key`.
-   */
+  /** The `SharedInsert` of this request; undefined when it needs `handle`, as each with an `Idempotency-Key` does. */
   insert?: (deps: Deps, request: Unprepared) => SharedInsert<Data> | undefined
   /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>

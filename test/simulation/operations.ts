@@ -3,8 +3,8 @@ import { Problem } from '../../src/http/problem.ts'
 import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
-import { cancelWaitingDispatches } from '../../src/webhook/ledger/dispatch.store.ts'
 import { deleteLedger, enqueueTest, replayDispatch } from '../../src/webhook/ledger/dispatch.ts'
+import { cancelWaitingDispatches } from '../../src/webhook/ledger/removal.store.ts'
 import { insertWebhook, updateWebhook } from '../../src/webhook/webhook.store.ts'
 import {
   deleteWebhook,

@@ -7,13 +7,9 @@ import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { countInto, findShard, readTotals } from '../delivery/total.store.ts'
-import {
-  cancelOrphanedDispatches,
-  cancelWaitingDispatches,
-  deleteOldDispatches,
-  insertDispatch,
-} from './dispatch.store.ts'
+import { insertDispatch } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
+import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
 
 const DAY_MS = 86_400_000
 

@@ -5,13 +5,8 @@ import type { Database } from '../../postgres/database.ts'
 import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
 import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
 import type { WebhookRecord } from '../webhook.store.ts'
-import {
-  type DispatchRecord,
-  deleteDispatchesOf,
-  findDispatchWithAttempts,
-  insertDispatch,
-  type LoggedAttempt,
-} from './dispatch.store.ts'
+import { type DispatchRecord, findDispatchWithAttempts, insertDispatch, type LoggedAttempt } from './dispatch.store.ts'
+import { deleteDispatchesOf } from './removal.store.ts'
 
 /** What the operations on the ledger use. */
 export interface DispatchDeps extends EventDeps {

@@ -1,0 +1,126 @@
+import type { WebhookId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import { countInto, findShard } from '../delivery/total.store.ts'
+
+/**
+ * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
+ * of a longer backlog may follow in the sweeps (`cancelOrphanedDispatches`), and a deletion is quick whatever waits.
+ */
+const CANCELLED_AT_ONCE = 10_000
+
+/** The statement that ends the open rows that `ids` selects as cancelled, at `$1`, counts them on shard `$2`. */
+const cancel = (ids: string) =>
+  statement<{ cancelled: number }>(`
+    with cancelled as (
+      delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
+    ), kept as (
+      insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
+        last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger,
+        replay_job, fence, created_at, updated_at)
+      select document_id, webhook, event_id, event, account, 'cancelled', attempts, last_error, last_attempt_at,
+        last_status_code, last_duration_ms, delivered_at, $1, is_test, attempt_trigger, replay_job, fence, created_at, $1
+      from cancelled
+    ), counted as (${countInto('cancelled', `'cancelled'`, '$2')})
+    select count(*)::int as cancelled from cancelled`)
+
+const cancelWaiting = cancel(`
+  select document_id from webhook_dispatch_open
+  where webhook = $3 and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`)
+
+/** Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding). What is being posted right now ends by its own result. */
+export async function cancelWaitingDispatches(
+  db: Database,
+  input: { webhook: WebhookId; workerId: string; now: Date },
+): Promise<number> {
+  const { webhook, workerId, now } = input
+  const [row] = await cancelWaiting(db, [now, findShard(workerId), webhook])
+  return row?.cancelled ?? 0
+}
+
+const cancelOrphaned = cancel(`
+  select d.document_id from webhook_queue q
+  cross join lateral (
+    select d.document_id from webhook_dispatch_open d
+    where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
+  where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
+  limit $3`)
+
+/**
+ * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
+ * with a long backlog. Returns how many there were.
+ */
+export async function cancelOrphanedDispatches(
+  db: Database,
+  input: { workerId: string; now: Date; limit: number },
+): Promise<number> {
+  const { workerId, now, limit } = input
+  const [row] = await cancelOrphaned(db, [now, findShard(workerId), limit])
+  return row?.cancelled ?? 0
+}
+
+const deleteOrphaned = statement<{ deleted: number }>(`
+  with orphan as materialized (
+    select q.webhook, q.visit_at from webhook_queue q
+    where not exists (select from webhook w where w.document_id = q.webhook) limit $1
+  ), gone as (
+    delete from webhook_dispatch_open where document_id = any(array(
+      select d.document_id from orphan o
+      cross join lateral (
+        select d.document_id from webhook_dispatch_open d
+        where d.webhook = o.webhook and d.next_attempt_at is not null limit $1 for update skip locked) d
+      limit $1))
+    returning document_id
+  ), attempts as (
+    delete from webhook_attempt where dispatch = any(array(select document_id from gone))
+  ), unqueued as (
+    delete from webhook_queue q using orphan o
+    where q.webhook = o.webhook and o.visit_at < $2
+      and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
+  )
+  select count(*)::int as deleted from gone`)
+
+/**
+ * Deletes up to `limit` rows that wait for a webhook which was purged while an event was routed to it. Its place in the
+ * queue is kept until `before`, when no statement is left that saw the webhook. Returns how many rows there were.
+ */
+export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
+  const [row] = await deleteOrphaned(db, [limit, before])
+  return row?.deleted ?? 0
+}
+
+/** The parts that delete the rows which `ids` selects from a table of the ledger, with their attempts. */
+const deleteFrom = (table: string, ids: string) => `
+  with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id),
+  attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)))
+  select count(*)::int as deleted from gone`
+
+const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $1 limit $2`
+
+const deleteOpenOf = statement<{ deleted: number }>(
+  deleteFrom('webhook_dispatch_open', ofWebhook('webhook_dispatch_open')),
+)
+const deleteEndedOf = statement<{ deleted: number }>(
+  deleteFrom('webhook_dispatch_ended', ofWebhook('webhook_dispatch_ended')),
+)
+
+/** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many there were. */
+export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
+  const [open] = await deleteOpenOf(db, [webhook, limit])
+  const [ended] = await deleteEndedOf(db, [webhook, limit])
+  return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
+}
+
+const deleteOld = statement<{ deleted: number }>(
+  deleteFrom(
+    'webhook_dispatch_ended',
+    `select document_id from webhook_dispatch_ended where created_at < $1
+    order by created_at limit $2 for update skip locked`,
+  ),
+)
+
+/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many there were. */
+export async function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<number> {
+  const [row] = await deleteOld(db, [before, limit])
+  return row?.deleted ?? 0
+}
