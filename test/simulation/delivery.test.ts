@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { LEASE_MS } from '../../src/delivery/dispatcher.ts'
+import { LEASE_MS } from '../../src/delivery/worker-lease.ts'
 import { createWebhook, emitEvents, operate } from './operations.ts'
 import type { Fault } from './process.ts'
 import { chooseSeed } from './seed.ts'
-import { compare, dispatch, openWorld, resumeHung, route, type World } from './world.ts'
+import { compare, dispatch, openWorld, passTime, resumeHung, route, type World } from './world.ts'
 
 const ROUNDS = 20
 
@@ -20,6 +20,7 @@ const FAULTS: readonly Fault[] = [
   'before-record',
   'during-record',
   'hang',
+  'cut',
 ]
 
 /** One round: operators, events, routing, time, deliveries with a fault. What holds is checked after each step. */
@@ -33,7 +34,7 @@ async function playRound(world: World, round: number): Promise<void> {
   check(world, `round ${round}, routing`)
   await dispatch(world, dice.pick(FAULTS))
   check(world, `round ${round}, deliveries`)
-  if (dice.chance(0.5)) clock.advance(dice.pick([1, 59_999, 60_000, 300_000, LEASE_MS, 1_800_000, 7_200_000]))
+  if (dice.chance(0.5)) await passTime(world, dice.pick([1, 59_999, 60_000, 300_000, LEASE_MS, 1_800_000, 7_200_000]))
   // A clock that was set back, as a machine's may be.
   if (dice.chance(0.1)) clock.set(clock.now() - dice.between(1, 90_000))
   if (dice.chance(0.4)) {
@@ -45,7 +46,7 @@ async function playRound(world: World, round: number): Promise<void> {
 /** Every receiver is well and every webhook active: what waits must end. */
 async function heal(world: World): Promise<void> {
   world.isHealed = true
-  const { db, model, clock } = world
+  const { db, model } = world
   await db
     .updateTable('webhook')
     .set({ is_actived: true, consecutive_failures: 0 })
@@ -55,7 +56,7 @@ async function heal(world: World): Promise<void> {
     if (!webhook.isDeleted) Object.assign(webhook, { isActive: true, failures: 0 })
   while (world.hung.length > 0) await resumeHung(world)
   for (let round = 0; round < 8; round += 1) {
-    clock.advance(7_200_000)
+    await passTime(world, 7_200_000)
     await route(world)
     await dispatch(world, 'none')
     check(world, `healing ${round}`)

@@ -12,6 +12,7 @@ import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import type { AttemptResult } from '../../src/webhook/delivery/outcome.ts'
+import { buildSecretCache } from '../../src/webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
 
 /**
@@ -22,8 +23,8 @@ export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'bef
 
 type Survived = 'hang' | 'cut'
 
-/** What a receiver saw of one POST, and what it answers. */
-export type Answer = (request: PostRequest, process: SimulatedProcess) => AttemptResult
+/** What a receiver saw of one POST, which may have been held back since its claim, and what it answers. */
+export type Answer = (request: PostRequest, process: SimulatedProcess, wasHeld: boolean) => AttemptResult
 
 /** How a process works, and where it goes down: at `fault`, once it has made `afterPosts` POSTs. */
 export interface ProcessPlan {
@@ -41,8 +42,8 @@ export interface SimulatedProcess {
   plan: ProcessPlan
   /** Whether results of it may never be recorded, or too late. */
   isLost: boolean
-  /** Its POSTs wait. */
-  isHeld: boolean
+  /** It does nothing, and its connections stay. */
+  isHung: boolean
   /** Routes what waits. */
   route(): Promise<void>
   /** Posts what is due and records it; resolves early when the process goes down. */
@@ -69,6 +70,8 @@ export interface ProcessDeps {
   random: Random
   keyring: Keyring
   answer: Answer
+  /** Gets what a process that is not lost logs as an error. */
+  onError: (line: string) => void
 }
 
 /** Starts a process. */
@@ -76,16 +79,23 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
   const down = Promise.withResolvers<void>()
   const resumed = Promise.withResolvers<void>()
   const connections = await openConnections(deps.connectionString, plan.workerId, resumed.promise)
-  const clock = buildProcessClock(deps.clock, resumed.promise)
+  let woken = Promise.withResolvers<void>()
+  const wake = () => {
+    woken.resolve()
+    woken = Promise.withResolvers()
+  }
+  const clock = buildProcessClock(deps.clock, () => woken.promise)
   let gate = Promise.resolve()
   let openGate = () => {}
   let posts = 0
   let isSilent = false
+  let isHeld = false
 
   const goDown = () => {
     self.isLost = true
     isSilent = true
-    if (plan.fault === 'hang') connections.block()
+    self.isHung = plan.fault === 'hang'
+    if (self.isHung) connections.block()
     else connections.destroy()
     down.resolve()
   }
@@ -96,16 +106,20 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     if (isSilent) throw new Error('the process is gone')
   }
   const post = async (request: PostRequest): Promise<PostResult> => {
+    const wasHeld = isHeld
     await gate
     if (!isSilent && plan.fault === 'before-post' && posts >= plan.afterPosts) goDown()
     if (isSilent) return new Promise(() => {})
     posts += 1
-    const result = deps.answer(request, self)
+    const result = deps.answer(request, self, wasHeld)
     if (plan.fault === 'after-post' && posts > plan.afterPosts) goDown()
     return isSilent ? new Promise(() => {}) : toPostResult(result)
   }
   const sender: HttpSender = { post, idleConnectionCount: () => 0, close: async () => {} }
-  const logger = pino({ level: 'silent' })
+  const onLine = (line: string) => {
+    if (!self.isLost) deps.onError(`${plan.workerId}: ${line}`)
+  }
+  const logger = pino({ level: 'error' }, { write: onLine })
   const { db } = connections
   const lease = buildWorkerLease({ db, clock, workerId: plan.workerId, hasLock: connections.hasLock })
   const dispatcher = buildDispatcher({
@@ -116,6 +130,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       clock,
       logger,
       sender,
+      secrets: buildSecretCache(deps.keyring),
       tracer: buildContextTracer(deps.random),
       version: '0.0.0',
       enableApiEventQueue: true,
@@ -139,27 +154,30 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
   const self: SimulatedProcess = {
     plan,
     isLost: false,
-    isHeld: false,
+    isHung: false,
     route: () => untilLost(router.drain()),
     work: async () => {
+      wake()
       if (plan.isRunning) dispatcher.notify()
       else await untilLost(dispatcher.drain())
     },
     renew: () => untilLost(lease.renew()),
     hold: () => {
-      self.isHeld = true
+      isHeld = true
       const { promise, resolve } = Promise.withResolvers<void>()
       gate = promise
       openGate = resolve
     },
     release: () => {
-      self.isHeld = false
+      isHeld = false
       openGate()
     },
     cut: connections.cut,
     resume: () => {
       isSilent = false
+      self.isHung = false
       resumed.resolve()
+      wake()
     },
     kill: () => {
       self.isLost = true
@@ -167,18 +185,20 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       connections.destroy()
       down.resolve()
     },
-    isIdle: () => connections.isIdle() && (self.isLost || self.isHeld || dispatcher.inFlight() === 0),
+    isIdle: () => connections.isIdle() && (self.isLost || isHeld || dispatcher.inFlight() === 0),
   }
   await lease.renew()
   if (plan.isRunning) void dispatcher.run()
   return self
 }
 
-/** Short rests pass at once; longer sleeps end when a process that hung comes back, and no other does. */
-function buildProcessClock(clock: Clock, resumed: Promise<void>): Clock {
-  const sleep = (ms: number) =>
-    ms < 100 ? new Promise<void>((resolve) => setImmediate(resolve)) : resumed.then(() => undefined)
-  return { now: clock.now, sleep }
+/** How long results are collected (acknowledger.ts). */
+const REST_MS = 4
+
+/** Rests of that length pass at once; other sleeps end when the process is told to work or, having hung, comes back. */
+function buildProcessClock(clock: Clock, waitForWork: () => Promise<void>): Clock {
+  const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return { now: clock.now, sleep: (ms) => (ms === REST_MS ? rest() : waitForWork()) }
 }
 
 /** The connections of one process: a pool, and one that holds the lock of the worker. */

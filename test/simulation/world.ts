@@ -1,4 +1,3 @@
-import { routeEvents } from '../../src/delivery/router.ts'
 import {
   type AccountId,
   buildIdMaker,
@@ -19,7 +18,7 @@ import { buildLedger, type Ledger } from '../harness/ledger.ts'
 import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'
 import { addRow, applyLog, buildModel, type LogEntry, listRecipients, type Model } from './model.ts'
 import { EVENT_TYPES } from './operations.ts'
-import { type Fault, type SimulatedProcess, startProcess } from './process.ts'
+import { type Answer, type Fault, type SimulatedProcess, startProcess } from './process.ts'
 import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
 
 /** The real stores and decisions on a real database; time, chance and the network by hand. */
@@ -42,9 +41,15 @@ export interface World extends AsyncDisposable {
   /** Events that were committed and not routed yet. */
   unrouted: Set<EventId>
   hung: SimulatedProcess[]
-  process: SimulatedProcess | undefined
+  /** Those that work; the last one that was started is the last. */
+  processes: SimulatedProcess[]
+  /** Those whose connections the server may not have ended yet. */
+  dead: SimulatedProcess[]
   seenLog: Set<string>
 }
+
+/** Processes that work at once at most. */
+const PROCESSES = 3
 
 /** Opens a world. */
 export async function openWorld(seed: number): Promise<World> {
@@ -55,7 +60,7 @@ export async function openWorld(seed: number): Promise<World> {
   const ledger = buildLedger(database.db, clock)
   for (const [internal, scope] of Object.entries(EVENT_TYPES)) await ledger.addEventType(internal, scope)
   const accounts = [await ledger.addAccount(), await ledger.addAccount(), await ledger.addAccount()]
-  return {
+  const world: World = {
     seed,
     dice,
     random,
@@ -71,14 +76,20 @@ export async function openWorld(seed: number): Promise<World> {
     isHealed: false,
     unrouted: new Set(),
     hung: [],
-    process: undefined,
+    processes: [],
+    dead: [],
     seenLog: new Set(),
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      for (const process of [...world.processes, ...world.hung]) process.kill()
+      await database[Symbol.asyncDispose]()
+    },
   }
+  return world
 }
 
 /** What the receiver of a webhook makes of a POST: looks at it, remembers it, and answers. */
-function answerPost(world: World, request: PostRequest, process: SimulatedProcess): AttemptResult {
+function answerPost(world: World, request: PostRequest, by: { process: SimulatedProcess; wasHeld: boolean }): AttemptResult {
+  const { process, wasHeld } = by
   const { model, seed } = world
   const id = request.headers['x-service-delivery'] as DispatchId
   const attempt = Number(request.headers['x-service-attempt'])
@@ -88,7 +99,8 @@ function answerPost(world: World, request: PostRequest, process: SimulatedProces
   if (!row || !webhook || row.webhook !== webhook.id) fault('no such row')
   if (row && row.nextAttemptAtMs === null) fault(`the row is ${row.status}`)
   if (row?.nextAttemptAtMs && row.nextAttemptAtMs > world.clock.now()) fault('sooner than it is due')
-  if (webhook && !webhook.isActive && !row?.isTest) fault('the webhook is inactive')
+  if (row && attempt <= row.attempts) fault(`the row has ${row.attempts} attempts`)
+  if (webhook && !webhook.isActive && !row?.isTest && !wasHeld) fault('the webhook is inactive')
   if (webhook?.isDeleted) fault('the webhook is deleted')
   if (webhook && webhook.url !== request.url) fault('to a URL that was changed')
   const header = request.headers['x-service-signature']
@@ -122,7 +134,7 @@ function pickResult(roll: number, illness: number): AttemptResult {
 
 /** Routes what waits, by one router or by two at once, and compares the new rows with the rules. */
 export async function route(world: World): Promise<void> {
-  const { model, db, clock, dice } = world
+  const { model, db, clock } = world
   const types = new Map(Object.entries(EVENT_TYPES))
   const events = await db.selectFrom('event_occurrence').selectAll().where('routed_at', 'is', null).execute()
   const expected = new Set<string>()
@@ -140,11 +152,7 @@ export async function route(world: World): Promise<void> {
   const stored = new Set<string>(events.map((event) => event.document_id))
   for (const id of world.unrouted) if (!stored.has(id)) world.faults.push(`event ${id} was committed and is gone`)
   world.unrouted.clear()
-  const deps = { ids: world.ids, workerId: 'router' }
-  const drain = async () => {
-    while ((await routeEvents(deps, db, new Date(clock.now()))).hasMore);
-  }
-  await Promise.all(dice.chance(0.3) ? [drain(), drain()] : [drain()])
+  await routeByProcesses(world)
   for (const row of await db.selectFrom('webhook_dispatch').select(['document_id', 'webhook', 'event_id']).execute()) {
     if (model.rows.has(row.document_id as DispatchId)) continue
     if (!expected.delete(`${row.webhook} ${row.event_id}`)) world.faults.push(`row ${row.document_id} matches no rule`)
@@ -156,45 +164,120 @@ export async function route(world: World): Promise<void> {
     addRow(model, { ...ids, isTest: false }, clock.now())
   }
   for (const missing of expected) world.faults.push(`no row for webhook and event ${missing}`)
+  for (const process of [...world.processes]) {
+    process.release()
+    await settle(world)
+  }
 }
 
-/** Posts what is due in a process that may go down under it; the next round has a new one. */
-export async function dispatch(world: World, fault: Fault): Promise<void> {
+/** Lets one process or two at once route what waits. What they claim as they route is held back until the model knows it. */
+async function routeByProcesses(world: World): Promise<void> {
   const { dice } = world
-  const isFresh = world.process === undefined || fault !== 'none'
-  if (isFresh) {
-    const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
-    const plan = { workerId: `worker-${dice.between(1, 1e9)}`, fault, afterPosts: dice.between(0, 30), ...caps }
-    const answer = (request: PostRequest, process: SimulatedProcess) => answerPost(world, request, process)
-    world.process = startProcess({ ...world, answer }, plan)
-  }
-  const process = world.process!
-  const drained = process.dispatcher.drain().catch((error: Error) => {
-    if (error.message !== 'the process is gone') throw error
-  })
-  await Promise.race([drained, process.lost])
-  if (process.isLost) {
-    if (fault === 'hang') world.hung.push(process)
-    world.process = undefined
+  if (world.processes.length === 0) await launch(world, 'none')
+  const first = dice.pick(world.processes)
+  const routers = dice.chance(0.3) ? new Set([first, dice.pick(world.processes)]) : new Set([first])
+  for (const process of world.processes) process.hold()
+  await Promise.all([...routers].map((process) => process.route()))
+  await bury(world)
+  // What a router that went down left behind.
+  for (const process of world.processes.length === 0 ? [await launch(world, 'none')] : world.processes.slice(0, 1)) {
+    process.hold()
+    await process.route()
   }
   await waitUntilIdle(world)
-  await compare(world)
 }
 
-/** Brings a hung process back: what it says now is late, and may be void. */
+/** Starts a process; it may go down at `fault`. The one that has worked longest makes room for it. */
+async function launch(world: World, fault: Fault): Promise<SimulatedProcess> {
+  const { dice, database } = world
+  if (world.processes.length >= PROCESSES) {
+    world.processes[0]!.kill()
+    await bury(world)
+  }
+  const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
+  const afterPosts = dice.between(0, 30)
+  const workerId = `worker-${dice.between(1, 1e9)}`
+  const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
+  const onError = (line: string) => world.faults.push(line)
+  const deps = { ...world, connectionString: database.connectionString, answer, onError }
+  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, isRunning: dice.chance(0.5) })
+  world.processes.push(process)
+  await waitUntilIdle(world)
+  return process
+}
+
+/** Posts what is due: in a process that may go down under it, then in the others. */
+export async function dispatch(world: World, fault: Fault): Promise<void> {
+  if (fault !== 'none' || world.processes.length === 0) await launch(world, fault)
+  for (const process of [...world.processes].reverse()) {
+    if (process.isLost) continue
+    if (process.plan.fault === 'cut') await workWithoutLock(world, process)
+    else await process.work()
+    await settle(world)
+  }
+}
+
+/** A process whose listening connection ends while it posts, and some time with it, in which the others look at it. */
+async function workWithoutLock(world: World, process: SimulatedProcess): Promise<void> {
+  process.hold()
+  const done = process.work()
+  await settle(world)
+  process.cut()
+  for (let second = 0; second < world.dice.between(1, 8); second += 1) {
+    await passTime(world, 1_000)
+    const others = world.processes.filter((one) => one !== process)
+    for (const other of others.slice(0, 1)) await other.work()
+    await settle(world)
+  }
+  process.release()
+  await done
+}
+
+/** Lets time pass. A process that works says each second that it is alive, so at the end it has just said so. */
+export async function passTime(world: World, ms: number): Promise<void> {
+  world.clock.advance(ms)
+  for (const process of world.processes) await process.renew()
+}
+
+/** Brings a hung process back: what it says now is late, and may be void. Then it ends. */
 export async function resumeHung(world: World): Promise<void> {
-  const process = world.hung.shift()
+  const [process] = world.hung
   if (!process) return
   process.resume()
+  await settle(world)
+  world.hung.shift()
+  process.kill()
+  world.dead.push(process)
+  await settle(world)
+}
+
+/** Waits until nothing is under way, and compares. */
+async function settle(world: World): Promise<void> {
   await waitUntilIdle(world)
+  await bury(world)
   await compare(world)
 }
 
-/** Waits until no statement runs: a process that went down may have had a transaction open. */
-async function waitUntilIdle({ database: { pool } }: World): Promise<void> {
-  for (let quiet = 0; quiet < 3; ) {
+/** Takes processes that went down out of those that work. */
+async function bury(world: World): Promise<void> {
+  for (const process of world.processes.filter((one) => one.isLost))
+    (process.isHung ? world.hung : world.dead).push(process)
+  world.processes = world.processes.filter((one) => !one.isLost)
+  await waitUntilIdle(world)
+}
+
+/** Waits until no statement runs: the server may still run those of a process that went down. */
+async function waitUntilIdle(world: World): Promise<void> {
+  const { pool } = world.database
+  for (let quiet = 0; quiet < 5; ) {
     await new Promise((resolve) => setImmediate(resolve))
-    quiet = pool.idleCount === pool.totalCount && pool.waitingCount === 0 ? quiet + 1 : 0
+    const isIdle = pool.idleCount === pool.totalCount && pool.waitingCount === 0
+    quiet = isIdle && [...world.processes, ...world.hung].every((one) => one.isIdle()) ? quiet + 1 : 0
+  }
+  while (world.dead.length > 0) {
+    const names = world.dead.map((one) => one.plan.workerId)
+    const { rows } = await pool.query('select from pg_stat_activity where application_name = any($1) limit 1', [names])
+    if (rows.length === 0) world.dead = []
   }
 }
 
@@ -241,10 +324,11 @@ async function compareRows({ model, db, faults }: World): Promise<void> {
       faults.push(`row ${row.document_id} is not known`)
       continue
     }
-    wanted.isLeased = row.lease_until !== null
+    wanted.isLeased = row.lease_owner !== null
     const attempts = wanted.attempts + (wanted.isLeased ? 1 : 0)
     const found = [row.status, row.attempts, row.next_attempt_at?.getTime() ?? null, row.attempt_trigger]
-    const must = [wanted.status, attempts, wanted.nextAttemptAtMs, wanted.trigger]
+    const dueAtMs = wanted.isLeased ? null : wanted.nextAttemptAtMs
+    const must = [wanted.status, attempts, dueAtMs, wanted.trigger]
     if (String(found) !== String(must)) faults.push(`row ${row.document_id} is ${found}, not ${must}`)
   }
 }
