@@ -121,7 +121,7 @@ create table "event_occurrence" (
   trace_context text,
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
-CREATE INDEX event_occurrence_listed_idx ON public.event_occurrence USING btree (created_at DESC, document_id DESC);
+CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree (created_at);
 CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, created_at DESC) WHERE (resource_id IS NOT NULL);
 
 create table "event_queue" (
@@ -329,7 +329,7 @@ create table "webhook" (
 );
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE ((deleted_at IS NULL) AND is_actived);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
-CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at DESC, document_id DESC);
+CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
 
 create table "webhook_attempt" (
   dispatch uuid not null,
@@ -411,8 +411,8 @@ create table "webhook_dispatch_open" (
   constraint webhook_dispatch_open_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_open_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text])))
 );
-CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open USING btree (created_at, document_id);
-CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at, document_id);
+CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open USING btree (created_at);
+CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at);
 CREATE INDEX webhook_dispatch_open_event_id_idx ON public.webhook_dispatch_open USING btree (event_id);
 CREATE INDEX webhook_dispatch_open_lease_idx ON public.webhook_dispatch_open USING btree (lease_owner, webhook) WHERE (lease_owner IS NOT NULL);
 CREATE INDEX webhook_dispatch_open_replay_job_idx ON public.webhook_dispatch_open USING btree (replay_job) WHERE (replay_job IS NOT NULL);

@@ -48,7 +48,7 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, end === -1 ? waiting.length : end)
 }
 
-/** Settles every promise of a batch. What one request cannot write must not fail the others: they are tried alone. */
+/** Settles every promise of a batch. Data of one request that the database does not take must not fail the others. */
 async function recordAll(batch: readonly Waiting[], db: Database): Promise<void> {
   try {
     const broken = await recordPublicationBatch(
@@ -57,7 +57,15 @@ async function recordAll(batch: readonly Waiting[], db: Database): Promise<void>
     )
     batch.forEach((one, item) => one.resolve(!broken.has(item)))
   } catch (error) {
-    if (batch.length === 1) return batch[0]?.reject(error)
-    for (const one of batch) await recordAll([one], db)
+    if (batch.length > 1 && isDataRefused(error)) {
+      for (const one of batch) await recordAll([one], db)
+    } else {
+      for (const one of batch) one.reject(error)
+    }
   }
+}
+
+/** Data the database does not take (class 22), or a rule of the schema that it breaks (class 23). */
+function isDataRefused(error: unknown): boolean {
+  return /^2[23]/.test(String((error as { code?: unknown } | null)?.code))
 }
