@@ -1,89 +1,228 @@
+import pg from 'pg'
 import pino from 'pino'
 import type { Clock } from '../../src/clock.ts'
-import { buildDispatcher, type Dispatcher } from '../../src/delivery/dispatcher.ts'
+import { buildDispatcher } from '../../src/delivery/dispatcher.ts'
+import { buildRouter } from '../../src/delivery/router.ts'
+import { buildWorkerLease } from '../../src/delivery/worker-lease.ts'
 import type { IdMaker } from '../../src/id.ts'
 import type { Keyring } from '../../src/keyring.ts'
 import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
 import type { PostErrorClass, PostResult } from '../../src/outbound/post-result.ts'
-import type { Database } from '../../src/postgres/database.ts'
+import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import type { AttemptResult } from '../../src/webhook/delivery/outcome.ts'
+import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
 
-/** Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. */
-export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'before-record' | 'during-record' | 'hang'
+/**
+ * Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. `cut`: it loses
+ * its listening connection while it posts, and works on.
+ */
+export type Fault = 'none' | 'after-claim' | 'before-post' | 'after-post' | 'before-record' | 'during-record' | Survived
+
+type Survived = 'hang' | 'cut'
 
 /** What a receiver saw of one POST, and what it answers. */
 export type Answer = (request: PostRequest, process: SimulatedProcess) => AttemptResult
 
-/** A process with the role `dispatcher` that can be made to go down. */
-export interface SimulatedProcess {
-  dispatcher: Dispatcher
-  /** Whether results of it may never be recorded, or too late. */
-  isLost: boolean
-  /** Resolves when it goes down. */
-  lost: Promise<void>
-  /** Brings a hung one back: what it holds is recorded now, late. */
-  resume(): void
+/** How a process works, and where it goes down: at `fault`, once it has made `afterPosts` POSTs. */
+export interface ProcessPlan {
+  workerId: string
+  fault: Fault
+  afterPosts: number
+  concurrency: number
+  perWebhook: number
+  /** Its dispatcher runs by itself, so that it claims rows as it routes them. */
+  isRunning: boolean
 }
 
-/** Starts a process that goes down at `fault`, once it has made `afterPosts` POSTs. */
-export function startProcess(
-  deps: { db: Database; clock: Clock; ids: IdMaker; random: Random; keyring: Keyring; answer: Answer },
-  plan: { workerId: string; fault: Fault; afterPosts: number; concurrency: number; perWebhook: number },
-): SimulatedProcess {
+/** A process with the role `dispatcher`, with connections of its own, that can be made to go down. */
+export interface SimulatedProcess {
+  plan: ProcessPlan
+  /** Whether results of it may never be recorded, or too late. */
+  isLost: boolean
+  /** Its POSTs wait. */
+  isHeld: boolean
+  /** Routes what waits. */
+  route(): Promise<void>
+  /** Posts what is due and records it; resolves early when the process goes down. */
+  work(): Promise<void>
+  /** Says that it is alive, as each process does every second. */
+  renew(): Promise<void>
+  /** Lets its POSTs wait until `release`. */
+  hold(): void
+  release(): void
+  /** Ends its listening connection, and with it its lock. */
+  cut(): void
+  /** Brings a hung one back: what it holds is recorded now, late. */
+  resume(): void
+  kill(): void
+  /** Whether nothing of it is under way, but for what waits for `release` or `resume`. */
+  isIdle(): boolean
+}
+
+/** What all processes of a world share. */
+export interface ProcessDeps {
+  connectionString: string
+  clock: Clock
+  ids: IdMaker
+  random: Random
+  keyring: Keyring
+  answer: Answer
+}
+
+/** Starts a process. */
+export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promise<SimulatedProcess> {
   const down = Promise.withResolvers<void>()
+  const resumed = Promise.withResolvers<void>()
+  const connections = await openConnections(deps.connectionString, plan.workerId, resumed.promise)
+  const clock = buildProcessClock(deps.clock, resumed.promise)
+  let gate = Promise.resolve()
+  let openGate = () => {}
   let posts = 0
   let isSilent = false
-  const sleepers: (() => void)[] = []
-  // It sleeps only where the database refused, and only a process that comes back wakes from that.
-  const clock: Clock = { now: deps.clock.now, sleep: () => new Promise((resolve) => sleepers.push(resolve)) }
+
   const goDown = () => {
     self.isLost = true
     isSilent = true
+    if (plan.fault === 'hang') connections.block()
+    else connections.destroy()
     down.resolve()
   }
   const onDispatcherPoint = (point: 'after-claim' | 'before-record' | 'during-record') => {
-    if (point === plan.fault && posts >= plan.afterPosts) goDown()
-    if (point === 'before-record' && plan.fault === 'hang' && posts >= plan.afterPosts) {
-      plan.fault = 'none'
-      goDown()
-    }
+    const isHang = point === 'before-record' && plan.fault === 'hang'
+    if (!self.isLost && (point === plan.fault || isHang) && posts >= plan.afterPosts) goDown()
     // A process that is gone writes nothing more.
     if (isSilent) throw new Error('the process is gone')
   }
-  const post = (request: PostRequest): Promise<PostResult> => {
-    if (plan.fault === 'before-post' && posts >= plan.afterPosts) goDown()
+  const post = async (request: PostRequest): Promise<PostResult> => {
+    await gate
+    if (!isSilent && plan.fault === 'before-post' && posts >= plan.afterPosts) goDown()
     if (isSilent) return new Promise(() => {})
     posts += 1
     const result = deps.answer(request, self)
     if (plan.fault === 'after-post' && posts > plan.afterPosts) goDown()
-    return isSilent ? new Promise(() => {}) : Promise.resolve(toPostResult(result))
+    return isSilent ? new Promise(() => {}) : toPostResult(result)
   }
   const sender: HttpSender = { post, idleConnectionCount: () => 0, close: async () => {} }
+  const logger = pino({ level: 'silent' })
+  const { db } = connections
+  const lease = buildWorkerLease({ db, clock, workerId: plan.workerId, hasLock: connections.hasLock })
   const dispatcher = buildDispatcher({
-    ...deps,
+    policy: buildWebhookPolicy({
+      ...deps,
+      ...plan,
+      db,
+      clock,
+      logger,
+      sender,
+      tracer: buildContextTracer(deps.random),
+      version: '0.0.0',
+      enableApiEventQueue: true,
+      onRecording: () => onDispatcherPoint('during-record'),
+    }),
     clock,
-    sender,
+    logger,
     workerId: plan.workerId,
-    logger: pino({ level: 'silent' }),
-    tracer: buildContextTracer(deps.random),
-    version: '0.0.0',
-    enableApiEventQueue: true,
-    concurrency: plan.concurrency,
-    perWebhook: plan.perWebhook,
+    lease,
+    isEnabled: true,
     onDispatcherPoint,
   })
+  const router = buildRouter({ clock, db, logger, dispatchers: [dispatcher] })
+  /** What a process that is gone did not finish is no fault. */
+  const untilLost = async (work: Promise<unknown>) => {
+    const done = work.catch((error: unknown) => {
+      if (!self.isLost) throw error
+    })
+    await Promise.race([done, down.promise])
+  }
   const self: SimulatedProcess = {
-    dispatcher,
+    plan,
     isLost: false,
-    lost: down.promise,
+    isHeld: false,
+    route: () => untilLost(router.drain()),
+    work: async () => {
+      if (plan.isRunning) dispatcher.notify()
+      else await untilLost(dispatcher.drain())
+    },
+    renew: () => untilLost(lease.renew()),
+    hold: () => {
+      self.isHeld = true
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      openGate = resolve
+    },
+    release: () => {
+      self.isHeld = false
+      openGate()
+    },
+    cut: connections.cut,
     resume: () => {
       isSilent = false
-      for (const wake of sleepers.splice(0)) wake()
+      resumed.resolve()
     },
+    kill: () => {
+      self.isLost = true
+      isSilent = true
+      connections.destroy()
+      down.resolve()
+    },
+    isIdle: () => connections.isIdle() && (self.isLost || self.isHeld || dispatcher.inFlight() === 0),
   }
+  await lease.renew()
+  if (plan.isRunning) void dispatcher.run()
   return self
+}
+
+/** Short rests pass at once; longer sleeps end when a process that hung comes back, and no other does. */
+function buildProcessClock(clock: Clock, resumed: Promise<void>): Clock {
+  const sleep = (ms: number) =>
+    ms < 100 ? new Promise<void>((resolve) => setImmediate(resolve)) : resumed.then(() => undefined)
+  return { now: clock.now, sleep }
+}
+
+/** The connections of one process: a pool, and one that holds the lock of the worker. */
+async function openConnections(connectionString: string, workerId: string, resumed: Promise<void>) {
+  const settings = { connectionString, applicationName: workerId, settings: INDEX_ONLY_PLANS, onError: () => {} }
+  const { db, pool } = openDatabase({ ...settings, size: 3 })
+  const clients = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => clients.add(client))
+  let state: 'open' | 'blocked' | 'destroyed' = 'open'
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>
+  Object.assign(pool, {
+    connect: async () => {
+      if (state === 'destroyed') return new Promise(() => {})
+      if (state === 'blocked') await resumed
+      return connect()
+    },
+  })
+  const listener = new pg.Client({ connectionString, application_name: workerId })
+  let isListening = true
+  listener.on('error', () => {})
+  listener.on('end', () => {
+    isListening = false
+  })
+  await listener.connect()
+  await listener.query('select pg_advisory_lock_shared(hashtextextended($1, 0))', [workerId])
+  return {
+    db,
+    hasLock: () => isListening,
+    cut: () => destroySocket(listener),
+    block: () => {
+      state = 'blocked'
+    },
+    destroy: () => {
+      state = 'destroyed'
+      for (const client of [listener, ...clients]) destroySocket(client)
+    },
+    isIdle: () => state === 'destroyed' || (pool.idleCount === pool.totalCount && pool.waitingCount === 0),
+  }
+}
+
+/** Ends a connection as a machine that vanishes does: nothing is said to the server. */
+function destroySocket(client: pg.ClientBase): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
 }
 
 function toPostResult(result: AttemptResult): PostResult {

@@ -77,16 +77,18 @@ export async function settleAttempts(
   attempts: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
   const decided = attempts.map((attempt) => decide(attempt, false))
-  const { workerId } = deps
-  const { settled, deferred } = await settleChanges(db, decided.map(toDispatchChange), {
-    workerId,
-    withFailures: false,
-  })
+  // Of a webhook that fails the successes too: which came last decides over its count.
+  const failing = new Set(
+    decided.filter(({ decision }) => decision.failureCount === 'add').map(({ attempt }) => attempt.webhook),
+  )
+  const others = decided.filter(({ attempt }) => !failing.has(attempt.webhook))
+  const options = { workerId: deps.workerId, withFailures: false }
+  const { settled, deferred } = await settleChanges(db, others.map(toDispatchChange), options)
   const later = new Set(deferred.map(nameClaim))
-  const now = decided.filter((one) => !later.has(nameClaim(one.attempt)))
+  const now = others.filter((one) => !later.has(nameClaim(one.attempt)))
   const recorded = markRecorded(now, settled)
-  if (later.size === 0) return { recorded, notices: [] }
-  const rest = attempts.filter((one) => later.has(nameClaim(one)))
+  const rest = attempts.filter((one) => failing.has(one.webhook) || later.has(nameClaim(one)))
+  if (rest.length === 0) return { recorded, notices: [] }
   const counted = await inTransaction(db, (tx) => settleWithFailures(deps, tx, rest))
   return { recorded: [...recorded, ...counted.recorded], notices: counted.notices }
 }
