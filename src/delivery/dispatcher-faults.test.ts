@@ -165,25 +165,26 @@ describe('a database that refuses while results wait', () => {
 
   it('goes on by itself when the database is back', async () => {
     const clock = buildManualClock()
-    let onFailed = () => {}
-    const logger = buildListeningLogger((message) => {
-      if (message.startsWith('dispatcher round failed')) onFailed()
-    })
+    let onFailed = (_message: string) => {}
+    const logger = buildListeningLogger((message) => onFailed(message))
     await using d = await openDelivery({ clock, logger })
     await d.makeWebhook()
     const running = d.t.app.dispatcher.run()
     await d.emit()
     await d.t.app.router.drain()
     d.t.app.dispatcher.notify()
-    await d.receiver.waitFor(1, 10_000)
+    await waitFor('the first delivery', async () => (await d.listRows())[0]?.status === 'success')
     await d.emit()
     await d.t.app.router.drain()
     const failed = Promise.withResolvers<void>()
-    onFailed = failed.resolve
+    onFailed = (message) => {
+      if (message.startsWith('dispatcher round failed')) failed.resolve()
+    }
     const reopen = await closeDatabase(d)
     d.t.app.dispatcher.notify()
     await failed.promise
     await reopen()
+    // Whatever waits to be tried again is woken, also when it fails once more.
     onFailed = () => setImmediate(() => clock.advance(POLL_MS))
     clock.advance(POLL_MS)
     await d.receiver.waitFor(2, 10_000)

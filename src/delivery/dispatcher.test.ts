@@ -290,6 +290,7 @@ describe('rows that are claimed as they are routed', () => {
     await using d = await openDelivery({ env: { WEBHOOK_CONCURRENCY: '4', WEBHOOK_CONCURRENCY_PER_WEBHOOK: '2' } })
     await d.makeWebhook()
     const { router, dispatcher } = d.t.app
+    await router.drain()
     const answer = Promise.withResolvers<void>()
     d.receiver.behave({ kind: 'wait', until: answer.promise })
     const running = dispatcher.run()

@@ -398,17 +398,26 @@ function describeNextDue<C extends Work, E extends Claim, S>(open: Opens<C, E, S
   })
 }
 
+/** Calls a queue whose connection may break; undefined when it did, and nothing of the call runs any more. */
+interface Breakable<C extends Work, E extends Claim, S> {
+  try<Result>(call: (queue: DeliveryQueue<C, E, S>) => Promise<Result>): Promise<Result | undefined>
+}
+
 function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
   /** Runs `work` once for each point at which its connection may break, each on an empty queue. */
-  async function breakEverywhere(
-    work: (t: QueueUnderTest<C, E, S>, breakable: DeliveryQueue<C, E, S>) => Promise<void>,
-  ) {
+  async function breakEverywhere(work: (t: QueueUnderTest<C, E, S>, breakable: Breakable<C, E, S>) => Promise<void>) {
     for (const at of ['before', 'after'] as const)
       for (let statement = 0; ; statement += 1) {
         expect(statement).toBeLessThan(20)
         await using t = await open()
         await using breaking = t.openBreaking({ at, statement })
-        await work(t, breaking.queue)
+        await work(t, {
+          try: async (call) => {
+            const result = await call(breaking.queue).catch(() => undefined)
+            if (breaking.hasBroken()) await breaking.hasEnded()
+            return result
+          },
+        })
         if (breaking.hasBroken()) continue
         expect(statement).toBeGreaterThan(0)
         break
@@ -419,7 +428,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
     await breakEverywhere(async (t, breakable) => {
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
-      const claimed = await breakable.claim(worker.request()).catch(() => [])
+      const claimed = (await breakable.try((queue) => queue.claim(worker.request()))) ?? []
       const rows = await Promise.all(ids.map((id) => t.readRow(id)))
       const held = await worker.reclaim()
       expect(held).toHaveLength(rows.filter((row) => row?.state === 'claimed').length)
@@ -434,7 +443,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
       const ended = (await worker.claim()).map((one) => t.end(one, one.id === ids[0] ? 'delivered' : 'failed'))
-      await breakable.settle(ended).catch(() => {})
+      await breakable.try((queue) => queue.settle(ended))
       const states = (await Promise.all(ids.map((id) => t.readRow(id)))).map((row) => row?.state)
       expect([
         ['claimed', 'claimed', 'claimed'],
@@ -453,7 +462,7 @@ function describeBreaks<C extends Work, E extends Claim, S>(open: Opens<C, E, S>
       const [worker, group] = [buildWorker(t), await t.addGroup()]
       const ids = await t.addRows(group, { count: 3 })
       const claimed = await worker.claim()
-      await breakable.release(claimed, new Date(t.clock.now())).catch(() => {})
+      await breakable.try((queue) => queue.release(claimed, new Date(t.clock.now())))
       await worker.release(claimed)
       for (const id of ids) expect(await t.readRow(id)).toMatchObject({ state: 'waiting', attempts: 0 })
       expect(idsOf(await worker.claim()).sort()).toEqual([...ids].sort())

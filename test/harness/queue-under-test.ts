@@ -18,6 +18,14 @@ export interface QueueRow {
   dueAt: Date | null
 }
 
+/** A queue whose connection breaks. */
+export interface BreakingQueue<Claimed extends Work, Ended extends Claim, Settled> extends AsyncDisposable {
+  queue: DeliveryQueue<Claimed, Ended, Settled>
+  hasBroken(): boolean
+  /** Resolves when the store has noticed the break: nothing of the connection runs there any more. */
+  hasEnded(): Promise<void>
+}
+
 /** An implementation of the queue, and what the suite needs to fill it and to look into it. */
 export interface QueueUnderTest<Claimed extends Work, Ended extends Claim, Settled> extends AsyncDisposable {
   queue: DeliveryQueue<Claimed, Ended, Settled>
@@ -36,8 +44,8 @@ export interface QueueUnderTest<Claimed extends Work, Ended extends Claim, Settl
   readRow(id: string): Promise<QueueRow | undefined>
   /** How many entries the attempt log of a row has. */
   countLogged(id: string): Promise<number>
-  /** The queue over a connection of its own that breaks there, and whether it did. */
-  openBreaking(point: Break): { queue: DeliveryQueue<Claimed, Ended, Settled>; hasBroken(): boolean } & AsyncDisposable
+  /** The queue over a connection of its own that breaks there. */
+  openBreaking(point: Break): BreakingQueue<Claimed, Ended, Settled>
 }
 
 export const MINUTE_MS = 60_000

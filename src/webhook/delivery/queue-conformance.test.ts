@@ -4,6 +4,7 @@ import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import { describeQueue } from '../../../test/harness/queue-conformance.ts'
 import type { AttemptEnd, Break, QueueUnderTest } from '../../../test/harness/queue-under-test.ts'
+import { waitFor } from '../../../test/harness/wait.ts'
 import type { WebhookId } from '../../id.ts'
 import { buildKeyring } from '../../keyring.ts'
 import { type Database, INDEX_ONLY_PLANS, openDatabase } from '../../postgres/database.ts'
@@ -67,7 +68,16 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
       (await database.db.selectFrom('webhook_attempt').select('attempt').where('dispatch', '=', id).execute()).length,
     openBreaking: (point) => {
       const breaking = openBreakingDatabase(connectionString, point)
-      return { ...breaking, queue: queueOver(breaking.db) }
+      const hasEnded = async () => {
+        await waitFor('the end of the connection', async () => {
+          const { rows } = await database.pool.query(
+            'select from pg_stat_activity where datname = current_database() and application_name = $1',
+            [BREAKING],
+          )
+          return rows.length === 0
+        })
+      }
+      return { ...breaking, hasEnded, queue: queueOver(breaking.db) }
     },
     [Symbol.asyncDispose]: async () => {
       await workers.close()
@@ -78,6 +88,8 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
 
 /** As the workers of the service connect. */
 const POOL = { applicationName: 'signalbox test', settings: INDEX_ONLY_PLANS, onError: () => {} }
+
+const BREAKING = 'signalbox breaking'
 
 function buildQueue(
   db: Database,
@@ -103,7 +115,7 @@ function buildQueue(
 
 /** A pool of one connection that is cut at a statement, `begin` and `commit` included. */
 function openBreakingDatabase(connectionString: string, point: Break) {
-  const opened = openDatabase({ ...POOL, connectionString, size: 1 })
+  const opened = openDatabase({ ...POOL, applicationName: BREAKING, connectionString, size: 1 })
   let sent = 0
   let isBroken = false
   opened.pool.on('connect', (client) => {

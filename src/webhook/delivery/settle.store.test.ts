@@ -399,6 +399,23 @@ describe('the failure count of a webhook', () => {
     expect(await t.ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1 })
   })
 
+  it('counts a failure and a later success of one batch as a success, of a webhook without failures too', async () => {
+    await using t = await openLedger()
+    const [recovered, failed] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    for (const webhook of [recovered, failed])
+      await t.ledger.addDispatches(webhook, { count: 2, status: 'retrying', attempts: 4 })
+    const claimed = await t.claimAll()
+    const endsOf = (webhook: WebhookId, results: readonly AttemptResult[]) =>
+      claimed
+        .filter((one) => one.group === webhook)
+        .map((one, index) => t.end(one, results[index]!, { endedAt: t.later(index) }))
+    const ended = [...endsOf(recovered, [FAILED, DELIVERED]), ...endsOf(failed, [DELIVERED, FAILED])]
+    const { recorded } = await t.record(ended)
+    expect(recorded.map((one) => one.isRecorded)).toEqual([true, true, true, true])
+    expect(await t.ledger.readWebhook(recovered)).toMatchObject({ consecutive_failures: 0 })
+    expect(await t.ledger.readWebhook(failed)).toMatchObject({ consecutive_failures: 1 })
+  })
+
   it('does not move for an attempt that is made again', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ consecutiveFailures: 19 })
