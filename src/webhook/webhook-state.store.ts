@@ -64,14 +64,13 @@ export async function rotateSecretOf(
   return row && toWebhookRecord(row)
 }
 
-const markDeleted = statement<WebhookColumns>(`
-  with locked as materialized (select w.document_id from webhook w where ${LIVING} for update)
-  update webhook w set deleted_at = $3, ${CHANGED} from locked where w.document_id = locked.document_id
-  returning ${OF_WEBHOOK}`)
+const markDeleted = statement<WebhookColumns>(
+  `update webhook w set deleted_at = $3, ${CHANGED} where ${LIVING} returning ${OF_WEBHOOK}`,
+)
 
 /**
- * Soft-deletes a living webhook. Undefined when there is none with this id. The lock is that of a row that goes, so that
- * what the router is writing for the webhook is written when this returns.
+ * Soft-deletes a living webhook. Undefined when there is none with this id. What the router writes for it meanwhile is
+ * cancelled by maintenance.
  */
 export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
   const [row] = await markDeleted(db, [id, by, now])

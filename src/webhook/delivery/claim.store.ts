@@ -78,6 +78,7 @@ const CLAIM = `
     select d.document_id from webhook_dispatch_open d
     where d.document_id = any(array(
       select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
+      and d.lease_owner is null
     for update skip locked
   ),
   claimed as (
