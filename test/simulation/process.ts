@@ -60,6 +60,8 @@ export interface SimulatedProcess {
   kill(): void
   /** Whether nothing of it is under way, but for what waits for `release` or `resume`. */
   isIdle(): boolean
+  /** What it is at, for an error. */
+  describe(): string
 }
 
 /** What all processes of a world share. */
@@ -163,6 +165,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     },
     renew: () => untilLost(lease.renew()),
     hold: () => {
+      if (isHeld) return
       isHeld = true
       const { promise, resolve } = Promise.withResolvers<void>()
       gate = promise
@@ -185,6 +188,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       connections.destroy()
       down.resolve()
     },
+    describe: () => `${JSON.stringify(plan)} ${dispatcher.inFlight()} in flight, ${connections.describe()}, held ${isHeld}`,
     isIdle: () => connections.isIdle() && (self.isLost || isHeld || dispatcher.inFlight() === 0),
   }
   await lease.renew()
@@ -235,6 +239,7 @@ async function openConnections(connectionString: string, workerId: string, resum
       state = 'destroyed'
       for (const client of [listener, ...clients]) destroySocket(client)
     },
+    describe: () => `${state}, ${pool.idleCount} of ${pool.totalCount} connections idle, ${pool.waitingCount} waited for`,
     isIdle: () => state === 'destroyed' || (pool.idleCount === pool.totalCount && pool.waitingCount === 0),
   }
 }

@@ -135,6 +135,8 @@ function pickResult(roll: number, illness: number): AttemptResult {
 /** Routes what waits, by one router or by two at once, and compares the new rows with the rules. */
 export async function route(world: World): Promise<void> {
   const { model, db, clock } = world
+  // Lost attempts are taken back before: they may raise events, which would be routed unseen.
+  await dispatch(world, 'none')
   const types = new Map(Object.entries(EVENT_TYPES))
   const events = await db.selectFrom('event_occurrence').selectAll().where('routed_at', 'is', null).execute()
   const expected = new Set<string>()
@@ -266,10 +268,16 @@ async function bury(world: World): Promise<void> {
   await waitUntilIdle(world)
 }
 
+/** How long the work of one step may take. */
+const IDLE_LIMIT_MS = 10_000
+
 /** Waits until no statement runs: the server may still run those of a process that went down. */
 async function waitUntilIdle(world: World): Promise<void> {
   const { pool } = world.database
+  const startedAt = performance.now()
   for (let quiet = 0; quiet < 5; ) {
+    if (performance.now() - startedAt > IDLE_LIMIT_MS)
+      throw new Error(`never idle: ${[...world.processes, ...world.hung].map((one) => one.describe()).join('; ')}`)
     await new Promise((resolve) => setImmediate(resolve))
     const isIdle = pool.idleCount === pool.totalCount && pool.waitingCount === 0
     quiet = isIdle && [...world.processes, ...world.hung].every((one) => one.isIdle()) ? quiet + 1 : 0
