@@ -88,7 +88,11 @@ export async function openWorld(seed: number): Promise<World> {
 }
 
 /** What the receiver of a webhook makes of a POST: looks at it, remembers it, and answers. */
-function answerPost(world: World, request: PostRequest, by: { process: SimulatedProcess; wasHeld: boolean }): AttemptResult {
+function answerPost(
+  world: World,
+  request: PostRequest,
+  by: { process: SimulatedProcess; wasHeld: boolean },
+): AttemptResult {
   const { process, wasHeld } = by
   const { model, seed } = world
   const id = request.headers['x-service-delivery'] as DispatchId
