@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { LEASE_MS } from '../../src/delivery/worker-lease.ts'
+import { compare } from './comparison.ts'
 import { createWebhook, emitEvents, operate } from './operations.ts'
 import type { Fault } from './process.ts'
 import { chooseSeed } from './seed.ts'
-import { compare, dispatch, openWorld, passTime, resumeHung, route, type World } from './world.ts'
+import { dispatch, openWorld, passTime, resumeHung, route, type World } from './world.ts'
 
 const ROUNDS = 20
 

@@ -60,6 +60,8 @@ export interface SimulatedProcess {
   kill(): void
   /** Whether nothing of it is under way, but for what waits for `release` or `resume`. */
   isIdle(): boolean
+  /** What it is at, for an error. */
+  describe(): string
 }
 
 /** What all processes of a world share. */
@@ -163,6 +165,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     },
     renew: () => untilLost(lease.renew()),
     hold: () => {
+      if (isHeld) return
       isHeld = true
       const { promise, resolve } = Promise.withResolvers<void>()
       gate = promise
@@ -185,6 +188,8 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       connections.destroy()
       down.resolve()
     },
+    describe: () =>
+      `${JSON.stringify(plan)} ${dispatcher.inFlight()} in flight, ${connections.describe()}, held ${isHeld}`,
     isIdle: () => connections.isIdle() && (self.isLost || isHeld || dispatcher.inFlight() === 0),
   }
   await lease.renew()
@@ -201,19 +206,31 @@ function buildProcessClock(clock: Clock, waitForWork: () => Promise<void>): Cloc
   return { now: clock.now, sleep: (ms) => (ms === REST_MS ? rest() : waitForWork()) }
 }
 
+type State = 'open' | 'blocked' | 'destroyed'
+
 /** The connections of one process: a pool, and one that holds the lock of the worker. */
 async function openConnections(connectionString: string, workerId: string, resumed: Promise<void>) {
   const settings = { connectionString, applicationName: workerId, settings: INDEX_ONLY_PLANS, onError: () => {} }
   const { db, pool } = openDatabase({ ...settings, size: 3 })
   const clients = new Set<pg.PoolClient>()
   pool.on('connect', (client) => clients.add(client))
-  let state: 'open' | 'blocked' | 'destroyed' = 'open'
+  let state: State = 'open'
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>
   Object.assign(pool, {
     connect: async () => {
-      if (state === 'destroyed') return new Promise(() => {})
       if (state === 'blocked') await resumed
-      return connect()
+      if (state === 'destroyed') return new Promise(() => {})
+      let client = await connect()
+      if ((state as State) === 'blocked') {
+        client.release()
+        await resumed
+        client = await connect()
+      }
+      if ((state as State) === 'destroyed') {
+        destroySocket(client)
+        return new Promise(() => {})
+      }
+      return client
     },
   })
   const listener = new pg.Client({ connectionString, application_name: workerId })
@@ -235,6 +252,8 @@ async function openConnections(connectionString: string, workerId: string, resum
       state = 'destroyed'
       for (const client of [listener, ...clients]) destroySocket(client)
     },
+    describe: () =>
+      `${state}, ${pool.idleCount} of ${pool.totalCount} connections idle, ${pool.waitingCount} waited for`,
     isIdle: () => state === 'destroyed' || (pool.idleCount === pool.totalCount && pool.waitingCount === 0),
   }
 }

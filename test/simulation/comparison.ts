@@ -1,0 +1,57 @@
+import type { DispatchId, WebhookId } from '../../src/id.ts'
+import type { AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
+import { readTotals } from '../../src/webhook/delivery/total.store.ts'
+import { applyLog, type LogEntry } from './model.ts'
+import type { World } from './world.ts'
+
+/** Reads what the service recorded, advances the model by it, and compares every row, webhook and total. */
+export async function compare(world: World): Promise<void> {
+  const { model, db, clock } = world
+  const log = await db.selectFrom('webhook_attempt').selectAll().execute()
+  const entries = log
+    .map(
+      (row): LogEntry => ({
+        dispatch: row.dispatch as DispatchId,
+        attempt: row.attempt,
+        trigger: row.attempt_trigger as AttemptTrigger,
+        statusCode: row.status_code,
+        errorClass: row.error_class as ErrorClass | null,
+      }),
+    )
+    .filter((entry) => !world.seenLog.has(`${entry.dispatch} ${entry.attempt}`))
+  for (const entry of entries) world.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
+  world.faults.push(...applyLog(model, entries, clock.now()))
+  await compareRows(world)
+  for (const row of await db.selectFrom('webhook').selectAll().execute()) {
+    const webhook = model.webhooks.get(row.document_id as WebhookId)
+    if (webhook?.isActive !== row.is_actived || webhook.failures !== row.consecutive_failures)
+      world.faults.push(`webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}`)
+  }
+  const totals = await readTotals(db)
+  for (const [status, count] of model.totals)
+    if (totals.get(status) !== count) world.faults.push(`total of ${status} is ${totals.get(status)}, not ${count}`)
+  const disables = await db
+    .selectFrom('event_occurrence')
+    .select('document_id')
+    .where('event', '=', 'webhook.auto-disable')
+    .execute()
+  if (disables.length !== model.disables) world.faults.push(`${disables.length} notices of ${model.disables} disables`)
+}
+
+async function compareRows({ model, db, faults }: World): Promise<void> {
+  const rows = await db.selectFrom('webhook_dispatch').selectAll().execute()
+  if (rows.length !== model.rows.size) faults.push(`${rows.length} rows, not ${model.rows.size}`)
+  for (const row of rows) {
+    const wanted = model.rows.get(row.document_id as DispatchId)
+    if (!wanted) {
+      faults.push(`row ${row.document_id} is not known`)
+      continue
+    }
+    wanted.isLeased = row.lease_owner !== null
+    const attempts = wanted.attempts + (wanted.isLeased ? 1 : 0)
+    const found = [row.status, row.attempts, row.next_attempt_at?.getTime() ?? null, row.attempt_trigger]
+    const dueAtMs = wanted.isLeased ? null : wanted.nextAttemptAtMs
+    const must = [wanted.status, attempts, dueAtMs, wanted.trigger]
+    if (String(found) !== String(must)) faults.push(`row ${row.document_id} is ${found}, not ${must}`)
+  }
+}
