@@ -71,7 +71,11 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
     },
     {
       handle: async (_deps: DispatchDeps, { db, listing }) => ({
-        ...(await readPage(selectDispatches(db), { listing, fields: DISPATCH_FIELDS, toRow: dispatchRowOf })),
+        ...(await readPage(selectDispatches(db, listing.filters), {
+          listing,
+          fields: DISPATCH_FIELDS,
+          toRow: dispatchRowOf,
+        })),
         message: 'Dispatches.',
       }),
     },

@@ -4,6 +4,7 @@ import { applyFilters, countRows, type ListFields, type ListFilter } from '../..
 import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
+import { selectLedger } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
 
 const COLUMNS = [
@@ -59,7 +60,7 @@ export interface MatchQuery {
 /** The ids of the first `limit` rows that the filters name, oldest first. */
 export async function listMatches(db: Database, query: MatchQuery & { limit: number }): Promise<DispatchId[]> {
   const { fields, limit } = query
-  const rows = await applyFilters(db.selectFrom('webhook_dispatch'), { filters: [...query.filters] }, fields)
+  const rows = await applyFilters(selectLedger(db, query.filters), { filters: [...query.filters] }, fields)
     .select('document_id')
     .orderBy('created_at')
     .orderBy('document_id')
@@ -70,7 +71,7 @@ export async function listMatches(db: Database, query: MatchQuery & { limit: num
 
 /** How many rows the filters name. */
 export function countMatches(db: Database, query: MatchQuery): Promise<number> {
-  return countRows(db.selectFrom('webhook_dispatch'), { filters: [...query.filters] }, query.fields)
+  return countRows(selectLedger(db, query.filters), { filters: [...query.filters] }, query.fields)
 }
 
 /** Which of these rows exist. */

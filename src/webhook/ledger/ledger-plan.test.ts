@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
+import { explainStatements, type PlanNode } from '../../../test/harness/explain.ts'
+import { buildLedger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import type { ListFilter } from '../../listing/filter.ts'
+import { applyFilters } from '../../listing/listing.ts'
+import { selectDispatches } from './dispatch.store.ts'
+
+const SUCCESSES = 20_000
+const FAILURES = 100
+const PAGE = 21
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const ledger = buildLedger(database.db, buildManualClock())
+  const webhook = await ledger.addWebhook()
+  await ledger.addDispatches(webhook, { count: FAILURES, status: 'exhausted' })
+  await ledger.addDispatches(webhook, { count: SUCCESSES, status: 'success' })
+  await database.pool.query('analyze')
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+/** How many rows of tables a page of the list reads. */
+async function countRead(filters: ListFilter[]): Promise<number> {
+  const [explained] = await explainStatements(database, (db) =>
+    applyFilters(selectDispatches(db, filters), { filters }, { status: { type: 'text' } })
+      .orderBy('created_at', 'desc')
+      .orderBy('document_id', 'desc')
+      .limit(PAGE)
+      .execute(),
+  )
+  const read = (node: PlanNode) =>
+    node['Relation Name']
+      ? ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 1)
+      : 0
+  return (explained?.nodes ?? []).reduce((sum, node) => sum + read(node), 0)
+}
+
+describe('a page of the ledger', () => {
+  it.for<[string, ListFilter[], number]>([
+    ['everything', [], 2 * PAGE],
+    ['successes', [{ field: 'status', operator: 'eq', values: ['success'] }], 2 * PAGE],
+    ['one other status', [{ field: 'status', operator: 'eq', values: ['exhausted'] }], FAILURES],
+    ['several other statuses', [{ field: 'status', operator: 'in', values: ['exhausted', 'failed'] }], FAILURES],
+    ['all but successes', [{ field: 'status', operator: 'ne', values: ['success'] }], FAILURES],
+  ])('of %s reads what it returns, not the ledger', async ([, filters, most]) => {
+    expect(await countRead(filters)).toBeLessThanOrEqual(most)
+  })
+})
