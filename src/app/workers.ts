@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
@@ -64,6 +64,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const dispatcher: Dispatcher = buildDispatcher({
     policy: buildAppPolicy(parts, metrics),
     clock,
+    rest: systemClock.sleep,
     logger,
     workerId,
     lease,
@@ -71,7 +72,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     onRoom: () => router.notifyRoom(),
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
-  const router = buildRouter({ clock, db, logger, dispatchers: [dispatcher] })
+  const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers: [dispatcher] })
   // The router sees what else is due, and notifies the dispatcher.
   const onWork = () => router.notify()
   const notifier = buildNotifier({

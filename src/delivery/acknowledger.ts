@@ -17,6 +17,8 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'settle'>
   }
   clock: Clock
+  /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
+  rest?: Clock['sleep']
   logger: Logger
   /** Runs for a result that the database never takes: its claim is still there. */
   onRefused?: () => void
@@ -36,7 +38,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   deps: AcknowledgerDeps<Ended, Settled>,
   onDone: (attempts: readonly Ended[]) => void,
 ): Acknowledger<Ended> {
-  const { clock, logger, policy } = deps
+  const { clock, logger, policy, rest: pause = clock.sleep } = deps
   const waiting: Ended[] = []
   let recording: Promise<void> | undefined
   /** Ended by `settled`: from then on nothing is collected until all is recorded. */
@@ -54,7 +56,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
         await record(batch)
         waiting.splice(0, batch.length)
         onDone(batch)
-        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await clock.sleep(BUSY_REST_MS, rest.signal)
+        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await pause(BUSY_REST_MS, rest.signal)
       } catch (error) {
         if (isRefusedForGood(error)) {
           waiting.splice(0, batch.length)

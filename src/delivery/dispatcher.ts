@@ -27,6 +27,8 @@ export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
   policy: DeliveryPolicy<Claimed, Ended, Settled>
   clock: Clock
+  /** Rests between batches of results, which decide nothing: real time in the service, whatever its clock. */
+  rest?: Clock['sleep']
   logger: Logger
   workerId: string
   lease: WorkerLease

@@ -36,6 +36,8 @@ export interface RouterDeps {
   clock: Clock
   db: Database
   logger: Logger
+  /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
+  rest?: Clock['sleep']
   /** One for each policy. */
   dispatchers: readonly Dispatcher[]
 }
@@ -54,7 +56,7 @@ export interface Router {
 
 /** Builds the router. */
 export function buildRouter(deps: RouterDeps): Router {
-  const { clock, db, logger, dispatchers } = deps
+  const { clock, db, logger, dispatchers, rest = clock.sleep } = deps
   const stopping = new AbortController()
   let notified = Promise.withResolvers<void>()
   let room = Promise.withResolvers<void>()
@@ -102,7 +104,7 @@ export function buildRouter(deps: RouterDeps): Router {
   async function waitForRoom(): Promise<void> {
     room = Promise.withResolvers()
     if (countSlots() > 0) return
-    await waitFor(room.promise, ROOM_WAIT_MS)
+    await Promise.race([room.promise, rest(ROOM_WAIT_MS, stopping.signal)])
   }
 
   async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
@@ -126,7 +128,7 @@ export function buildRouter(deps: RouterDeps): Router {
         const { isFull, last, events } = await route(isWhole ? FIRST : after, countSlots())
         after = isFull && last ? last : firstIdAt(clock.now() - RECENT_MS)
         if (isFull) continue
-        if (events > 1) await clock.sleep(BUSY_REST_MS, stopping.signal)
+        if (events > 1) await rest(BUSY_REST_MS, stopping.signal)
         await waitFor(notified.promise, Math.max(0, POLL_MS - (clock.now() - lookedAtMs)))
       } catch (error) {
         logger.error({ err: error }, 'router round failed: see docs/operations.md, database')

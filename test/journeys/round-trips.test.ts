@@ -324,7 +324,7 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('a publication is one statement and no transaction, with the key of the request too; a key of an event makes it four', async () => {
+it('a publication is one statement and no transaction; a key of the request or of an event makes it four', async () => {
   const route = ROUTES.find((one) => eventNameOf(one) === 'event.publish') as RouteDeclaration
   const event = (await newEventType()).internal
   const priceOf = async (more: object, isKeyless: boolean) => {
@@ -334,7 +334,7 @@ it('a publication is one statement and no transaction, with the key of the reque
   }
   expect(await priceOf({}, true)).toEqual([1, 1])
   expect(await priceOf({ account }, true)).toEqual([1, 1])
-  expect(await priceOf({ account }, false)).toEqual([1, 1])
+  expect(await priceOf({ account }, false)).toEqual([4, 2])
   expect(await priceOf({ account, idempotency_key: name() }, true)).toEqual([4, 2])
 })
 
