@@ -3,12 +3,12 @@ import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
 import { countInto, findShard } from './total.store.ts'
 
 /**
- * The id of the dispatch of an event for a webhook: made of both, so that an event is never routed to a webhook twice, with
- * the time of the event in front (the layout of RFC 9562, version 7).
+ * The id of the dispatch of an event for a webhook: made of both, so that an event is never routed to a webhook twice. The
+ * first half is that of the event's id (the layout of RFC 9562, version 7), so that dispatches are in the order of events.
  */
 const DISPATCH_ID = `
-  (substr(e.document_id::text, 1, 14) || '7' || substr(h.hash, 1, 3) || '-8' || substr(h.hash, 4, 3) || '-'
-    || substr(h.hash, 7, 12))::uuid`
+  (substr(e.document_id::text, 1, 14) || '7' || substr(e.document_id::text, 16, 3) || '-8' || substr(h.hash, 1, 3) || '-'
+    || substr(h.hash, 4, 12))::uuid`
 
 /**
  * Whom an event is delivered to, by the rules of `decideRouting` (a test holds both together). The index of subscriptions
