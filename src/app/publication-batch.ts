@@ -55,7 +55,7 @@ async function recordAll(batch: readonly Waiting[], db: Database): Promise<void>
       db,
       batch.map((one) => one.publications),
     )
-    batch.forEach((one, item) => one.resolve(!broken.has(item)))
+    for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
   } catch (error) {
     if (batch.length > 1 && isDataRefused(error)) {
       for (const one of batch) await recordAll([one], db)
