@@ -30,11 +30,21 @@ export interface Summary {
   hours: DeliveriesOfHour[]
 }
 
+/** The ledger of the last 24 hours, read once: by the hour in which rows were made and by status. */
+const RECENT = `
+  recent as materialized (
+    select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
+      count(*) filter (where created_at >= $2) as in_window
+    from webhook_dispatch
+    where created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
+    group by 1, 2
+  )`
+
 const DELIVERIES = `
   select json_object_agg(s.status, s.deliveries) from (
-    select s.status, count(d.document_id) as deliveries
+    select s.status, coalesce(sum(r.in_window), 0)::bigint as deliveries
     from unnest(array['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']) as s (status)
-    left join webhook_dispatch d on d.status = s.status and d.created_at >= $2
+    left join recent r on r.status = s.status
     group by s.status) s`
 
 const WEBHOOKS = `
@@ -54,17 +64,15 @@ const RECENT_FAILURES = `
     order by d.ended_at desc, d.document_id desc limit $3) d`
 
 const HOURS = `
-  select json_build_object('hour', h.hour, 'success', coalesce(d.success, 0), 'failed', coalesce(d.failed, 0))
+  select json_build_object('hour', h.hour, 'success', coalesce(d.success, 0)::bigint,
+    'failed', coalesce(d.failed, 0)::bigint)
   from generate_series(
     date_trunc('hour', $1::timestamptz) - interval '23 hours', date_trunc('hour', $1::timestamptz), interval '1 hour'
   ) as h (hour)
   left join (
-    select date_trunc('hour', created_at) as hour,
-      count(*) filter (where status = 'success') as success,
-      count(*) filter (where status in ('exhausted', 'failed')) as failed
-    from webhook_dispatch
-    where created_at >= date_trunc('hour', $1::timestamptz) - interval '23 hours'
-    group by 1
+    select hour, sum(deliveries) filter (where status = 'success') as success,
+      sum(deliveries) filter (where status in ('exhausted', 'failed')) as failed
+    from recent group by hour
   ) d on d.hour = h.hour
   order by h.hour`
 
@@ -78,6 +86,7 @@ interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
 }
 
 const selectSummary = statement<SummaryColumns>(`
+  with ${RECENT}
   select (${DELIVERIES}) as deliveries, (${WEBHOOKS}) as webhooks, array(${EVENT_TYPES}) as event_types,
     array(${RECENT_FAILURES}) as recent_failures, array(${HOURS}) as hours`)
 
