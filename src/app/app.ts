@@ -188,10 +188,11 @@ function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateL
 
 /** Counts every answered request of the v3 tree, by its declared path. */
 function countRequests(server: FastifyInstance, metrics: Metrics): void {
-  server.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.config.route?.path
+  server.addHook('onResponse', (request, reply, done) => {
+    const route = request.routePath ?? request.routeOptions.config.route?.path
     if (route)
       metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
+    done()
   })
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import { cacheFor } from '../http/cached.ts'
@@ -57,18 +57,17 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
 
 /** Applies `limit` to all routes that are mounted until the returned function is called. */
 function limitRoutes(server: FastifyInstance, limit: ServiceRouteDeps['limit']): () => void {
-  const own = new Set<string>()
   let isMounting = true
-  server.addHook('onRoute', ({ url }) => {
-    if (isMounting) own.add(url)
-  })
-  server.addHook('onRequest', (request, reply, done) => {
+  const limitRequest: onRequestHookHandler = (request, reply, done) => {
     try {
-      if (own.has(request.routeOptions.url ?? '')) limit(request, reply)
+      limit(request, reply)
     } catch (error) {
       return done(error as Error)
     }
     done()
+  }
+  server.addHook('onRoute', (route) => {
+    if (isMounting) route.onRequest = [limitRequest].concat(route.onRequest ?? [])
   })
   return () => {
     isMounting = false

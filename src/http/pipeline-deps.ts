@@ -57,6 +57,8 @@ export interface Pipeline {
 declare module 'fastify' {
   interface FastifyRequest {
     trace?: RequestTrace
+    /** The path of the route's declaration; of a route that the pipeline serves. */
+    routePath?: string
   }
   interface FastifyContextConfig {
     route?: RouteDeclaration

@@ -52,6 +52,7 @@ export function mountRoutes<Deps>(
 }
 
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
+  request.routePath = route.path
   await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
   if (route.access === 'public') return

@@ -265,7 +265,8 @@ function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyRe
 
 /** The declared path, without parameter values; null where no route matched. */
 function routePathOf(request: FastifyRequest): string | null {
-  return request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
+  // The getter `routeOptions` makes an object each time, so routes of the pipeline name their path themselves.
+  return request.routePath ?? request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
 }
 
 /** Writes the log line of a request, ids first (docs/contract/api.md#log-lines). Never a body, token or query value. */
