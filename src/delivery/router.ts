@@ -117,6 +117,7 @@ export function buildRouter(deps: RouterDeps): Router {
   async function run(): Promise<void> {
     let lookedAtMs = Number.NEGATIVE_INFINITY
     let after = FIRST
+    let hasBacklog = false
     while (!stopping.signal.aborted) {
       try {
         notified = Promise.withResolvers()
@@ -127,7 +128,11 @@ export function buildRouter(deps: RouterDeps): Router {
         if (isWhole) lookedAtMs = nowMs
         const { isFull, last, events } = await route(isWhole ? FIRST : after, countSlots())
         after = isFull && last ? last : firstIdAt(clock.now() - RECENT_MS)
-        if (isFull) continue
+        const isBacklogEnd = hasBacklog && !isFull && !isWhole
+        hasBacklog = isFull
+        // Other processes held events of the backlog when this one passed them; what they left is behind its back.
+        if (isBacklogEnd) lookedAtMs = Number.NEGATIVE_INFINITY
+        if (isFull || isBacklogEnd) continue
         if (events > 1) await rest(BUSY_REST_MS, stopping.signal)
         await waitFor(notified.promise, Math.max(0, POLL_MS - (clock.now() - lookedAtMs)))
       } catch (error) {
