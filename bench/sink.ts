@@ -16,7 +16,7 @@ export type SinkQuestion =
   | { do: 'begin'; run: number; numberedBy: ArrivalNumber }
   | { do: 'wait'; arrivals: number; repeats: number; stallMs: number }
 
-/** Deliveries are told apart by the number of their event (`buildResourceId`), or by the number in their path. */
+/** A delivery is identified by the number of its event (`buildResourceId`), or by the number in its path. */
 export type ArrivalNumber = 'event' | 'path'
 
 /** The sink's answer to every question. */

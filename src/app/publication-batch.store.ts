@@ -1,8 +1,8 @@
-import type { AuditRecord } from '../audit/audit.store.ts'
-import { AUDIT_COLUMNS, listAuditColumns } from '../audit/audit.store.ts'
-import { buildQueueInsert, EVENT_COLUMNS, listEventColumns } from '../event/event.store.ts'
+import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from '../audit/audit.store.ts'
+import { buildQueueInsert, EVENT_COLUMNS, toEventValues } from '../event/event.store.ts'
 import type { EventRecord } from '../event/event.ts'
 import type { Database } from '../postgres/database.ts'
+import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
 
 /** What one request publishes. */
@@ -12,6 +12,12 @@ export interface Publications {
   pairs: readonly { event: string; account: string | null }[]
   auditEntries: readonly AuditRecord[]
 }
+
+const EVENT_NAMES = listNames(EVENT_COLUMNS)
+const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
+
+/** The first placeholder of the audit entries, behind those of the events. */
+const ENTRIES_AT = 5 + EVENT_COLUMNS.length
 
 /** `item` is the number of the request; what belongs to a broken one is left out of every insert. */
 const record = statement<{ broken: number[] }>(`
@@ -28,19 +34,17 @@ const record = statement<{ broken: number[] }>(`
       and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
   ),
   recorded as (
-    insert into event_occurrence (${EVENT_COLUMNS})
-    select ${EVENT_COLUMNS}
-    from unnest($4::int[], $5::uuid[], $6::text[], $7::uuid[], $8::text[], $9::text[], $10::text[], $11::text[],
-      $12::boolean[], $13::uuid[], $14::text[], $15::timestamptz[]) as x (item, ${EVENT_COLUMNS})
+    insert into event_occurrence (${EVENT_NAMES})
+    select ${EVENT_NAMES}
+    from unnest($4::int[], ${listArrays(EVENT_COLUMNS, 5)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
     returning document_id
   ),
   queued as (${buildQueueInsert('recorded')}),
   entries as (
-    insert into audit_log (${AUDIT_COLUMNS})
-    select ${AUDIT_COLUMNS}
-    from unnest($16::int[], $17::uuid[], $18::text[], $19::text[], $20::uuid[], $21::uuid[], $22::uuid[], $23::uuid[],
-      $24::uuid[], $25::text[], $26::text[], $27::jsonb[], $28::timestamptz[]) as x (item, ${AUDIT_COLUMNS})
+    insert into audit_log (${AUDIT_NAMES})
+    select ${AUDIT_NAMES}
+    from unnest($${ENTRIES_AT}::int[], ${listArrays(AUDIT_COLUMNS, ENTRIES_AT + 1)}) as x (item, ${AUDIT_NAMES})
     where x.item <> all(array(select item from broken))
   )
   select array(select item from broken) as broken`)
@@ -61,9 +65,9 @@ export async function recordPublicationBatch(
     pairs.map((pair) => pair.event),
     pairs.map((pair) => pair.account),
     items.flatMap((one, item) => one.events.map(() => item)),
-    ...listEventColumns(events),
+    ...transpose(EVENT_COLUMNS, events.map(toEventValues)),
     items.flatMap((one, item) => one.auditEntries.map(() => item)),
-    ...listAuditColumns(entries),
+    ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues)),
   ])
   return new Set(row?.broken)
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, isDataRefused } from '../postgres/database.ts'
 import { type Publications, recordPublicationBatch } from './publication-batch.store.ts'
 
 /** Statements under way at once: while one waits for the disk, the next one fills. */
@@ -63,9 +63,4 @@ async function recordAll(batch: readonly Waiting[], db: Database): Promise<void>
       for (const one of batch) one.reject(error)
     }
   }
-}
-
-/** Data the database does not take (class 22), or a rule of the schema that it breaks (class 23). */
-function isDataRefused(error: unknown): boolean {
-  return /^2[23]/.test(String((error as { code?: unknown } | null)?.code))
 }

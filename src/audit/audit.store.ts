@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { AccountId, Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { compileFragment, type Fragment } from '../postgres/fragment.ts'
+import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
 import type { AuditLog } from '../postgres/tables.generated.ts'
 
 export type AuditEntryId = Id<'audit entry'>
@@ -63,60 +63,49 @@ export function selectAuditEntries(db: Database) {
     ])
 }
 
-/** The columns of `listAuditColumns`, as SQL. */
-export const AUDIT_COLUMNS = `document_id, action, outcome, "user", session, api_key, account, target, address, request_id,
-  detail, created_at`
+/** The columns of an entry, with their types. */
+export const AUDIT_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['action', 'text'],
+  ['outcome', 'text'],
+  ['"user"', 'uuid'],
+  ['session', 'uuid'],
+  ['api_key', 'uuid'],
+  ['account', 'uuid'],
+  ['target', 'uuid'],
+  ['address', 'text'],
+  ['request_id', 'text'],
+  ['detail', 'jsonb'],
+  ['created_at', 'timestamptz'],
+] as const
 
-/** The values of entries, as one array for each of `AUDIT_COLUMNS`. */
-export function listAuditColumns(entries: readonly AuditRecord[]): unknown[][] {
-  const column = <Value>(pick: (entry: AuditRecord) => Value) => entries.map(pick)
+/** The values of an entry, in the order of `AUDIT_COLUMNS`. */
+export function toAuditValues(entry: AuditRecord): unknown[] {
   return [
-    column((each) => each.id),
-    column((each) => each.action),
-    column((each) => each.outcome),
-    column((each) => each.userId),
-    column((each) => each.sessionId),
-    column((each) => each.apiKeyId),
-    column((each) => each.account),
-    column((each) => each.target),
-    column((each) => each.address),
-    column((each) => each.requestId),
-    column((each) => JSON.stringify(each.detail)),
-    column((each) => each.createdAt),
+    entry.id,
+    entry.action,
+    entry.outcome,
+    entry.userId,
+    entry.sessionId,
+    entry.apiKeyId,
+    entry.account,
+    entry.target,
+    entry.address,
+    entry.requestId,
+    JSON.stringify(entry.detail),
+    entry.createdAt,
   ]
 }
 
-const INTO_AUDIT = `insert into audit_log (${AUDIT_COLUMNS})`
+const INTO_AUDIT = `insert into audit_log (${listNames(AUDIT_COLUMNS)})`
+const INSERT_ONE = `${INTO_AUDIT} values (${listPlaces(AUDIT_COLUMNS)})`
+const INSERT_SEVERAL = `${INTO_AUDIT} select * from unnest(${listArrays(AUDIT_COLUMNS)})`
 
 /** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
 export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
   const [one] = entries
-  if (one && entries.length === 1)
-    return {
-      name: 'audit entry',
-      text: `${INTO_AUDIT} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-      values: [
-        one.id,
-        one.action,
-        one.outcome,
-        one.userId,
-        one.sessionId,
-        one.apiKeyId,
-        one.account,
-        one.target,
-        one.address,
-        one.requestId,
-        JSON.stringify(one.detail),
-        one.createdAt,
-      ],
-    }
-  return {
-    name: 'audit entries',
-    text: `${INTO_AUDIT}
-      select * from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::uuid[], $8::uuid[],
-        $9::text[], $10::text[], $11::jsonb[], $12::timestamptz[])`,
-    values: listAuditColumns(entries),
-  }
+  if (one && entries.length === 1) return { name: 'audit entry', text: INSERT_ONE, values: toAuditValues(one) }
+  return { name: 'audit entries', text: INSERT_SEVERAL, values: transpose(AUDIT_COLUMNS, entries.map(toAuditValues)) }
 }
 
 /** Appends entries. */

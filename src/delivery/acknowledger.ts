@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
+import { isDataRefused } from '../postgres/database.ts'
 import type { Claim, DeliveryPolicy, Work } from './policy.ts'
 
 /** Results recorded at once at most. */
@@ -38,11 +39,11 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   deps: AcknowledgerDeps<Ended, Settled>,
   onDone: (attempts: readonly Ended[]) => void,
 ): Acknowledger<Ended> {
-  const { clock, logger, policy, rest: pause = clock.sleep } = deps
+  const { clock, logger, policy, rest = clock.sleep } = deps
   const waiting: Ended[] = []
   let recording: Promise<void> | undefined
   /** Ended by `settled`: from then on nothing is collected until all is recorded. */
-  let rest = new AbortController()
+  let collecting = new AbortController()
 
   async function record(batch: readonly Ended[]): Promise<void> {
     deps.onDispatcherPoint?.('before-record')
@@ -56,9 +57,9 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
         await record(batch)
         waiting.splice(0, batch.length)
         onDone(batch)
-        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await pause(BUSY_REST_MS, rest.signal)
+        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await rest(BUSY_REST_MS, collecting.signal)
       } catch (error) {
-        if (isRefusedForGood(error)) {
+        if (isDataRefused(error)) {
           waiting.splice(0, batch.length)
           await recordEach(batch)
         } else {
@@ -72,7 +73,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
     // Set here, in the same step that saw nothing waiting: set later, a result that comes in between would wait unseen.
     recording = undefined
-    rest = new AbortController()
+    collecting = new AbortController()
   }
 
   /** The database does not take one of these, ever. The others must not wait behind it. */
@@ -81,7 +82,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       try {
         await record([attempt])
       } catch (error) {
-        if (!isRefusedForGood(error)) {
+        if (!isDataRefused(error)) {
           waiting.push(attempt)
           continue
         }
@@ -101,14 +102,8 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       recording ??= recordAll()
     },
     settled: () => {
-      if (recording) rest.abort()
+      if (recording) collecting.abort()
       return recording
     },
   }
-}
-
-/** Data the database does not take (class 22) or a rule it breaks (class 23): the same again brings the same answer. */
-function isRefusedForGood(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^2[23]/.test(code)
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
-import type { Claim, ClaimRequest, DeliveryPolicy, Work } from './policy.ts'
+import { type Claim, type ClaimRequest, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
@@ -279,9 +279,4 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     run,
     stop,
   }
-}
-
-/** Names one claim of one row. */
-function nameClaim(claim: Claim): string {
-  return `${claim.id} ${claim.fence}`
 }

@@ -8,6 +8,11 @@ export interface Claim {
   fence: number
 }
 
+/** Names one claim of one row. */
+export function nameClaim(claim: Claim): string {
+  return `${claim.id} ${claim.fence}`
+}
+
 /** Work that a worker has claimed. */
 export interface Work extends Claim {
   /** What the work is grouped by: the caps and the turns are those of a group (a webhook, a target, a channel). */

@@ -2,46 +2,46 @@ import { sql } from 'kysely'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
-import { compileFragment, type Fragment } from '../postgres/fragment.ts'
-import { statement } from '../postgres/statement.ts'
+import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
-const COLUMNS = [
-  'document_id',
-  'event',
-  'account',
-  'resource',
-  'action',
-  'resource_id',
-  'url',
-  'is_purge',
-  'excluded_webhook',
-  'trace_context',
-  'created_at',
+/** The columns of an event as it is recorded, with their types. */
+export const EVENT_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['event', 'text'],
+  ['account', 'uuid'],
+  ['resource', 'text'],
+  ['action', 'text'],
+  ['resource_id', 'text'],
+  ['url', 'text'],
+  ['is_purge', 'boolean'],
+  ['excluded_webhook', 'uuid'],
+  ['trace_context', 'text'],
+  ['created_at', 'timestamptz'],
 ] as const
 
-/** The columns above, as SQL. */
-export const EVENT_COLUMNS = COLUMNS.join(', ')
-
-/** The values of events, as one array for each of `EVENT_COLUMNS`. */
-export function listEventColumns(events: readonly EventRecord[]): unknown[][] {
-  const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
+/** The values of an event, in the order of `EVENT_COLUMNS`. */
+export function toEventValues(event: EventRecord): unknown[] {
   return [
-    column((each) => each.id),
-    column((each) => each.type),
-    column((each) => each.account),
-    column((each) => each.resource),
-    column((each) => each.action),
-    column((each) => each.resourceId),
-    column((each) => each.url),
-    column((each) => each.isPurge),
-    column((each) => each.excludedWebhook),
-    column((each) => each.trace),
-    column((each) => each.createdAt),
+    event.id,
+    event.type,
+    event.account,
+    event.resource,
+    event.action,
+    event.resourceId,
+    event.url,
+    event.isPurge,
+    event.excludedWebhook,
+    event.trace,
+    event.createdAt,
   ]
 }
 
-const INTO_EVENTS = `insert into event_occurrence (${EVENT_COLUMNS})`
+const NAMES = listNames(EVENT_COLUMNS)
+const INSERT_ONE = `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`
+const INSERT_SEVERAL = `
+  insert into event_occurrence (${NAMES}) select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`
 
 /**
  * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
@@ -49,32 +49,8 @@ const INTO_EVENTS = `insert into event_occurrence (${EVENT_COLUMNS})`
  */
 export function buildEventInsert(events: readonly EventRecord[]): Fragment {
   const [one] = events
-  if (one && events.length === 1)
-    return {
-      name: 'event',
-      text: `${INTO_EVENTS} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning document_id`,
-      values: [
-        one.id,
-        one.type,
-        one.account,
-        one.resource,
-        one.action,
-        one.resourceId,
-        one.url,
-        one.isPurge,
-        one.excludedWebhook,
-        one.trace,
-        one.createdAt,
-      ],
-    }
-  return {
-    name: 'events',
-    text: `${INTO_EVENTS}
-      select * from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::boolean[], $9::uuid[], $10::text[], $11::timestamptz[])
-      returning document_id`,
-    values: listEventColumns(events),
-  }
+  if (one && events.length === 1) return { name: 'event', text: INSERT_ONE, values: toEventValues(one) }
+  return { name: 'events', text: INSERT_SEVERAL, values: transpose(EVENT_COLUMNS, events.map(toEventValues)) }
 }
 
 /** The part of a statement that queues the events that its part `recorded` returned, for the router. */
@@ -89,11 +65,12 @@ export async function insertEvents(db: Database, events: readonly EventRecord[])
   await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
 }
 
+const insertRouted = aheadStatement(`
+  insert into event_occurrence (${NAMES}, routed_at) values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1})`)
+
 /** Records an event that its caller routes itself; sent with the next statement of a transaction. */
 export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
-  const { text, values, name } = buildEventInsert([event])
-  const routed = text.replace('created_at)', 'created_at, routed_at)').replace('$11)', '$11, $11)')
-  await db.executeQuery(markAhead(compileFragment({ name, text: routed, values })))
+  await insertRouted(db, [...toEventValues(event), event.createdAt])
 }
 
 /** The event types of routes that are active and have an active webhook that subscribes to them. */
@@ -108,7 +85,7 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
 
 /** All events, as the base of a list. */
 export function selectEvents(db: Database) {
-  return db.selectFrom('event_occurrence').select([...COLUMNS, 'routed_at'])
+  return db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
 }
 
 /** Maps a row of the `event_occurrence` table. */
@@ -117,7 +94,7 @@ export function toStoredEvent(row: StoredEventColumns): StoredEvent {
 }
 
 const selectOne = statement<StoredEventColumns>(
-  `select ${COLUMNS.join(', ')}, routed_at from event_occurrence where document_id = $1`,
+  `select ${NAMES}, routed_at from event_occurrence where document_id = $1`,
 )
 
 /** The event with this id. */

@@ -165,3 +165,8 @@ export function isUniqueViolation(error: unknown, name: string): boolean {
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
   return code === '23505' && constraint === name
 }
+
+/** Whether the database refused data (class 22) or a rule of the schema was broken (class 23): the same again fails again. */
+export function isDataRefused(error: unknown): boolean {
+  return /^2[23]/.test(String((error as { code?: unknown } | null)?.code))
+}

@@ -10,6 +10,29 @@ export interface Fragment {
   values: readonly unknown[]
 }
 
+/** The columns of a table that rows are inserted into, each with its type. */
+export type InsertColumns = readonly (readonly [name: string, type: string])[]
+
+/** The names of columns, as SQL. */
+export function listNames(columns: InsertColumns): string {
+  return columns.map(([name]) => name).join(', ')
+}
+
+/** `$1, $2, ...`: a placeholder for each column of one row. */
+export function listPlaces(columns: InsertColumns): string {
+  return columns.map((_, index) => `$${index + 1}`).join(', ')
+}
+
+/** `$1::uuid[], $2::text[], ...`: an array for each column of several rows, from the placeholder `$first` on. */
+export function listArrays(columns: InsertColumns, first = 1): string {
+  return columns.map(([, type], index) => `$${index + first}::${type}[]`).join(', ')
+}
+
+/** The values of `listArrays`: the values of rows, turned into one array for each column. */
+export function transpose(columns: InsertColumns, rows: readonly (readonly unknown[])[]): unknown[][] {
+  return columns.map((_, index) => rows.map((row) => row[index]))
+}
+
 /** A fragment as a statement of its own. */
 export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<Row> {
   return CompiledQuery.raw(text, [...values])

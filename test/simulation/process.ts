@@ -200,7 +200,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
 /** How long results are collected (acknowledger.ts). */
 const REST_MS = 4
 
-/** Rests of that length pass at once; other sleeps end when the process is told to work or, having hung, comes back. */
+/** Rests of this length pass at once. Other sleeps end when the test runs the process, or resumes it after a hang. */
 function buildProcessClock(clock: Clock, waitForWork: () => Promise<void>): Clock {
   const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
   return { now: clock.now, sleep: (ms) => (ms === REST_MS ? rest() : waitForWork()) }

@@ -13,6 +13,7 @@ import {
   WORK_JSON,
 } from './claimed-work.ts'
 import type { AttemptTrigger } from './outcome.ts'
+import { queueWebhooks } from './queue-head.ts'
 
 /** Webhooks that one claim visits at most. */
 const VISITED_AT_ONCE = 256
@@ -152,8 +153,7 @@ const release = statement<never>(`
       and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
     returning d.webhook
   )
-  insert into webhook_queue (webhook, visit_at) select distinct webhook, $3::timestamptz from released order by webhook
-  on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)`)
+  ${queueWebhooks('released', { at: '$3' })}`)
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
 export async function releaseClaims(db: Database, claims: readonly Claim[], now: Date): Promise<void> {

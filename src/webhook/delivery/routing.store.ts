@@ -1,5 +1,6 @@
 import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
 import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
+import { queueWebhooks } from './queue-head.ts'
 import { countInto, findShard } from './total.store.ts'
 
 /**
@@ -66,11 +67,7 @@ const WRITTEN = `
     from webhook_placed p
     returning document_id as id
   ),
-  webhook_queued as (
-    insert into webhook_queue (webhook, visit_at)
-    select distinct webhook, $2::timestamptz from webhook_placed where not is_claimed order by webhook
-    on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)
-  ),
+  webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$2' })}),
   webhook_counted as (${countInto('webhook_opened', `'pending'`, '$8')}),
   webhook_work as (
     select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,

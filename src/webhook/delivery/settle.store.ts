@@ -4,6 +4,7 @@ import type { PostTimings } from '../../outbound/post-result.ts'
 import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
 import type { AttemptTrigger, DispatchStatus, ErrorClass } from './outcome.ts'
+import { queueWebhooks } from './queue-head.ts'
 import { findShard } from './total.store.ts'
 
 /** What an attempt changes in its ledger row, and its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
@@ -78,11 +79,10 @@ const SETTLE = `
         last_duration_ms = excluded.last_duration_ms, attempt_trigger = excluded.attempt_trigger,
         fence = excluded.fence, updated_at = excluded.updated_at
   ),
-  queued as (
-    insert into webhook_queue (webhook, visit_at)
-    select webhook, min(next_attempt_at) from claim where status = 'retrying' group by webhook order by webhook
-    on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)
+  due as (
+    select webhook, min(next_attempt_at) as visit_at from claim where status = 'retrying' group by webhook
   ),
+  queued as (${queueWebhooks('due')}),
   logged as (
     insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
       error_class, response_excerpt, response_headers, timings)

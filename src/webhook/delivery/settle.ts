@@ -1,4 +1,4 @@
-import type { Claim } from '../../delivery/policy.ts'
+import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/event.ts'
 import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
 import type { PostTimings } from '../../outbound/post-result.ts'
@@ -128,11 +128,6 @@ async function settleWithFailures(
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
   deps.onRecording?.()
   return { recorded, notices }
-}
-
-/** Names one claim of one dispatch. */
-function nameClaim(claim: Claim): string {
-  return `${claim.id} ${claim.fence}`
 }
 
 type Decided = Omit<RecordedAttempt, 'isRecorded'>

@@ -4,6 +4,7 @@ import type { ListFilter } from '../../listing/filter.ts'
 import type { Database } from '../../postgres/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
+import { queueWebhooks } from '../delivery/queue-head.ts'
 import type { DispatchChange } from '../delivery/settle.store.ts'
 import { countInto, findShard } from '../delivery/total.store.ts'
 
@@ -117,19 +118,13 @@ export interface NewDispatch {
   trigger: AttemptTrigger
 }
 
-/** The part of a statement that lets the webhooks of its part `source` be visited at `$at`, also one that rests: for a test. */
-export const queueWebhooks = (source: string, at: string) => `
-  insert into webhook_queue (webhook, visit_at)
-  select distinct webhook, ${at}::timestamptz from ${source} order by webhook
-  on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at), is_held = false`
-
 const insert = aheadStatement(`
   with opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, created_at, updated_at)
     values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, $8, $8, $8)
     returning webhook
-  ), queued as (${queueWebhooks('opened', '$8')})
+  ), queued as (${queueWebhooks('opened', { at: '$8', wakes: true })})
   ${countInto('opened', `'pending'`, '$9')}`)
 
 /** Writes a ledger row, `pending` and due at once; sent with the next statement of the transaction. */

@@ -2,13 +2,13 @@ import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
+import { queueWebhooks } from '../delivery/queue-head.ts'
 import { countInto, findShard } from '../delivery/total.store.ts'
 import {
   type DispatchColumns,
   type DispatchRecord,
   LEDGER_COLUMNS,
   OF_DISPATCH,
-  queueWebhooks,
   toDispatchRecord,
 } from '../ledger/dispatch.store.ts'
 
@@ -115,7 +115,7 @@ const schedule = aheadStatement(`
     where document_id = any($1::uuid[]) and lease_owner is null
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
-  queued as (${queueWebhooks('due', '$2')})
+  queued as (${queueWebhooks('due', { at: '$2', wakes: true })})
   ${countInto('due', `'retrying'`, '$4')}`)
 
 /** Makes rows due now for one replay POST each, on behalf of a job or of nobody's; sent with the next statement. */

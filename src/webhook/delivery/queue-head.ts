@@ -1,0 +1,10 @@
+/**
+ * The part of a statement that lets the webhooks of `source` (a part or a table expression) be visited by a claim, at `at`
+ * or at its own column `visit_at`; never later than they would be anyway. With `wakes` also a webhook that rests: for a test.
+ */
+export function queueWebhooks(source: string, { at, wakes = false }: { at?: string; wakes?: boolean } = {}): string {
+  return `
+    insert into webhook_queue (webhook, visit_at)
+    select ${at === undefined ? 'webhook, visit_at' : `distinct webhook, ${at}::timestamptz`} from ${source} order by webhook
+    on conflict (webhook) do update set visit_at = least(webhook_queue.visit_at, excluded.visit_at)${wakes ? ', is_held = false' : ''}`
+}
