@@ -128,7 +128,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
       lookup: options.lookup,
       workerId,
       enableApiEventQueue: config.enableApiEventQueue,
-      publications: buildPublicationBatch(db),
+      publications: buildPublicationBatch({
+        db,
+        workerDb: (options.workerDatabase ?? database).db,
+        takeInline: () => workers.router.takeInline(),
+        onRecorded: (isQueued) => {
+          options.onCrashPoint?.('after-change')
+          if (isQueued) notify()
+        },
+      }),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
