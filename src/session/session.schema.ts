@@ -76,7 +76,12 @@ export const SessionRow = named(
     accounts: Type.Array(AccountNameRow),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
-    key_permissions: nullable(Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow both.' })),
+    membership_permissions: Type.Array(Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) }), {
+      description: 'Patterns that hold in one account each: those of the roles of a membership.',
+    }),
+    key_permissions: nullable(
+      Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow all of these.' }),
+    ),
   }),
 )
 
@@ -128,6 +133,10 @@ export function toSessionRow(
     accounts: accounts.map(toAccountNameRow),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
+    membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
+      account,
+      permissions: [...patterns],
+    })),
     key_permissions: caller.keyPatterns ? [...caller.keyPatterns] : null,
   }
 }

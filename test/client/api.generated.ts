@@ -31,6 +31,8 @@ export interface components {
       /** Null for a caller who does not hold `user:find-one`. */
       email: string | null
       name: string | null
+      /** The roles of this membership. They hold in this account only. */
+      roles: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -55,6 +57,8 @@ export interface components {
     AddAccountMember: {
       /** A UUID in lower case. */
       user: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     ApiKey: {
       /** A UUID in lower case. */
@@ -782,7 +786,13 @@ export interface components {
       permissions: Array<string>
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** Patterns of an API key, which narrow both. */
+      /** Patterns that hold in one account each: those of the roles of a membership. */
+      membership_permissions: Array<{
+        /** A UUID in lower case. */
+        account: string
+        permissions: Array<string>
+      }>
+      /** Patterns of an API key, which narrow all of these. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -881,6 +891,12 @@ export interface components {
     UpdateAccount: {
       /** Not blank; no control characters. */
       name: string
+    }
+    UpdateAccountMember: {
+      /** A UUID in lower case. */
+      user: string
+      /** Ids of account-scoped roles. */
+      roles: Array<string>
     }
     UpdateContract: {
       /** Not blank. */
@@ -1207,6 +1223,15 @@ export interface operations {
     query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
     body: undefined
     answer: components['schemas']['AccountMemberPage']
+  }
+  /** Replace the roles of a membership */
+  accountMemberUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/member"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountMember']
+    answer: components['schemas']['AccountMemberAnswer']
   }
   /** Add a user to an account */
   accountMemberCreate: {

@@ -80,6 +80,8 @@ const signIn = async (): Promise<Json> => {
   return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
 }
 
+const roleId = async (role: string): Promise<string> =>
+  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()).sid
 
 const of =
@@ -150,6 +152,14 @@ const PRICES: Record<string, Price> = {
     cost: [6, 3],
     why: LOCKS_FIRST,
     request: async () => ({ params: await idOf(newAccount()), body: { user: (await newUser()).document_id } }),
+  },
+  'account-member.update': {
+    cost: [9, 4],
+    why: `${LOCKS_FIRST}; the membership and its roles are read under the lock of the user`,
+    request: async () => {
+      const { id, user } = await newMember()
+      return { params: { id }, body: { user, roles: [await roleId('account-viewer')] } }
+    },
   },
   'account-member.find-all': read(async () => ({ params: { id: (await newMember()).id } })),
   'account-member.delete': {

@@ -3,6 +3,7 @@ export const EVENT_NAMES = [
   'account-member.create',
   'account-member.delete',
   'account-member.find-all',
+  'account-member.update',
   'account.create',
   'account.delete',
   'account.find-all',
