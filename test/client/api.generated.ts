@@ -31,6 +31,8 @@ export interface components {
       /** Null for a caller who does not hold `user:find-one`. */
       email: string | null
       name: string | null
+      /** The roles of this membership. They hold in this account only. */
+      roles: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -55,6 +57,8 @@ export interface components {
     AddAccountMember: {
       /** A UUID in lower case. */
       user: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     ApiKey: {
       /** A UUID in lower case. */
@@ -500,6 +504,40 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    ListedSession: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      account: string | null
+      /** A UUID in lower case. */
+      parent: string | null
+      /** Whether it is the session of this request. */
+      is_current: boolean
+      /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
+      device: string | null
+      address: string | null
+      user_agent: string | null
+      /** The methods of the sign-in (RFC 8176). */
+      amr: Array<string>
+      acr: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    ListedSessionPage: {
+      data: Array<components['schemas']['ListedSession']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
     LocalLogin: {
       email: string
       password: string
@@ -725,6 +763,13 @@ export interface components {
         parent: string | null
         address: string | null
         user_agent: string | null
+        /** The methods of the sign-in (RFC 8176). */
+        amr: Array<string>
+        acr: string | null
+        /** ISO 8601, UTC, milliseconds. */
+        auth_time: string
+        /** ISO 8601, UTC, milliseconds. */
+        last_used_at: string
         /** ISO 8601, UTC, milliseconds. */
         expires_at: string
         /** ISO 8601, UTC, milliseconds. */
@@ -741,7 +786,13 @@ export interface components {
       permissions: Array<string>
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** Patterns of an API key, which narrow both. */
+      /** Patterns that hold in one account each: those of the roles of a membership. */
+      membership_permissions: Array<{
+        /** A UUID in lower case. */
+        account: string
+        permissions: Array<string>
+      }>
+      /** Patterns of an API key, which narrow all of these. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -840,6 +891,12 @@ export interface components {
     UpdateAccount: {
       /** Not blank; no control characters. */
       name: string
+    }
+    UpdateAccountMember: {
+      /** A UUID in lower case. */
+      user: string
+      /** Ids of account-scoped roles. */
+      roles: Array<string>
     }
     UpdateContract: {
       /** Not blank. */
@@ -1167,6 +1224,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AccountMemberPage']
   }
+  /** Replace the roles of a membership */
+  accountMemberUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/member"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountMember']
+    answer: components['schemas']['AccountMemberAnswer']
+  }
   /** Add a user to an account */
   accountMemberCreate: {
     method: "POST"
@@ -1265,6 +1331,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateRole']
     answer: components['schemas']['RoleAnswer']
+  }
+  /** List sessions */
+  sessionFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/session"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ListedSessionPage']
+  }
+  /** End a session, at once */
+  sessionDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/session/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RevokedSessionsAnswer']
   }
   /** List users */
   userFindAll: {
