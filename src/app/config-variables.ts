@@ -100,6 +100,11 @@ function password(value: string): string {
   return value
 }
 
+function brandName(value: string): string {
+  if (value.trim() === '' || value.length > 60) throw new Error('must have 1 to 60 characters')
+  return value.trim()
+}
+
 function sinkSecret(value: string): string {
   if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
     throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
@@ -251,6 +256,12 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
+  BRAND_NAME: variable(brandName, 'Signalbox', 'The name of the product on the pages that people see.'),
+  BRAND_LOGO: variable(
+    text,
+    'a built-in mark',
+    'A file with the logo of these pages: .svg, .png, .webp or .jpg, at most 256 KiB, readable at 32 pixels.',
+  ),
   LOG_LEVEL: variable(
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

@@ -53,6 +53,9 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
@@ -166,6 +169,8 @@ function buildConfig(values: Values, directory: string): Config {
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
