@@ -1,5 +1,6 @@
 import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
+import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
 
 /** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
@@ -192,9 +193,9 @@ export const VARIABLES = {
   ),
   SSO_TARGETS: variable(list, 'empty (development: loopback origins)', 'Origins that a handshake may open.'),
   AUTH_REDIRECT_ALLOW_LIST: variable(
-    list,
+    parseRedirectAllowList,
     'empty (development: loopback origins)',
-    'Allowed return URLs of a sign-in: origins with an optional path prefix, or custom schemes.',
+    'Allowed return URLs of a sign-in: origins with an optional path prefix (https://app.example.com/app), or custom schemes (com.example.app:).',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
