@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
@@ -53,6 +54,10 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  redirectAllowList: AllowedRedirect[]
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
@@ -166,6 +171,9 @@ function buildConfig(values: Values, directory: string): Config {
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
