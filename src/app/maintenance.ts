@@ -10,6 +10,7 @@ import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { foldOldMinutes } from '../webhook/delivery/delivery-count.store.ts'
 import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
@@ -30,6 +31,9 @@ const DAY_MS = 24 * 3_600_000
 
 /** Windows of the rate limits are of no use after this. */
 const RATE_WINDOW_KEPT_MS = 600_000
+
+/** Counts of deliveries by the minute are kept for as long as the dashboard looks back, and an hour more. */
+const MINUTES_KEPT_MS = DAY_MS + 3_600_000
 
 /** Workers that are gone are kept this long, and so is the place of a purged webhook in the queue. */
 const WORKER_KEPT_MS = 3_600_000
@@ -53,6 +57,7 @@ export type SweepReport = Record<
   | 'cancelled'
   | 'orphans'
   | 'workers'
+  | 'minutes'
   | 'replayJobs'
   | 'publishKeys'
   | 'idempotencyKeys'
@@ -98,6 +103,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
       cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
       orphans: () => inBatches(() => deleteOrphanedDispatches(db, before(WORKER_KEPT_MS), BATCH_SIZE)),
+      minutes: () => foldOldMinutes(db, before(MINUTES_KEPT_MS)),
       workers: () => deleteIdleWorkers(db, before(WORKER_KEPT_MS)),
       idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),

@@ -345,8 +345,10 @@ export interface WebhookAttempt {
   worker: string;
 }
 
-export interface WebhookDeliveryTotal {
+export interface WebhookDeliveryMinute {
+  came: number;
   deliveries: number;
+  minute: Timestamp;
   shard: number;
   status: string;
 }
@@ -467,7 +469,7 @@ export interface DB {
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
-  webhook_delivery_total: WebhookDeliveryTotal;
+  webhook_delivery_minute: WebhookDeliveryMinute;
   webhook_dispatch: WebhookDispatch;
   webhook_dispatch_ended: WebhookDispatchEnded;
   webhook_dispatch_open: WebhookDispatchOpen;

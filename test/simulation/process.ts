@@ -86,7 +86,8 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     woken.resolve()
     woken = Promise.withResolvers()
   }
-  const clock = buildProcessClock(deps.clock, () => woken.promise)
+  // Sleeps end when the test runs the process, or resumes it after a hang.
+  const clock: Clock = { now: deps.clock.now, sleep: () => woken.promise }
   let gate = Promise.resolve()
   let openGate = () => {}
   let posts = 0
@@ -139,13 +140,14 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       onRecording: () => onDispatcherPoint('during-record'),
     }),
     clock,
+    rest,
     logger,
     workerId: plan.workerId,
     lease,
     isEnabled: true,
     onDispatcherPoint,
   })
-  const router = buildRouter({ clock, db, logger, dispatchers: [dispatcher] })
+  const router = buildRouter({ clock, rest, db, logger, dispatchers: [dispatcher] })
   /** What a process that is gone did not finish is no fault. */
   const untilLost = async (work: Promise<unknown>) => {
     const done = work.catch((error: unknown) => {
@@ -197,14 +199,8 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
   return self
 }
 
-/** How long results are collected (acknowledger.ts). */
-const REST_MS = 4
-
-/** Rests of this length pass at once. Other sleeps end when the test runs the process, or resumes it after a hang. */
-function buildProcessClock(clock: Clock, waitForWork: () => Promise<void>): Clock {
-  const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { now: clock.now, sleep: (ms) => (ms === REST_MS ? rest() : waitForWork()) }
-}
+/** Rests between batches pass at once. */
+const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 type State = 'open' | 'blocked' | 'destroyed'
 

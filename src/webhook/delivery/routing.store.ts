@@ -1,7 +1,7 @@
 import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
 import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
+import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
-import { countInto, findShard } from './total.store.ts'
 
 /**
  * The id of the dispatch of an event for a webhook: made of both, so that an event is never routed to a webhook twice. The
@@ -67,10 +67,10 @@ const WRITTEN = `
       case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
       case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
     from webhook_placed p
-    returning document_id as id
+    returning document_id as id, created_at
   ),
   webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$2' })}),
-  webhook_counted as (${countInto('webhook_opened', `'pending'`, '$8')}),
+  webhook_counted as (${countChanges([cameInto('webhook_opened', `'pending'`)], '$8')}),
   webhook_work as (
     select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,
       secret_encrypted, event_id, event, (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action,
