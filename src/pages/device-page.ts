@@ -6,7 +6,7 @@ import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
-import { describeUserAgent } from './user-agent.ts'
+import { describeUserAgent, isPhone } from './user-agent.ts'
 
 /** What the page of the devices shows. */
 export interface DevicesView {
@@ -41,17 +41,22 @@ ${others.length > 0 && renderEndOthers(deps, browserId)}`
 
 function renderDevice(deps: Deps, device: Device, { ownSession, browserId, now }: DevicesView): Html {
   const { id, userAgent, address, signedInAt, lastSeenAt } = device
-  const name = describeUserAgent(userAgent)
   const isOwn = id === ownSession
+  const isRefreshed = lastSeenAt > signedInAt
+  const seen = isOwn ? html`Active now · ` : isRefreshed && html`Last seen ${renderAge(lastSeenAt, now)} · `
   return html`<li>
+${isPhone(userAgent) ? PHONE : COMPUTER}
 <div class="what">
-<p><strong id="device-${id}">${name}</strong>${isOwn && html` <span class="badge">This device</span>`}</p>
-<p class="quiet small">${address !== null && `${address} · `}Last seen ${renderAge(lastSeenAt, now)}, signed in ${renderAge(signedInAt, now)}</p>
+<p class="named"><strong id="device-${id}">${describeUserAgent(userAgent)}</strong>${isOwn && html`<span class="badge">This device</span>`}</p>
+<p class="quiet small">${seen}Signed in ${renderAge(signedInAt, now)}${address !== null && ` · ${address}`}</p>
 </div>
 ${!isOwn && html`<form method="post" action="/auth/devices">${renderFormToken(deps, browserId)}<button class="plain" type="submit" name="session" value="${id}" aria-describedby="device-${id}">Sign out</button></form>`}
 </li>
 `
 }
+
+const COMPUTER = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><rect x="4" y="5" width="16" height="11" rx="1.5"/><path d="M2 19h20"/></svg>`
+const PHONE = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><rect x="7" y="2.5" width="10" height="19" rx="2"/><path d="M11 18.5h2"/></svg>`
 
 function renderAge(at: Date, now: Date): Html {
   return html`<time datetime="${at.toISOString()}">${describeAge(at, now)}</time>`

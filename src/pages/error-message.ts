@@ -42,7 +42,7 @@ const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
   },
   redirect_url_not_allowed: {
     title: 'This link does not work',
-    text: 'The app that sent you here gave an address to return to that this service does not know. Tell the people who run that app.',
+    text: 'The app that sent you here asks to return to an address that is not registered for it. Tell the people who run the app.',
   },
   unauthenticated: { title: 'You are signed out', text: 'Your session has ended. Sign in to continue.' },
   permission_denied: { title: 'No access', text: 'You are signed in, but you may not do this.' },

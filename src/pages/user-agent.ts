@@ -28,3 +28,8 @@ export function describeUserAgent(userAgent: string | null): string {
   if (browser ?? system) return browser ?? `A browser on ${system}`
   return userAgent ? 'An app or a program' : 'Unknown device'
 }
+
+/** Whether a `User-Agent` names a phone or a tablet. */
+export function isPhone(userAgent: string | null): boolean {
+  return /\b(?:iPhone|iPad|Android|Mobile)\b/.test(userAgent ?? '')
+}
