@@ -33,7 +33,7 @@ import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { listPageFiles } from './pages.ts'
+import { buildPageSettings, listPageFiles, PAGES } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -147,9 +147,17 @@ export async function buildApp(options: AppOptions): Promise<App> {
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
+      pages: buildPageSettings({
+        config,
+        brand,
+        secrets: secrets.sessionJwt,
+        random,
+        baseUrl,
+        authenticate: pipeline.authenticate,
+      }),
     }
     countRequests(server, metrics)
-    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
+    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
     if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })

@@ -9,6 +9,7 @@ export const PROBLEMS = {
   refresh_failed: { status: 401, title: 'Invalid refresh token' },
   signature_invalid: { status: 401, title: 'Invalid signature' },
   permission_denied: { status: 403, title: 'Permission denied' },
+  form_refused: { status: 403, title: 'Form refused' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },

@@ -75,8 +75,8 @@ export interface StreamOutcome extends OutcomeFacts {
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
-  /** The page that is sent instead of the problem, with its status and headers: a form with its errors. */
-  html?: string
+  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
+  instead?: { html: string } | { location: string }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }
