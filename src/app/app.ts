@@ -21,14 +21,19 @@ import { listenForScrapes, type MetricsListener } from '../metrics/metrics-liste
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
+import { loadBrand } from '../pages/brand.ts'
+import { mountPageFiles } from '../pages/page-file.ts'
+import { buildProblemRenderer } from '../pages/problem-page.ts'
 import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { listPageFiles } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -93,7 +98,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
   const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
+  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
+  const renderProblem = buildProblemRenderer(brand)
+  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl(), renderProblem })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
@@ -135,6 +142,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     }
     countRequests(server, metrics)
     for (const feature of FEATURES) feature.mount(server, pipeline, parts)
+    mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
     if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
   }
@@ -206,22 +214,6 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   })
   await closed
   grace.abort()
-}
-
-/** The base URL of the service: BASE_URL, or localhost with the actual port; before listening, with that of the settings. */
-function buildBaseUrl(config: Config, findPort: () => number | undefined): () => string {
-  let known = config.baseUrl
-  return () => {
-    if (known !== undefined) return known
-    const port = findPort()
-    if (port !== undefined) known = `http://localhost:${port}`
-    return known ?? `http://localhost:${config.port}`
-  }
-}
-
-function readPort(server: FastifyInstance): number | undefined {
-  const address = server.server.address()
-  return typeof address === 'object' ? address?.port : undefined
 }
 
 /** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */

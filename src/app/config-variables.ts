@@ -1,5 +1,6 @@
 import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
+import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
 
 /** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
@@ -100,6 +101,11 @@ function password(value: string): string {
   return value
 }
 
+function brandName(value: string): string {
+  if (value.trim() === '' || value.length > 60) throw new Error('must have 1 to 60 characters')
+  return value.trim()
+}
+
 function sinkSecret(value: string): string {
   if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
     throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
@@ -187,9 +193,9 @@ export const VARIABLES = {
   ),
   SSO_TARGETS: variable(list, 'empty (development: loopback origins)', 'Origins that a handshake may open.'),
   AUTH_REDIRECT_ALLOW_LIST: variable(
-    list,
+    parseRedirectAllowList,
     'empty (development: loopback origins)',
-    'Allowed return URLs of a sign-in: origins with an optional path prefix, or custom schemes.',
+    'Allowed return URLs of a sign-in: origins with an optional path prefix (https://app.example.com/app), or custom schemes (com.example.app:).',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
@@ -251,6 +257,12 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
+  BRAND_NAME: variable(brandName, 'Signalbox', 'The name of the product on the pages that people see.'),
+  BRAND_LOGO: variable(
+    text,
+    'a built-in mark',
+    'A file with the logo of these pages: .svg, .png, .webp or .jpg, at most 256 KiB, readable at 32 pixels.',
+  ),
   LOG_LEVEL: variable(
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

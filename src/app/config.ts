@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -44,8 +45,6 @@ export interface Config {
   givenSecrets: Partial<ServiceSecrets>
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
-  /** `AUTH_REDIRECT_ALLOW_LIST`, as written. */
-  redirectAllowList: readonly string[]
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -59,6 +58,10 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  redirectAllowList: AllowedRedirect[]
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
@@ -161,7 +164,6 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
       ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
       ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
     },
-    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
@@ -175,6 +177,9 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }

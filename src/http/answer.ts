@@ -1,9 +1,29 @@
 import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
 import type { FastifyReply } from 'fastify'
-import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
+import type { DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const HTML_TYPE = 'text/html; charset=utf-8'
+
+/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
+export interface AnswerCookie {
+  name: string
+  value: string
+  path: string
+  maxAgeSeconds?: number
+  httpOnly: boolean
+  secure: boolean
+  sameSite: 'strict' | 'lax' | 'none'
+}
+
+/** A refusal with a page of its own. */
+export type RefusalPage = RefusalOutcome & { html: string }
+
+/** Whether a refusal is answered with a page of its own instead of its problem. */
+export function isRefusalPage(outcome: Outcome<unknown>): outcome is RefusalPage {
+  return outcome.kind === 'refusal' && outcome.html !== undefined
+}
 
 /** A response, ready to send: it is serialized, so sending it cannot fail. */
 export interface Answer {
@@ -17,11 +37,21 @@ export interface Answer {
 /** Builds the response of an outcome. Throws when the data cannot be serialized. */
 export function buildAnswer(
   route: RouteDeclaration,
-  outcome: Exclude<Outcome<unknown>, RefusalOutcome>,
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome> | RefusalPage,
   reply: FastifyReply,
 ): Answer {
   const { headers = {}, cookies = [] } = outcome
   switch (outcome.kind) {
+    case 'refusal': {
+      const { problem, html } = outcome
+      return {
+        status: problem.status,
+        contentType: HTML_TYPE,
+        payload: html,
+        headers: { ...problem.headers, ...headers },
+        cookies,
+      }
+    }
     case 'redirect': {
       const location = { ...headers, location: outcome.location }
       return { status: outcome.status ?? 302, contentType: undefined, payload: '', headers: location, cookies }
@@ -29,7 +59,7 @@ export function buildAnswer(
     case 'page':
       return {
         status: outcome.status ?? 200,
-        contentType: 'text/html; charset=utf-8',
+        contentType: HTML_TYPE,
         payload: outcome.html,
         headers,
         cookies,

@@ -145,7 +145,7 @@ const RESPONSE_DESCRIPTION = 'x-response-description'
 
 /** Whether the route takes an `Idempotency-Key`. */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
-  return isChange(route) && !route.strictRateLimit
+  return isChange(route) && !route.strictRateLimit && !route.page
 }
 
 function needsPermission(route: RouteDeclaration): boolean {
@@ -177,6 +177,8 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined
   return {
+    // The document describes the API; pages outside it are for browsers.
+    ...(route.page && !route.path.startsWith('/api/') && { hide: true }),
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,

@@ -1,0 +1,51 @@
+import type { ProblemCode } from '../http/problem.ts'
+
+/** What a person reads for an error. The reason is in the log and in the audit log. */
+export interface ErrorMessage {
+  title: string
+  /** What happened and what to do, in one or two sentences. */
+  text: string
+}
+
+const NOT_FOUND: ErrorMessage = {
+  title: 'Page not found',
+  text: 'There is nothing at this address. It may be misspelt, or the link may be old.',
+}
+
+const MALFORMED: ErrorMessage = {
+  title: 'This request is damaged',
+  text: 'The address or the form did not arrive as it was sent. Open the page again and repeat the step.',
+}
+
+const UNAVAILABLE: ErrorMessage = {
+  title: 'Not available right now',
+  text: 'Something that this page needs does not answer at the moment. Try again in a few seconds.',
+}
+
+/** The errors that have words of their own. Any other code gets `UNKNOWN`. */
+const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
+  not_found: NOT_FOUND,
+  method_not_allowed: NOT_FOUND,
+  malformed_request: MALFORMED,
+  validation_failed: MALFORMED,
+  body_too_large: MALFORMED,
+  unsupported_media_type: MALFORMED,
+  overloaded: UNAVAILABLE,
+  dependency_unavailable: UNAVAILABLE,
+  rate_limited: {
+    title: 'Too many attempts',
+    text: 'There were too many requests from your network. Wait a minute, then try again.',
+  },
+  unauthenticated: { title: 'You are signed out', text: 'Your session has ended. Sign in to continue.' },
+  permission_denied: { title: 'No access', text: 'You are signed in, but you may not do this.' },
+}
+
+const UNKNOWN: ErrorMessage = {
+  title: 'Something went wrong',
+  text: 'The step could not be finished. Try again; if it happens again, tell the people who run this service.',
+}
+
+/** The message for a code; the same general one for every code that is not known. */
+export function findErrorMessage(code: string): ErrorMessage {
+  return (Object.hasOwn(MESSAGES, code) && MESSAGES[code as ProblemCode]) || UNKNOWN
+}
