@@ -22,6 +22,7 @@ import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
+import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
@@ -70,7 +71,7 @@ function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Dep
 }
 
 const nothing = () => ({})
-const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, keys })
+const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
@@ -87,6 +88,7 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
   feature(sessionRoutes, sessionDeps),
+  feature(sessionListRoutes, nothing),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { Refreshed } from './refresh.ts'
 import type { AccountName, SessionUser } from './session.store.ts'
-import type { Refreshed, SessionDescription } from './session.ts'
+import type { SessionDescription } from './session.ts'
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 
@@ -60,6 +61,10 @@ export const SessionRow = named(
         parent: nullable(UuidSchema),
         address: nullable(Type.String()),
         user_agent: nullable(Type.String()),
+        amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+        acr: nullable(Type.String()),
+        auth_time: TimestampSchema,
+        last_used_at: TimestampSchema,
         expires_at: TimestampSchema,
         created_at: TimestampSchema,
         updated_at: TimestampSchema,
@@ -108,6 +113,10 @@ export function toSessionRow(
           parent: session.parentId,
           address: session.address,
           user_agent: session.userAgent,
+          amr: session.amr,
+          acr: session.acr,
+          auth_time: session.authTime.toISOString(),
+          last_used_at: session.lastUsedAt.toISOString(),
           expires_at: session.expiresAt.toISOString(),
           created_at: session.createdAt.toISOString(),
           updated_at: session.updatedAt.toISOString(),

@@ -94,8 +94,15 @@ async function openSession(
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
   if (passwordHash === null) return undefined
-  const origin = { address, userAgent }
-  const signedIn = await signIn(deps, tx, { user, passwordHash, origin, isNewUser: false, redirectUrl: null, now })
+  const signedIn = await signIn(deps, tx, {
+    user,
+    passwordHash,
+    origin: { address, userAgent },
+    amr: ['pwd'],
+    isNewUser: false,
+    redirectUrl: null,
+    now,
+  })
   if (!signedIn) return undefined
   if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
   await forgiveAttempt(tx, login)

@@ -500,6 +500,40 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    ListedSession: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      account: string | null
+      /** A UUID in lower case. */
+      parent: string | null
+      /** Whether it is the session of this request. */
+      is_current: boolean
+      /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
+      device: string | null
+      address: string | null
+      user_agent: string | null
+      /** The methods of the sign-in (RFC 8176). */
+      amr: Array<string>
+      acr: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    ListedSessionPage: {
+      data: Array<components['schemas']['ListedSession']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
     LocalLogin: {
       email: string
       password: string
@@ -725,6 +759,13 @@ export interface components {
         parent: string | null
         address: string | null
         user_agent: string | null
+        /** The methods of the sign-in (RFC 8176). */
+        amr: Array<string>
+        acr: string | null
+        /** ISO 8601, UTC, milliseconds. */
+        auth_time: string
+        /** ISO 8601, UTC, milliseconds. */
+        last_used_at: string
         /** ISO 8601, UTC, milliseconds. */
         expires_at: string
         /** ISO 8601, UTC, milliseconds. */
@@ -1265,6 +1306,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateRole']
     answer: components['schemas']['RoleAnswer']
+  }
+  /** List sessions */
+  sessionFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/session"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ListedSessionPage']
+  }
+  /** End a session, at once */
+  sessionDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/session/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RevokedSessionsAnswer']
   }
   /** List users */
   userFindAll: {

@@ -80,6 +80,8 @@ const signIn = async (): Promise<Json> => {
   return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
 }
 
+const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()).sid
+
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
@@ -103,12 +105,18 @@ const PRICES: Record<string, Price> = {
     },
   },
   'session.refresh': {
-    cost: [5, 3],
-    why: 'counts against the strict limit first, which no transaction may undo',
+    cost: [6, 3],
+    why: 'counts against the strict limit first, which no transaction may undo; decides on the locked token, then spends it',
     request: async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   },
   'session.revoke': { cost: [4, 2], request: async () => ({ call: world.app.callAs((await signIn()).jwt) }) },
   'session.find-one': read(),
+  'session.find-all': read(),
+  'session.delete': {
+    cost: [5, 3],
+    why: 'reads what the user of the session holds, then ends the session',
+    request: async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
+  },
   'user.create': { cost: [4, 2], request: () => ({ body: { email: email() } }) },
   'user.find-all': read(),
   'user.find-one': read(of(newUser)),

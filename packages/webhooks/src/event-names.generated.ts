@@ -40,6 +40,8 @@ export const EVENT_NAMES = [
   'role.find-all',
   'role.find-one',
   'role.update',
+  'session.delete',
+  'session.find-all',
   'session.find-one',
   'session.refresh',
   'session.revoke',
