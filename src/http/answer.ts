@@ -11,18 +11,19 @@ export interface AnswerCookie {
   name: string
   value: string
   path: string
+  domain?: string
   maxAgeSeconds?: number
   httpOnly: boolean
   secure: boolean
   sameSite: 'strict' | 'lax' | 'none'
 }
 
-/** A refusal with a page of its own. */
-export type RefusalPage = RefusalOutcome & { html: string }
+/** A refusal that is answered with a page or a redirect. */
+export type ShownRefusal = RefusalOutcome & Required<Pick<RefusalOutcome, 'instead'>>
 
-/** Whether a refusal is answered with a page of its own instead of its problem. */
-export function isRefusalPage(outcome: Outcome<unknown>): outcome is RefusalPage {
-  return outcome.kind === 'refusal' && outcome.html !== undefined
+/** Whether a refusal is answered with a page or a redirect instead of its problem. */
+export function isShownRefusal(outcome: Outcome<unknown>): outcome is ShownRefusal {
+  return outcome.kind === 'refusal' && outcome.instead !== undefined
 }
 
 /** A response, ready to send: it is serialized, so sending it cannot fail. */
@@ -37,25 +38,19 @@ export interface Answer {
 /** Builds the response of an outcome. Throws when the data cannot be serialized. */
 export function buildAnswer(
   route: RouteDeclaration,
-  outcome: Exclude<Outcome<unknown>, RefusalOutcome> | RefusalPage,
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome> | ShownRefusal,
   reply: FastifyReply,
 ): Answer {
   const { headers = {}, cookies = [] } = outcome
   switch (outcome.kind) {
     case 'refusal': {
-      const { problem, html } = outcome
-      return {
-        status: problem.status,
-        contentType: HTML_TYPE,
-        payload: html,
-        headers: { ...problem.headers, ...headers },
-        cookies,
-      }
+      const { problem, instead } = outcome
+      if ('location' in instead) return buildRedirect({ status: 303, location: instead.location, headers, cookies })
+      const named = { ...problem.headers, ...headers }
+      return { status: problem.status, contentType: HTML_TYPE, payload: instead.html, headers: named, cookies }
     }
-    case 'redirect': {
-      const location = { ...headers, location: outcome.location }
-      return { status: outcome.status ?? 302, contentType: undefined, payload: '', headers: location, cookies }
-    }
+    case 'redirect':
+      return buildRedirect({ status: outcome.status ?? 302, location: outcome.location, headers, cookies })
     case 'page':
       return {
         status: outcome.status ?? 200,
@@ -78,6 +73,11 @@ export function buildAnswer(
       }
     }
   }
+}
+
+function buildRedirect(redirect: { location: string } & Pick<Answer, 'status' | 'headers' | 'cookies'>): Answer {
+  const { location, headers, ...rest } = redirect
+  return { ...rest, contentType: undefined, payload: '', headers: { ...headers, location } }
 }
 
 /** The body of a success: the envelope, or the bare data where the declaration says so. */

@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
 import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
-import { type Answer, buildAnswer, buildRepeatPayload, isRefusalPage, type RefusalPage, sendAnswer } from './answer.ts'
+import {
+  type Answer,
+  buildAnswer,
+  buildRepeatPayload,
+  isShownRefusal,
+  type ShownRefusal,
+  sendAnswer,
+} from './answer.ts'
 import { findPermissionScope } from './caller.ts'
 import {
   buildInProgress,
@@ -128,7 +135,7 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   const { pipeline, route, deps, context, reply } = served
   if (route.prepare) context.prepared = await route.prepare(deps, context)
   const outcome = await handle(served)
-  if (isRefusalPage(outcome)) return answerRefusal(served, outcome)
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
   return buildAnswer(route, outcome, reply)
@@ -198,12 +205,12 @@ async function commitChange<Deps>(
 }
 
 function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Answer | Problem {
-  if (isRefusalPage(outcome)) return answerRefusal(served, outcome)
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
 }
 
-/** The page of a refusal. Its problem is logged like one that is sent. */
-function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: RefusalPage): Answer {
+/** The page or redirect of a refusal. Its problem is logged like one that is sent. */
+function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
   request.problem = outcome.problem
   return buildAnswer(route, outcome, reply)
 }

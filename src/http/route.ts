@@ -75,8 +75,8 @@ export interface StreamOutcome extends OutcomeFacts {
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
-  /** The page that is sent instead of the problem, with its status and headers: a form with its errors. */
-  html?: string
+  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
+  instead?: { html: string } | { location: string }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }
@@ -177,6 +177,8 @@ export interface RouteDeclaration {
   status?: 200 | 201 | 202
   /** A second kind of success, distinguished by its status: a dry run. */
   also?: { status: 200; description: string; data: TSchema }
+  /** The status of a success that is a redirect, where the route has one, and where it leads. For the OpenAPI document. */
+  redirect?: { status: 302 | 303; description: string }
   /** The media types of a streamed success, each with its shape; `data` is then unused. */
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */

@@ -199,6 +199,13 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     // Problems are not serialized by schema: src/reference/openapi.ts adds their statuses to the document.
     response: {
       [route.status ?? 200]: { [RESPONSE_DESCRIPTION]: 'Success', ...buildSuccessSchema(route) },
+      ...(route.redirect && {
+        [route.redirect.status]: {
+          [RESPONSE_DESCRIPTION]: route.redirect.description,
+          type: 'null',
+          headers: { location: { type: 'string', format: 'uri' } },
+        },
+      }),
       ...(route.also && {
         [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),
