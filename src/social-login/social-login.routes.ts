@@ -74,7 +74,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       query: StartQuery,
       data: FlowStart,
-      redirect: { status: 302, description: 'To the provider.' },
+      redirect: { statuses: [302], description: 'To the provider.' },
       problems: ['provider_unknown', 'redirect_url_not_allowed'],
     },
     {
@@ -111,7 +111,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       query: CallbackQuery,
       data: Type.String(),
       media: { 'text/html': Type.String() },
-      redirect: { status: 303, description: 'To a deep link, with the error of the provider.' },
+      redirect: { statuses: [303], description: 'To a deep link, with the error of the provider.' },
       problems: ['provider_unknown', 'social_login_failed'],
     },
     {
@@ -156,7 +156,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       body: CallbackForm,
       data: Type.String(),
-      redirect: { status: 303, description: 'To the bridge page.' },
+      redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
     },
     {
@@ -189,8 +189,8 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       query: CallbackQuery,
       data: LoginPayload,
       redirect: {
-        status: 302,
-        description: 'To the deep link with tokens or a code; a browser without scripts to the app.',
+        statuses: [302, 303],
+        description: 'To the deep link with tokens, a code or (303) an error; a browser without scripts to the app.',
       },
       problems: [
         'provider_unknown',
