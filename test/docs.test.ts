@@ -9,6 +9,9 @@ import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
 /** The documents match the code: every name in them exists, and every error for operators is documented. */
 
+/** A setting whose name holds the name of a provider. */
+const SOCIAL_SETTING = /^SOCIAL_[A-Z0-9_]+_(?:CLIENT_ID|CLIENT_SECRET|ISSUER|TEAM_ID|KEY_ID|TRUST_EMAIL)$/
+
 const repository = readRepository()
 const byPath = new Map(repository.map((file) => [file.path, file]))
 const documents = repository.filter(({ path }) => path.endsWith('.md'))
@@ -151,7 +154,10 @@ describe('names in documents exist:', () => {
     const unknown = own.flatMap(({ path, text }) =>
       [...text.matchAll(/(?<![\w<-])`?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:`|=)/g)]
         .map(([, name = '']) => name)
-        .filter((name) => !(name in VARIABLES) && !others.some((other) => name.startsWith(other)))
+        .filter(
+          (name) =>
+            !(name in VARIABLES) && !SOCIAL_SETTING.test(name) && !others.some((other) => name.startsWith(other)),
+        )
         .filter(
           (name) => !service.some(({ text: code }) => code.includes(`const ${name}`)) && !isShellVariable(text, name),
         )

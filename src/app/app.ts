@@ -20,6 +20,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
@@ -33,6 +34,7 @@ import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildIdentityParts } from './identity-engine.ts'
 import { buildPageSettings, listPageFiles, PAGES } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
@@ -61,6 +63,8 @@ export interface AppOptions {
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
+  /** Answers the requests to sign-in providers in place of the network; for tests. */
+  fetchProvider?: GuardedFetch
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }
@@ -155,6 +159,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
         baseUrl,
         authenticate: pipeline.authenticate,
       }),
+      brand,
+      baseUrl,
+      ...buildIdentityParts(options),
     }
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)

@@ -10,6 +10,7 @@ import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { contractRoutes } from '../contract/contract.routes.ts'
 import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
+import type { Engine } from '../engine/engine.ts'
 import { eventRoutes } from '../event/event.routes.ts'
 import { healthRoutes } from '../health/health.routes.ts'
 import type { HealthDeps } from '../health/health.ts'
@@ -20,11 +21,16 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import type { Brand } from '../pages/brand.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
+import type { RedirectRules } from '../sign-in/redirect-url.ts'
+import type { BrowserBinding } from '../social-login/browser-binding.ts'
+import { identityRoutes } from '../social-login/identity.routes.ts'
+import { socialLoginRoutes } from '../social-login/social-login.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -56,6 +62,13 @@ export interface FeatureParts {
   listPermissions: () => readonly string[]
   health: HealthDeps
   pages: PageSettings
+  brand: Brand
+  baseUrl: () => string
+  /** The OIDC engine. */
+  engine: Engine
+  /** Ties a sign-in with a provider to the browser that begins it. */
+  binding: BrowserBinding
+  redirectRules: RedirectRules
 }
 
 /** A feature: its routes, and the function that mounts them with their dependencies. */
@@ -83,12 +96,20 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   },
 })
 
+const socialLoginDeps = (parts: FeatureParts) => ({
+  ...parts,
+  keepInBrowser: () => [],
+  openTarget: async () => undefined,
+})
+
 /**
  * All features with routes. The catalogue, the permissions, the OpenAPI document and the audit log follow from this list.
  * The sink is not in it, because only some environments have it.
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
+  feature(socialLoginRoutes, socialLoginDeps),
+  feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),

@@ -10,11 +10,12 @@ import type { PageFile } from '../pages/page-file.ts'
 import { SHOW_PASSWORD } from '../pages/password-script.ts'
 import { type SignInPageDeps, signInPageRoutes } from '../pages/sign-in.routes.ts'
 import type { Random } from '../random.ts'
+import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
 import type { Config } from './config.ts'
 import { type Feature, type FeatureParts, feature } from './features.ts'
 
 /** What pages need besides the parts of every feature. */
-export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys'>
+export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring'>
 
 /** Builds the settings of the pages from the configuration. */
 export function buildPageSettings(parts: {
@@ -39,7 +40,7 @@ export function buildPageSettings(parts: {
   }
 }
 
-const pageDeps = ({ ids, random, keys, pages }: FeatureParts) => ({ ids, random, keys, ...pages })
+const pageDeps = ({ ids, random, keys, keyring, pages }: FeatureParts) => ({ ids, random, keys, keyring, ...pages })
 
 /**
  * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
@@ -54,5 +55,5 @@ export const PAGES: readonly Feature[] = [
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, ...(brand.logo ? [brand.logo] : [])]
+  return [STYLE, ICON, SHOW_PASSWORD, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
 }
