@@ -29,6 +29,7 @@ import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildHandshakeRules } from './handshake-rules.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -130,6 +131,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
       enableApiEventQueue: config.enableApiEventQueue,
       publications: buildPublicationBatch(db),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+      handshakes: buildHandshakeRules(options, baseUrl),
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
     }

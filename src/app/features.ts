@@ -24,6 +24,8 @@ import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
+import type { HandshakeRules } from '../sso/handshake-token.ts'
+import { ssoRoutes } from '../sso/sso.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -50,6 +52,8 @@ export interface FeatureParts {
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
+  /** The settings of handshakes. */
+  handshakes: HandshakeRules
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
@@ -87,6 +91,7 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
   feature(sessionRoutes, sessionDeps),
+  feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

@@ -7,6 +7,7 @@ export const PROBLEMS = {
   unauthenticated: { status: 401, title: 'Authentication required' },
   login_failed: { status: 401, title: 'Wrong e-mail or password' },
   refresh_failed: { status: 401, title: 'Invalid refresh token' },
+  sso_exchange_failed: { status: 401, title: 'Handshake not accepted' },
   signature_invalid: { status: 401, title: 'Invalid signature' },
   permission_denied: { status: 403, title: 'Permission denied' },
   not_found: { status: 404, title: 'Not found' },

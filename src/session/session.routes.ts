@@ -86,6 +86,7 @@ export const sessionRoutes: Routes<SessionDeps> = [
         const ended = await signOut(db, {
           caller,
           all: body?.all ?? false,
+          family: body?.family ?? false,
           refreshToken: body?.refresh_token,
           now,
         })

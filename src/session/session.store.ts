@@ -26,12 +26,13 @@ export interface AccountName {
 }
 
 /** The accounts of the user `u` that are not deleted, the longest membership first: the first is the default. */
-const ACCOUNTS_COLUMN = `
+export const ACCOUNTS_COLUMN = `
   array(select json_build_object('id', a.document_id, 'name', a.name)
     from account_member m join account a on a.document_id = m.account
     where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
 
-interface SessionColumns {
+/** A row with the columns of `OF_SESSION`. */
+export interface SessionColumns {
   document_id: string
   user: string
   account: string | null
@@ -45,10 +46,11 @@ interface SessionColumns {
 }
 
 /** The columns above of the session `s`. */
-const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.expires_at, s.revoked_at,
+export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.expires_at, s.revoked_at,
   s.created_at, s.updated_at`
 
-function toSessionRecord(row: SessionColumns): SessionRecord {
+/** Maps a row with the columns of `OF_SESSION`. */
+export function toSessionRecord(row: SessionColumns): SessionRecord {
   return {
     id: row.document_id as SessionId,
     userId: row.user as UserId,
@@ -118,11 +120,15 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
   return row && toSessionRecord(row)
 }
 
+const lockOne = aheadStatement('select from session where document_id = $1 for no key update')
+
 /**
- * Revokes a session and every session opened from it. Returns those that this call revoked. Statements that change
- * several sessions lock them in the order of their ids, which prevents deadlocks.
+ * Revokes a session and every session opened from it. Returns those that this call revoked. Locks the session first, as
+ * whatever opens a session from it does: a session that is being opened is in the tree, or is refused. Statements that
+ * change several sessions lock them in the order of their ids, which prevents deadlocks.
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
+  await lockOne(db, [id])
   const { rows } = await sql<{ document_id: SessionId }>`
     with recursive tree as (
       select document_id from session where document_id = ${id}
@@ -138,12 +144,31 @@ export async function revokeSessionTree(db: Database, id: SessionId, now: Date):
   return rows.map((row) => row.document_id)
 }
 
+const selectRoot = statement<{ document_id: SessionId }>(`
+  with recursive line as (
+    select document_id, parent from session where document_id = $1
+    union
+    select s.document_id, s.parent from session s join line on line.parent = s.document_id
+  )
+  select document_id from line where parent is null`)
+
+/** The session that this one was opened from, at the top of its tree; the session itself when it has no parent. */
+export async function findRootSession(db: Database, id: SessionId): Promise<SessionId> {
+  const [row] = await selectRoot(db, [id])
+  return row?.document_id ?? id
+}
+
 const REVOKE_ALL = `
   update session set revoked_at = $2, updated_at = $2
   where document_id in (
     select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
 const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
 const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
+/** Locks a user until the transaction ends, as opening a session does; sent with the next statement of the transaction. */
+export function lockSessionUser(db: Database, userId: UserId): Promise<void> {
+  return lockUser(db, [userId])
+}
 
 /** Revokes all sessions of a user. Returns those that this call revoked. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
