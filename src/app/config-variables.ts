@@ -82,7 +82,7 @@ function list(value: string): string[] {
 /** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
 function origins(value: string): string[] {
   const parts = list(value)
-  const isOrigin = (part: string) => /^https?:/.test(part) && URL.parse(part)?.origin === part
+  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
   if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
   return parts
 }

@@ -21,11 +21,11 @@ beforeAll(async () => {
 afterAll(() => sso[Symbol.asyncDispose]())
 
 /** A person with a session of their own and one that was opened by a handshake. */
-async function arrive(): Promise<{ person: SignedIn; jwt: string; sessionId: string }> {
+async function arrive(): Promise<{ person: SignedIn; jwt: string }> {
   const person = await sso.signIn()
   const answer = await sso.exchange(await sso.mint(person))
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-  return { person, jwt: answer.body.jwt, sessionId: String(readPayload(answer.body.jwt).sid) }
+  return { person, jwt: answer.body.jwt }
 }
 
 const describeSession = async (jwt: string) => (await sso.app.callAs(jwt)('GET', '/api/v3/auth/session')).body.data
@@ -87,13 +87,13 @@ describe('an exchange', () => {
   })
 
   test('is audited with its parent and its target, and recorded as an event', async () => {
-    const { person, sessionId } = await arrive()
-    expect(await sso.lastEntry()).toEqual({
-      outcome: 'success',
-      user: person.userId,
-      target: sessionId,
-      detail: { parent: person.sessionId, audience: TARGET },
-    })
+    const person = await sso.signIn()
+    const answer = await sso.exchange(await sso.mint(person))
+    const sessionId = readPayload(answer.body.jwt).sid
+    const detail = { parent: person.sessionId, audience: TARGET }
+    expect(await sso.entriesOf(answer)).toEqual([
+      { outcome: 'success', user: person.userId, target: sessionId, detail },
+    ])
     const events = await sso.app.database.pool.query('select event from event_occurrence where resource_id = $1', [
       sessionId,
     ])

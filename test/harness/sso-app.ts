@@ -33,8 +33,10 @@ export interface SsoApp extends AsyncDisposable {
   exchange(token: unknown, headers?: Record<string, string>): Promise<TestAnswer>
   /** Whether a session JWT is accepted as a bearer token. */
   isAccepted(jwt: string): Promise<boolean>
-  /** The audit entry of the last exchange. */
-  lastEntry(): Promise<{ outcome: string; user: string | null; target: string | null; detail: Record<string, unknown> }>
+  /** The audit entries of a request. */
+  entriesOf(
+    answer: TestAnswer,
+  ): Promise<{ outcome: string; user: string | null; target: string | null; detail: Record<string, unknown> }[]>
   countSessions(): Promise<number>
   countNonces(): Promise<number>
   /** The time of the service in whole seconds. */
@@ -70,12 +72,9 @@ export async function createSsoApp(options: TestAppOptions = {}): Promise<SsoApp
     },
     exchange: (token, headers) => app.anonymous('POST', EXCHANGE, { token }, headers),
     isAccepted: async (jwt) => (await app.callAs(jwt)('GET', '/api/v3/auth/session')).status === 200,
-    lastEntry: async () => {
-      const { rows } = await pool.query(
-        `select outcome, "user", target, detail from audit_log where action = 'sso.exchange'
-         order by created_at desc, document_id desc limit 1`,
-      )
-      return rows[0]
+    entriesOf: async ({ headers }) => {
+      const text = 'select outcome, "user", target, detail from audit_log where request_id = $1'
+      return (await pool.query(text, [headers['x-request-id']])).rows
     },
     countSessions: () => count('session'),
     countNonces: () => count('sso_nonce'),
