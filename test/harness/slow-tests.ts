@@ -3,6 +3,7 @@
  * Each of these files gets a process of its own; all other tests share two (vitest.config.ts).
  */
 export const SLOW_TESTS: readonly string[] = [
+  'packages/sso/test/built-package.test.ts',
   'packages/webhooks/test/built-package.test.ts',
   'src/app/logger.test.ts',
   'src/webhook/delivery/claim-plan.test.ts',
