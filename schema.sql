@@ -398,6 +398,13 @@ create table "session_refresh" (
 );
 CREATE INDEX session_refresh_session_idx ON public.session_refresh USING btree (session);
 
+create table "sso_nonce" (
+  nonce_hash bytea not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint sso_nonce_pkey PRIMARY KEY (nonce_hash)
+);
+CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
+
 create table "user" (
   document_id uuid not null,
   email text not null,

@@ -34,6 +34,7 @@ import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildHandshakeRules } from './handshake-rules.ts'
 import { buildIdentityParts } from './identity-engine.ts'
 import { buildPageSettings, listPageFiles, PAGES } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
@@ -149,6 +150,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
         },
       }),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+      handshakes: buildHandshakeRules(options, baseUrl),
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
       pages: buildPageSettings({

@@ -80,6 +80,14 @@ function list(value: string): string[] {
     .filter((part) => part !== '')
 }
 
+/** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
+function origins(value: string): string[] {
+  const parts = list(value)
+  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
+  if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
+  return parts
+}
+
 function roles(value: string): Role[] {
   const parts = list(value)
   const unknown = parts.find((part) => !ROLES.includes(part as Role))
@@ -197,7 +205,11 @@ export const VARIABLES = {
     'generated in development, required otherwise',
     'Authenticates the access-token hook of a managed engine.',
   ),
-  SSO_TARGETS: variable(list, 'empty (development: loopback origins)', 'Origins that a handshake may open.'),
+  SSO_TARGETS: variable(
+    origins,
+    'empty (development: loopback origins)',
+    'Origins that a handshake may open. Only https:// in production.',
+  ),
   AUTH_REDIRECT_ALLOW_LIST: variable(
     parseRedirectAllowList,
     'empty (development: loopback origins)',

@@ -31,6 +31,8 @@ import type { RedirectRules } from '../sign-in/redirect-url.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import type { HandshakeRules } from '../sso/handshake-token.ts'
+import { ssoRoutes } from '../sso/sso.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -58,6 +60,8 @@ export interface FeatureParts {
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
+  /** The settings of handshakes. */
+  handshakes: HandshakeRules
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
@@ -112,6 +116,7 @@ export const FEATURES: readonly Feature[] = [
   feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
+  feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

@@ -10,6 +10,7 @@ import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredNonces } from '../sso/exchange.store.ts'
 import { foldOldMinutes } from '../webhook/delivery/delivery-count.store.ts'
 import {
   cancelOrphanedDispatches,
@@ -41,6 +42,9 @@ const WORKER_KEPT_MS = 3_600_000
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Nonces are kept this much longer than their tokens: clocks of processes differ. */
+const NONCE_KEPT_MS = 600_000
+
 export interface MaintenanceDeps {
   db: Database
   clock: Clock
@@ -64,6 +68,7 @@ export type SweepReport = Record<
   | 'rateWindows'
   | 'sessions'
   | 'loginThrottles'
+  | 'ssoNonces'
   | 'reencrypted',
   number
 >
@@ -109,6 +114,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      ssoNonces: () => inBatches(() => deleteExpiredNonces(db, before(NONCE_KEPT_MS), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

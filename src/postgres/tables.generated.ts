@@ -323,6 +323,11 @@ export interface SessionRefresh {
   token_hash: Buffer;
 }
 
+export interface SsoNonce {
+  expires_at: Timestamp;
+  nonce_hash: Buffer;
+}
+
 export interface User {
   avatar_url: string | null;
   created_at: Timestamp;
@@ -497,6 +502,7 @@ export interface DB {
   role_permission: RolePermission;
   session: Session;
   session_refresh: SessionRefresh;
+  sso_nonce: SsoNonce;
   user: User;
   user_role: UserRole;
   webhook: Webhook;

@@ -17,6 +17,8 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'reads a user and what it holds in one statement, after the lock',
     'src/account/account-member.store.ts -> src/access/delegation.store.ts': 'as above',
     'src/session/session-list.store.ts -> src/access/delegation.store.ts': 'reads a session and what its user holds',
+    'src/sso/exchange.store.ts -> src/session/session.store.ts':
+      'takes the nonce and reads the session in one statement, after the lock',
   },
   'after three parameters comes an object': {
     'src/webhook/replay/replay-job.ts': 'the facts a pure judgement is given',
