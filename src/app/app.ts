@@ -1,16 +1,9 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { buildAuthenticate } from '../access/authenticate.ts'
-import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { listSubscribedTypes } from '../event/event.store.ts'
-import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
-import { buildHealthDeps } from '../health/health.ts'
-import type { Caller } from '../http/caller.ts'
 import { mountRoutes } from '../http/pipeline.ts'
-import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
 import { buildUpgradeRouter } from '../http/upgrade.ts'
@@ -25,21 +18,19 @@ import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
-import type { Database, DatabasePool } from '../postgres/database.ts'
+import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { buildHeld, buildPipeline } from './app-pipeline.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
-import { FEATURES, type FeatureParts } from './features.ts'
-import { buildHandshakeRules } from './handshake-rules.ts'
-import { buildIdentityParts } from './identity-engine.ts'
-import { buildPageSettings, listPageFiles, PAGES } from './pages.ts'
-import { buildPublicationBatch } from './publication-batch.ts'
-import { buildRecorders } from './record-change.ts'
-import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import { buildFeatureParts } from './feature-parts.ts'
+import { FEATURES } from './features.ts'
+import { listPageFiles, PAGES } from './pages.ts'
+import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
@@ -130,41 +121,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-    const parts: FeatureParts = {
-      ids,
-      random,
-      keyring,
-      catalogue,
-      callbackRules,
-      lookup: options.lookup,
-      workerId,
-      enableApiEventQueue: config.enableApiEventQueue,
-      publications: buildPublicationBatch({
-        db,
-        workerDb: (options.workerDatabase ?? database).db,
-        takeInline: () => workers.router.takeInline(),
-        onRecorded: (isQueued) => {
-          options.onCrashPoint?.('after-change')
-          if (isQueued) notify()
-        },
-      }),
-      keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-      handshakes: buildHandshakeRules(options, baseUrl),
-      listPermissions: () => permissions,
-      health: buildHealthDeps(db, clock),
-      pages: buildPageSettings({
-        config,
-        brand,
-        secrets: secrets.sessionJwt,
-        random,
-        baseUrl,
-        authenticate: pipeline.authenticate,
-      }),
-      brand,
-      baseUrl,
-      ...buildIdentityParts(options),
-    }
+    const parts = buildFeatureParts(options, {
+      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
+      authenticate: pipeline.authenticate,
+    })
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
@@ -255,61 +215,5 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
     get sinkUrl() {
       return hasSink ? sinkUrl() : undefined
     },
-  }
-}
-
-/** The caches of this process, which a trigger's note of a change invalidates. */
-interface Held {
-  callers: CallerCache<Caller>
-  reads: ReadSubscriptions
-  apply: (note: string) => void
-}
-
-function buildHeld(db: Database, isProven: () => boolean): Held {
-  const callers = buildCallerCache<Caller>(isProven)
-  const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
-  const apply = (note: string) => {
-    callers.apply(note)
-    reads.apply(note)
-  }
-  return { callers, reads, apply }
-}
-
-function buildPipeline(parts: {
-  options: AppOptions
-  ids: IdMaker
-  baseUrl: () => string
-  held: Held
-  limiter: RateLimiter
-  notify: () => void
-}): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify } = parts
-  const { config, secrets, clock, logger } = options
-  const { db } = options.database
-  const recording = {
-    ids,
-    logger,
-    enableApiEventQueue: config.enableApiEventQueue,
-    isReadSubscribed: (eventType: string) => held.reads.has(eventType),
-  }
-  return {
-    db,
-    clock,
-    authenticate: buildAuthenticate({
-      db,
-      clock,
-      sessionSecrets: secrets.sessionJwt,
-      issuer: baseUrl,
-      cache: held.callers,
-    }),
-    ...buildRecorders(recording, db, ROUTE_TREE),
-    afterCommit: (notes) => {
-      options.onCrashPoint?.('after-change')
-      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
-      for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
-      notify()
-    },
-    limitAddress: limiter.limitAddress,
-    limitCaller: limiter.limitCaller,
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
@@ -139,7 +138,7 @@ describe('routing in a statement of the request path', () => {
     const router = t.build([t.first.dispatcher, t.second.dispatcher])
     await t.second.dispatcher.turn.take()
     const late = router.takeInline()
-    await setImmediate()
+    await new Promise(setImmediate)
     t.clock.advance(5)
     expect(await late).toBeUndefined()
     const inTime = router.takeInline()
