@@ -22,7 +22,6 @@ import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
-import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
 import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
@@ -33,7 +32,7 @@ import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
-import { buildPageSettings, listPageFiles, PAGES } from './pages.ts'
+import { mountPages } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -97,18 +96,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { trustProxy, httpMaxConnections: maxConnections } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const renderProblem = buildProblemRenderer(brand)
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl(), renderProblem })
+  const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
+  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
-  const sender = buildHttpSender({
-    lookup: options.lookup,
-    rules: callbackRules,
-    ...(options.ca && { ca: options.ca }),
-  })
+  const { lookup, ca } = options
+  const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
   const held = buildHeld(db, () => workers.isProven())
   const workers: Workers = buildWorkers({
@@ -132,25 +128,17 @@ export async function buildApp(options: AppOptions): Promise<App> {
       keyring,
       catalogue,
       callbackRules,
-      lookup: options.lookup,
+      lookup,
       workerId,
       enableApiEventQueue: config.enableApiEventQueue,
       publications: buildPublicationBatch(db),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
-      pages: buildPageSettings({
-        config,
-        brand,
-        secrets: secrets.sessionJwt,
-        random,
-        baseUrl,
-        authenticate: pipeline.authenticate,
-      }),
     }
     countRequests(server, metrics)
-    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
-    mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
+    mountPages(server, pipeline, { parts, config, brand, limit: limiter.limitVisit })
     const { webhookSinkSecret: sinkSecret } = config
     if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
   }

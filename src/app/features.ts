@@ -34,7 +34,6 @@ import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.
 import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
-import type { PageSettings } from './pages.ts'
 import type { PublicationBatch } from './publication-batch.ts'
 
 /** The parts that features are built from, created once by the app. */
@@ -54,7 +53,6 @@ export interface FeatureParts {
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
-  pages: PageSettings
 }
 
 /** A feature: its routes, and the function that mounts them with their dependencies. */
@@ -64,7 +62,7 @@ export interface Feature {
 }
 
 /** Declares a feature: `build` selects the dependencies of its operations from the parts. */
-export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
   return {
     routes,
     mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),

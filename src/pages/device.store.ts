@@ -21,7 +21,7 @@ interface DeviceColumns {
 }
 
 /** Most devices that a page shows. */
-export const DEVICES_LIMIT = 100
+const DEVICES_LIMIT = 100
 
 const selectDevices = statement<DeviceColumns>(`
   select s.document_id, s.address, s.user_agent, s.created_at,

@@ -21,7 +21,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/outbound/send-request.ts': 'an error has a class and a code wherever it is named',
     'src/reference/docs-schema.ts': 'a recursive walk carries its place',
     'src/listing/listing.ts': 'query, listing, fields and source are the one vocabulary of every list',
-    'src/http/server.ts': 'Fastify hands over request and reply side by side',
+    'src/http/problem-answer.ts': 'Fastify hands over request and reply side by side',
     'src/http/pipeline.ts': 'as above',
   },
   'time comes in as an argument': {
