@@ -9,7 +9,6 @@ import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
 import { buildHealthDeps } from '../health/health.ts'
 import type { Caller } from '../http/caller.ts'
-import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
@@ -25,10 +24,11 @@ import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import type { Config, ServiceSecrets } from './config.ts'
+import { mountDevelopmentRoutes } from './development-routes.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { decideMailWay } from './mail-transport.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -130,13 +130,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
       enableApiEventQueue: config.enableApiEventQueue,
       publications: buildPublicationBatch(db),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+      canSendMail: decideMailWay(config) !== 'none',
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
     }
     countRequests(server, metrics)
     for (const feature of FEATURES) feature.mount(server, pipeline, parts)
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
+    mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
   await server.ready()
   const running: Promise<void>[] = []
@@ -222,12 +223,6 @@ function buildBaseUrl(config: Config, findPort: () => number | undefined): () =>
 function readPort(server: FastifyInstance): number | undefined {
   const address = server.server.address()
   return typeof address === 'object' ? address?.port : undefined
-}
-
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
-function isSinkMounted(config: Config): boolean {
-  if (config.appEnv === 'development') return true
-  return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined
 }
 
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {

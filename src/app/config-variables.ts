@@ -67,6 +67,22 @@ function postgresUrl(value: string): string {
   return value
 }
 
+function smtpUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '')
+    throw new Error('must be an smtp:// or smtps:// URL')
+  return value
+}
+
+/** `name@example.com` or `Name <name@example.com>`. */
+function mailbox(value: string): string {
+  const [, address = value] = /^[^<>"]*<([^<>]+)>$/.exec(value) ?? []
+  email(address)
+  // A line break would begin another header of the mail.
+  if (/[\p{Cc}]/u.test(value)) throw new Error('must be one line')
+  return value
+}
+
 function email(value: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(value) || value.length > 254) throw new Error('must be an e-mail address')
   return value
@@ -197,6 +213,12 @@ export const VARIABLES = {
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
   SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
+  SMTP_URL: secretVariable(
+    smtpUrl,
+    'none (development: mails are kept and shown at /auth/mail)',
+    'The mail server: smtp://user:password@host:587 (with TLS, unless it is this machine or has ?ignoreTLS=true) or smtps://host. Without it no mail is sent.',
+  ),
+  MAIL_FROM: variable(mailbox, 'none', 'The sender of mails: name@example.com or Name <name@example.com>.'),
   ENABLE_API_EVENT_QUEUE: variable(flag, 'true', 'When false, no event is recorded or sent.'),
   WEBHOOK_SINK_SECRET: secretVariable(
     sinkSecret,

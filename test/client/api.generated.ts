@@ -180,6 +180,13 @@ export interface components {
       data: components['schemas']['CatalogueStatus']
       message: string
     }
+    ChangePassword: {
+      current_password: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      new_password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     Contract: {
       /** A UUID in lower case. */
       document_id: string
@@ -260,7 +267,7 @@ export interface components {
       email: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -380,6 +387,13 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EmailVerified: {
+      verified: true
+    }
+    EmailVerifiedAnswer: {
+      data: components['schemas']['EmailVerified']
+      message: string
+    }
     EndTokens: {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
@@ -484,6 +498,9 @@ export interface components {
       code: string
       message: string
     }
+    ForgotPassword: {
+      email: string
+    }
     Health: {
       status: components['schemas']['HealthStatus']
       components: Array<components['schemas']['HealthComponent']>
@@ -504,6 +521,15 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    KeptMail: {
+      /** A UUID in lower case. */
+      document_id: string
+      to: string
+      subject: string
+      text: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
     ListedSession: {
       /** A UUID in lower case. */
       document_id: string
@@ -558,6 +584,14 @@ export interface components {
       data: components['schemas']['LoginPayload']
       message: string
     }
+    /** The same for every address. */
+    MailAccepted: {
+      accepted: true
+    }
+    MailAcceptedAnswer: {
+      data: components['schemas']['MailAccepted']
+      message: string
+    }
     Pagination: {
       page_size: number
       /** Opaque; null on the last page. */
@@ -585,7 +619,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -689,6 +723,14 @@ export interface components {
     ReplayPreviewAnswer: {
       data: components['schemas']['ReplayPreview']
       message: string
+    }
+    ResetPassword: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
     }
     RevokeSession: {
       /** Every session of the user. Default false. */
@@ -919,7 +961,7 @@ export interface components {
       email?: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -962,6 +1004,10 @@ export interface components {
       data: Array<components['schemas']['User']>
       message: string
       pagination: components['schemas']['Pagination']
+    }
+    VerifyEmail: {
+      /** The `token` of the link. */
+      token: string
     }
     Webhook: {
       /** A UUID in lower case. */
@@ -1062,6 +1108,24 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AuditEntryPage']
   }
+  /** Verify an address by the link of a mail */
+  emailVerify: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify"
+    path: undefined
+    query: undefined
+    body: components['schemas']['VerifyEmail']
+    answer: components['schemas']['EmailVerifiedAnswer']
+  }
+  /** Ask for a link that verifies the caller's own address */
+  emailRequestVerification: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify/request"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
   /** Sign in with e-mail and password */
   loginLocal: {
     method: "POST"
@@ -1070,6 +1134,33 @@ export interface operations {
     query: undefined
     body: components['schemas']['LocalLogin']
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Change the caller's own password */
+  passwordChange: {
+    method: "POST"
+    url: "/api/v3/auth/password/change"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ChangePassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Ask for a link to set a new password */
+  passwordForgot: {
+    method: "POST"
+    url: "/api/v3/auth/password/forgot"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ForgotPassword']
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Set a new password by the link of a mail */
+  passwordReset: {
+    method: "POST"
+    url: "/api/v3/auth/password/reset"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ResetPassword']
+    answer: components['schemas']['RevokedTokensAnswer']
   }
   /** Read the caller of the token and its permissions */
   sessionFindOne: {
@@ -1754,5 +1845,17 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
+  }
+  /** Read the mails that were kept and not sent (development) */
+  mailFindKept: {
+    method: "GET"
+    url: "/auth/mail"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: {
+      data: Array<components['schemas']['KeptMail']>
+      message: string
+    }
   }
 }
