@@ -9,7 +9,6 @@ import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
 import { buildHealthDeps } from '../health/health.ts'
 import type { Caller } from '../http/caller.ts'
-import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
@@ -27,11 +26,12 @@ import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
+import { mountDevelopmentRoutes } from './development-routes.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { decideMailWay } from './mail-transport.ts'
 import { mountPages } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
@@ -133,6 +133,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
       enableApiEventQueue: config.enableApiEventQueue,
       publications: buildPublicationBatch(db),
       keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+      canSendMail: decideMailWay(config) !== 'none',
       listPermissions: () => permissions,
       health: buildHealthDeps(db, clock),
     }
@@ -140,7 +141,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     for (const feature of FEATURES) feature.mount(server, pipeline, parts)
     mountPages(server, pipeline, { parts, config, brand, limit: limiter.limitVisit })
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
+    mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
   await server.ready()
   const running: Promise<void>[] = []
@@ -210,12 +211,6 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   })
   await closed
   grace.abort()
-}
-
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
-function isSinkMounted(config: Config): boolean {
-  if (config.appEnv === 'development') return true
-  return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined
 }
 
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {

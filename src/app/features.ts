@@ -22,8 +22,11 @@ import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
+import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
+import { linkRoutes } from '../user/link.routes.ts'
+import { passwordRoutes } from '../user/password.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -50,6 +53,8 @@ export interface FeatureParts {
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
+  /** Whether mails can be sent. */
+  canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
@@ -70,7 +75,14 @@ function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Dep
 }
 
 const nothing = () => ({})
-const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, keys })
+const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
+  ids,
+  random,
+  keyring,
+  canSendMail,
+  baseUrl: keys.issuer,
+})
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
@@ -87,6 +99,9 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
   feature(sessionRoutes, sessionDeps),
+  feature(sessionListRoutes, nothing),
+  feature(passwordRoutes, ({ random }) => ({ random })),
+  feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

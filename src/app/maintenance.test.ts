@@ -208,7 +208,8 @@ it.each([
         )
       case 'session':
         return pool.query(
-          `insert into session (document_id, "user", expires_at, created_at, updated_at) values (gen_random_uuid(), $2, $1, $1, $1)`,
+          `insert into session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at)
+           values (gen_random_uuid(), $2, $1, $1, $1, $1, $1)`,
           [time, house.app.adminId],
         )
     }
@@ -226,8 +227,8 @@ it('a session that others were opened from stays until they went', async () => {
   const insert = async (parent: string | null, ageMs: number) =>
     (
       await house.app.database.pool.query(
-        `insert into session (document_id, "user", parent, expires_at, created_at, updated_at)
-         values (gen_random_uuid(), $2, $3, $1, $1, $1) returning document_id as id`,
+        `insert into session (document_id, "user", parent, expires_at, auth_time, last_used_at, created_at, updated_at)
+         values (gen_random_uuid(), $2, $3, $1, $1, $1, $1, $1) returning document_id as id`,
         [house.at(ageMs), house.app.adminId, parent],
       )
     ).rows[0].id

@@ -6,10 +6,12 @@ import { PUBLISH_KEY_KEPT_MS } from '../event/publish.ts'
 import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
+import { deleteEndedMails } from '../mail/outbox.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredProofTokens } from '../user/proof-token.store.ts'
 import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
@@ -33,6 +35,9 @@ const RATE_WINDOW_KEPT_MS = 600_000
 
 /** Workers that are gone are kept this long, and so is the place of a purged webhook in the queue. */
 const WORKER_KEPT_MS = 3_600_000
+
+/** Mails that were sent or given up are kept this long, without what they said. */
+const MAIL_KEPT_MS = 7 * DAY_MS
 
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
@@ -59,6 +64,8 @@ export type SweepReport = Record<
   | 'rateWindows'
   | 'sessions'
   | 'loginThrottles'
+  | 'mails'
+  | 'proofTokens'
   | 'reencrypted',
   number
 >
@@ -103,6 +110,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
+      proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

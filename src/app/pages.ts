@@ -37,7 +37,7 @@ export function mountPages(
   server: FastifyInstance,
   pipeline: Pipeline,
   app: {
-    parts: Pick<FeatureParts, 'ids' | 'random' | 'keys'>
+    parts: Pick<FeatureParts, 'ids' | 'random' | 'keys' | 'keyring'>
     config: Config
     brand: Brand
     /** Counts a request for a file against its address; throws `rate_limited`. */
@@ -45,12 +45,13 @@ export function mountPages(
   },
 ): void {
   const { parts, config, brand, limit } = app
-  const { ids, random, keys } = parts
+  const { ids, random, keys, keyring } = parts
   const { appEnv, redirectAllowList: allowList } = config
   mountRoutes(server, pipeline, PAGE_ROUTES, {
     ids,
     random,
     keys,
+    keyring,
     brand,
     baseUrl: keys.issuer,
     authenticate: pipeline.authenticate,

@@ -18,6 +18,7 @@ export const PROBLEMS = {
   webhook_inactive: { status: 409, title: 'Webhook inactive or deleted' },
   limit_reached: { status: 409, title: 'Limit reached' },
   idempotency_in_progress: { status: 409, title: 'First request with this key in progress' },
+  link_invalid: { status: 410, title: 'Link not valid' },
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   validation_failed: { status: 422, title: 'Validation failed' },

@@ -2,7 +2,8 @@ import { Problem } from '../http/problem.ts'
 import type { RedirectOutcome, Routes } from '../http/route.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { refreshSession, type SessionDeps, signOut } from '../session/session.ts'
+import { type RefreshDeps, refreshSession } from '../session/refresh.ts'
+import { type SessionOrigin, signOut } from '../session/session.ts'
 import { readNextPath } from '../sign-in/next-path.ts'
 import { refreshBrowser, type Visitor } from './browser-session.ts'
 import { renderFormToken } from './form.ts'
@@ -12,7 +13,7 @@ import { definePage, type PageDeps } from './page-route.ts'
 import { buildSignInUrl, HOME } from './page-url.ts'
 
 /** Dependencies of the pages that refresh and end the session of the browser. */
-export interface BrowserSessionDeps extends PageDeps, SessionDeps {}
+export interface BrowserSessionDeps extends PageDeps, RefreshDeps {}
 
 const SIGNED_OUT = '/auth/sign-in?notice=signed-out'
 
@@ -20,11 +21,11 @@ const SIGNED_OUT = '/auth/sign-in?notice=signed-out'
 async function findOwnSession(
   deps: BrowserSessionDeps,
   db: Database,
-  { visitor, now }: { visitor: Visitor; now: Date },
+  { visitor, origin, now }: { visitor: Visitor; origin: SessionOrigin; now: Date },
 ): Promise<{ userId: UserId; sessionId: SessionId } | undefined> {
   if (visitor.person) return visitor.person
   if (visitor.refreshToken === undefined) return undefined
-  const { session } = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, now })
+  const { session } = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
   return session && { userId: session.userId, sessionId: session.id }
 }
 
@@ -43,11 +44,12 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
       query: ['next'],
     },
     {
-      handle: async (deps: BrowserSessionDeps, { db, visitor, query, now }) => {
+      handle: async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
         const next = readNextPath(query.next) ?? HOME
         if (visitor.person) return continueAt(next)
         if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
-        const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, now })
+        const origin = { address, userAgent }
+        const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
         const { session } = result
         const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
         if (result.kind === 'refused')
@@ -62,7 +64,10 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
         return {
           ...continueAt(next),
           cookies: refreshBrowser(deps, result.issued, visitor.browserId),
-          changed: [{ id: result.session.id, account: null }],
+          // A repeat, by a second tab, changes nothing.
+          ...(result.isRepeat
+            ? { audit: { is_repeat: true } }
+            : { changed: [{ id: result.session.id, account: null }] }),
           actor,
         }
       },
@@ -104,8 +109,8 @@ ${renderFormToken(deps, visitor.browserId)}
       summary: 'Sign out of this browser',
     },
     {
-      handle: async (deps: BrowserSessionDeps, { db, visitor, now }) => {
-        const own = await findOwnSession(deps, db, { visitor, now })
+      handle: async (deps: BrowserSessionDeps, { db, visitor, address, userAgent, now }) => {
+        const own = await findOwnSession(deps, db, { visitor, origin: { address, userAgent }, now })
         const ended = own ? await signOut(db, { caller: own, all: false, refreshToken: undefined, now }) : []
         return {
           ...continueAt(SIGNED_OUT),

@@ -31,6 +31,8 @@ export interface components {
       /** Null for a caller who does not hold `user:find-one`. */
       email: string | null
       name: string | null
+      /** The roles of this membership. They hold in this account only. */
+      roles: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -55,6 +57,8 @@ export interface components {
     AddAccountMember: {
       /** A UUID in lower case. */
       user: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     ApiKey: {
       /** A UUID in lower case. */
@@ -176,6 +180,13 @@ export interface components {
       data: components['schemas']['CatalogueStatus']
       message: string
     }
+    ChangePassword: {
+      current_password: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      new_password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     Contract: {
       /** A UUID in lower case. */
       document_id: string
@@ -256,7 +267,7 @@ export interface components {
       email: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -376,6 +387,13 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EmailVerified: {
+      verified: true
+    }
+    EmailVerifiedAnswer: {
+      data: components['schemas']['EmailVerified']
+      message: string
+    }
     EndTokens: {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
@@ -480,6 +498,9 @@ export interface components {
       code: string
       message: string
     }
+    ForgotPassword: {
+      email: string
+    }
     Health: {
       status: components['schemas']['HealthStatus']
       components: Array<components['schemas']['HealthComponent']>
@@ -500,6 +521,49 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    KeptMail: {
+      /** A UUID in lower case. */
+      document_id: string
+      to: string
+      subject: string
+      text: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
+    ListedSession: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      account: string | null
+      /** A UUID in lower case. */
+      parent: string | null
+      /** Whether it is the session of this request. */
+      is_current: boolean
+      /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
+      device: string | null
+      address: string | null
+      user_agent: string | null
+      /** The methods of the sign-in (RFC 8176). */
+      amr: Array<string>
+      acr: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    ListedSessionPage: {
+      data: Array<components['schemas']['ListedSession']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
     LocalLogin: {
       email: string
       password: string
@@ -518,6 +582,14 @@ export interface components {
     }
     LoginPayloadAnswer: {
       data: components['schemas']['LoginPayload']
+      message: string
+    }
+    /** The same for every address. */
+    MailAccepted: {
+      accepted: true
+    }
+    MailAcceptedAnswer: {
+      data: components['schemas']['MailAccepted']
       message: string
     }
     Pagination: {
@@ -547,7 +619,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -652,6 +724,14 @@ export interface components {
       data: components['schemas']['ReplayPreview']
       message: string
     }
+    ResetPassword: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     RevokeSession: {
       /** Every session of the user. Default false. */
       all?: boolean
@@ -725,6 +805,13 @@ export interface components {
         parent: string | null
         address: string | null
         user_agent: string | null
+        /** The methods of the sign-in (RFC 8176). */
+        amr: Array<string>
+        acr: string | null
+        /** ISO 8601, UTC, milliseconds. */
+        auth_time: string
+        /** ISO 8601, UTC, milliseconds. */
+        last_used_at: string
         /** ISO 8601, UTC, milliseconds. */
         expires_at: string
         /** ISO 8601, UTC, milliseconds. */
@@ -741,7 +828,13 @@ export interface components {
       permissions: Array<string>
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** Patterns of an API key, which narrow both. */
+      /** Patterns that hold in one account each: those of the roles of a membership. */
+      membership_permissions: Array<{
+        /** A UUID in lower case. */
+        account: string
+        permissions: Array<string>
+      }>
+      /** Patterns of an API key, which narrow all of these. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -841,6 +934,12 @@ export interface components {
       /** Not blank; no control characters. */
       name: string
     }
+    UpdateAccountMember: {
+      /** A UUID in lower case. */
+      user: string
+      /** Ids of account-scoped roles. */
+      roles: Array<string>
+    }
     UpdateContract: {
       /** Not blank. */
       name?: string
@@ -862,7 +961,7 @@ export interface components {
       email?: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -905,6 +1004,10 @@ export interface components {
       data: Array<components['schemas']['User']>
       message: string
       pagination: components['schemas']['Pagination']
+    }
+    VerifyEmail: {
+      /** The `token` of the link. */
+      token: string
     }
     Webhook: {
       /** A UUID in lower case. */
@@ -1005,6 +1108,24 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AuditEntryPage']
   }
+  /** Verify an address by the link of a mail */
+  emailVerify: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify"
+    path: undefined
+    query: undefined
+    body: components['schemas']['VerifyEmail']
+    answer: components['schemas']['EmailVerifiedAnswer']
+  }
+  /** Ask for a link that verifies the caller's own address */
+  emailRequestVerification: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify/request"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
   /** Sign in with e-mail and password */
   loginLocal: {
     method: "POST"
@@ -1013,6 +1134,33 @@ export interface operations {
     query: undefined
     body: components['schemas']['LocalLogin']
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Change the caller's own password */
+  passwordChange: {
+    method: "POST"
+    url: "/api/v3/auth/password/change"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ChangePassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Ask for a link to set a new password */
+  passwordForgot: {
+    method: "POST"
+    url: "/api/v3/auth/password/forgot"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ForgotPassword']
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Set a new password by the link of a mail */
+  passwordReset: {
+    method: "POST"
+    url: "/api/v3/auth/password/reset"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ResetPassword']
+    answer: components['schemas']['RevokedTokensAnswer']
   }
   /** Read the caller of the token and its permissions */
   sessionFindOne: {
@@ -1167,6 +1315,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AccountMemberPage']
   }
+  /** Replace the roles of a membership */
+  accountMemberUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/member"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountMember']
+    answer: components['schemas']['AccountMemberAnswer']
+  }
   /** Add a user to an account */
   accountMemberCreate: {
     method: "POST"
@@ -1265,6 +1422,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateRole']
     answer: components['schemas']['RoleAnswer']
+  }
+  /** List sessions */
+  sessionFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/session"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ListedSessionPage']
+  }
+  /** End a session, at once */
+  sessionDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/session/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RevokedSessionsAnswer']
   }
   /** List users */
   userFindAll: {
@@ -1670,5 +1845,17 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
+  }
+  /** Read the mails that were kept and not sent (development) */
+  mailFindKept: {
+    method: "GET"
+    url: "/auth/mail"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: {
+      data: Array<components['schemas']['KeptMail']>
+      message: string
+    }
   }
 }

@@ -44,14 +44,22 @@ async function walkIdentity() {
   await step('account.update', { name: 'Walked' }, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
+  const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
+  const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
+  await step('account-member.update', membership, byAccount)
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)
-  await world.app.app.server.inject({
-    method: 'POST',
-    url: '/api/v3/auth/login/local',
-    payload: { email: 'walk@example.com', password: 'correct horse battery' },
-  })
+  const signIn = () =>
+    world.app.app.server.inject({
+      method: 'POST',
+      url: '/api/v3/auth/login/local',
+      payload: { email: 'walk@example.com', password: 'correct horse battery' },
+    })
+  await signIn()
+  const [session] = await step('session.find-all', undefined, {}, `?filters=user|eq|${user.document_id}`)
+  await step('session.delete', undefined, { id: session.document_id })
+  await signIn()
   await step('user.revoke-sessions', undefined, byUser)
   await step('user.disable', undefined, byUser)
   await step('user.enable', undefined, byUser)
