@@ -129,24 +129,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-    const parts: FeatureParts = {
-      ids,
-      random,
-      keyring,
-      catalogue,
-      callbackRules,
-      lookup: options.lookup,
-      workerId,
-      enableApiEventQueue: config.enableApiEventQueue,
-      publications: buildPublicationBatch(db),
-      keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-      listPermissions: () => permissions,
-      health: buildHealthDeps(db, clock),
-      brand,
-      baseUrl,
-      ...buildIdentityParts(options),
-    }
+    const parts = buildFeatureParts(options, { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl })
     countRequests(server, metrics)
     for (const feature of FEATURES) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
@@ -174,6 +157,25 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
+  }
+}
+
+function buildFeatureParts(
+  options: AppOptions,
+  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId' | 'brand' | 'baseUrl'>,
+): FeatureParts {
+  const { config, secrets, database, clock, random, lookup } = options
+  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  return {
+    ...built,
+    random,
+    lookup,
+    enableApiEventQueue: config.enableApiEventQueue,
+    publications: buildPublicationBatch(database.db),
+    keys: { secrets: secrets.sessionJwt, issuer: built.baseUrl },
+    listPermissions: () => permissions,
+    health: buildHealthDeps(database.db, clock),
+    ...buildIdentityParts(options),
   }
 }
 

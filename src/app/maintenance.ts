@@ -10,6 +10,8 @@ import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
+import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
@@ -37,6 +39,9 @@ const WORKER_KEPT_MS = 3_600_000
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Flows of a sign-in that expired are kept this long, so that a late callback is told from a forged one in the log. */
+const FLOW_KEPT_MS = 3_600_000
+
 export interface MaintenanceDeps {
   db: Database
   clock: Clock
@@ -59,6 +64,8 @@ export type SweepReport = Record<
   | 'rateWindows'
   | 'sessions'
   | 'loginThrottles'
+  | 'loginFlows'
+  | 'loginCodes'
   | 'reencrypted',
   number
 >
@@ -103,6 +110,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

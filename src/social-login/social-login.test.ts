@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => t[Symbol.asyncDispose]())
 
 /** A subject that no other test has used. GitHub's ids are numbers. */
-const someone = () => `90${(people += 1)}`
+const someone = () => {
+  people += 1
+  return `90${people}`
+}
 
 const auditOf = async (action: string) => {
   const { body } = await t.app.admin('GET', `/api/v3/audit/log?filters=action|eq|${action}&page_size=1`)
