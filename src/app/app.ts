@@ -35,7 +35,7 @@ import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildIdentityParts } from './identity-engine.ts'
-import { listPageFiles } from './pages.ts'
+import { buildPageSettings, listPageFiles, PAGES, type PageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -129,9 +129,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const parts = buildFeatureParts(options, { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl })
+    const { authenticate } = pipeline
+    const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
+    const parts = buildFeatureParts(options, built)
     countRequests(server, metrics)
-    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
+    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
     if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
@@ -162,20 +164,25 @@ export async function buildApp(options: AppOptions): Promise<App> {
 
 function buildFeatureParts(
   options: AppOptions,
-  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId' | 'brand' | 'baseUrl'>,
+  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
+    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
 ): FeatureParts {
   const { config, secrets, database, clock, random, lookup } = options
+  const { brand, baseUrl, authenticate, ...rest } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const identity = buildIdentityParts(options)
+  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
-    ...built,
+    ...rest,
+    ...identity,
     random,
     lookup,
     enableApiEventQueue: config.enableApiEventQueue,
     publications: buildPublicationBatch(database.db),
-    keys: { secrets: secrets.sessionJwt, issuer: built.baseUrl },
+    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
     listPermissions: () => permissions,
     health: buildHealthDeps(database.db, clock),
-    ...buildIdentityParts(options),
+    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }
 

@@ -106,6 +106,12 @@ function brandName(value: string): string {
   return value.trim()
 }
 
+function cookieDomain(value: string): string {
+  if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(value))
+    throw new Error('must be a domain in lower case, without a leading dot: example.com')
+  return value
+}
+
 function sinkSecret(value: string): string {
   if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
     throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
@@ -196,6 +202,11 @@ export const VARIABLES = {
     parseRedirectAllowList,
     'empty (development: loopback origins)',
     'Allowed return URLs of a sign-in: origins with an optional path prefix (https://app.example.com/app), or custom schemes (com.example.app:).',
+  ),
+  SESSION_COOKIE_DOMAIN: variable(
+    cookieDomain,
+    'none: the host of BASE_URL alone',
+    'The domain whose hosts all get the session cookie of the pages, for apps on sibling hosts. Trust every host of it.',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),

@@ -72,6 +72,10 @@ describe('configuration', () => {
     ['METRICS_TOKEN', 'only-15-letters'],
     ['METRICS_TOKEN', 'a token with blanks in it'],
     ['METRICS_PORT', '3000'],
+    ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test, app'],
+    ['SESSION_COOKIE_DOMAIN', '.example.test'],
+    ['SESSION_COOKIE_DOMAIN', 'localhost'],
+    ['BRAND_NAME', 'x'.repeat(61)],
   ])('refuses %s=%s by name', (name, value) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
@@ -87,6 +91,8 @@ describe('configuration', () => {
     ['TRUST_PROXY', '1'],
     ['TRUST_PROXY', 'loopback, 10.0.0.0/8, fd00::/8'],
     ['METRICS_PORT', '9464'],
+    ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test/x, com.example.app:'],
+    ['BRAND_NAME', 'Acme Rail'],
     ['METRICS_TOKEN', 'exactly-16-chars'],
   ])('takes %s=%s', (name, value) => {
     expect(faultsOf({ [name]: value })).toBe('')
@@ -122,6 +128,14 @@ describe('configuration', () => {
     expect(faultsOf({ ...PRODUCTION, APP_ENV: 'certification', WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toBe(
       '',
     )
+  })
+
+  it('takes a cookie domain at or above the host of BASE_URL only', () => {
+    const BASE_URL = 'https://id.example.test'
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'example.test' })).toBe('')
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'id.example.test' })).toBe('')
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'ample.test' })).toContain('a domain above it')
+    expect(faultsOf({ SESSION_COOKIE_DOMAIN: 'example.test' })).toContain('a domain above it')
   })
 
   it('refuses one secret for sessions and handshakes', () => {

@@ -59,6 +59,7 @@ export interface Config {
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
   redirectAllowList: AllowedRedirect[]
+  sessionCookieDomain: string | undefined
   brandName: string
   /** The file of the logo. */
   brandLogoPath: string | undefined
@@ -177,6 +178,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
     redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
     brandName: values.BRAND_NAME ?? 'Signalbox',
     brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
@@ -210,5 +212,9 @@ function findContradictions(config: Config, values: Values): string[] {
   const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
   if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
     faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.')
+  const { sessionCookieDomain: domain } = config
+  const host = new URL(config.baseUrl ?? 'http://localhost').hostname
+  if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
+    faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
   return faults
 }

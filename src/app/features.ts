@@ -21,16 +21,15 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
-import type { Brand } from '../pages/brand.ts'
+import { signInBrowser } from '../pages/browser-session.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
-import type { RedirectRules } from '../sign-in/redirect-url.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
-import { socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -41,6 +40,7 @@ import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.
 import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
+import type { PageSettings } from './pages.ts'
 import type { PublicationBatch } from './publication-batch.ts'
 
 /** The parts that features are built from, created once by the app. */
@@ -60,13 +60,11 @@ export interface FeatureParts {
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
-  brand: Brand
-  baseUrl: () => string
   /** The OIDC engine. */
   engine: Engine
   /** Ties a sign-in with a provider to the browser that begins it. */
   binding: BrowserBinding
-  redirectRules: RedirectRules
+  pages: PageSettings
 }
 
 /** A feature: its routes, and the function that mounts them with their dependencies. */
@@ -76,7 +74,7 @@ export interface Feature {
 }
 
 /** Declares a feature: `build` selects the dependencies of its operations from the parts. */
-function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
   return {
     routes,
     mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
@@ -94,9 +92,13 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   },
 })
 
-const socialLoginDeps = (parts: FeatureParts) => ({
+const socialLoginDeps = ({ pages, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...parts,
-  keepInBrowser: () => [],
+  brand: pages.brand,
+  baseUrl: pages.baseUrl,
+  redirectRules: pages.redirectRules,
+  keepInBrowser: (tokens) => signInBrowser({ ...pages, random: parts.random }, tokens),
+  // The handshake to apps on other domains is not part of the service yet.
   openTarget: async () => undefined,
 })
 

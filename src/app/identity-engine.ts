@@ -3,12 +3,29 @@ import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
+import type { RedirectRules } from '../sign-in/redirect-url.ts'
 import { buildBrowserBinding } from '../social-login/browser-binding.ts'
 import type { AppOptions } from './app.ts'
+import type { Config } from './config.ts'
 import type { FeatureParts } from './features.ts'
 
-/** Builds the parts of social login from the configuration: the engine, the browser binding, the rules for redirects. */
-export function buildIdentityParts(options: AppOptions): Pick<FeatureParts, 'engine' | 'binding' | 'redirectRules'> {
+/** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */
+export function buildRedirectRules({ appEnv, redirectAllowList }: Config, baseUrl: string): RedirectRules {
+  return {
+    allowList: [...redirectAllowList, ...parseRedirectAllowList(baseUrl)],
+    allowLoopback: appEnv === 'development',
+  }
+}
+
+/** `isSecure`: cookies go by HTTPS only. `isHostBound`: no other host can set them (`__Host-`). */
+export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boolean; isHostBound: boolean } {
+  const isSecure = appEnv !== 'development' || baseUrl?.startsWith('https:') === true
+  return { isSecure, isHostBound: appEnv === 'production' }
+}
+
+/** Builds the parts of social login from the configuration: the engine and the browser binding. */
+export function buildIdentityParts(options: AppOptions): Pick<FeatureParts, 'engine' | 'binding'> {
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
@@ -25,8 +42,7 @@ export function buildIdentityParts(options: AppOptions): Pick<FeatureParts, 'eng
       machineClock: systemClock,
       isHttpAllowed,
     }),
-    binding: buildBrowserBinding(random, !isHttpAllowed),
-    redirectRules: { allowList: config.redirectAllowList, allowLoopback: isDevelopment },
+    binding: buildBrowserBinding(random, decideCookieSafety(config)),
   }
 }
 

@@ -13,6 +13,7 @@ export const PROBLEMS = {
   email_required: { status: 403, title: 'E-mail address required' },
   email_not_verified: { status: 403, title: 'E-mail address not verified' },
   provider_unknown: { status: 404, title: 'Unknown sign-in provider' },
+  form_refused: { status: 403, title: 'Form refused' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },

@@ -36,6 +36,14 @@ const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
     title: 'Too many attempts',
     text: 'There were too many requests from your network. Wait a minute, then try again.',
   },
+  form_refused: {
+    title: 'Open the page again',
+    text: 'This form is no longer valid, or your browser did not send its cookie. Open the page again and repeat the step. This site needs cookies to sign you in.',
+  },
+  redirect_url_not_allowed: {
+    title: 'This link does not work',
+    text: 'The app that sent you here asks to return to an address that is not registered for it. Tell the people who run the app.',
+  },
   unauthenticated: { title: 'You are signed out', text: 'Your session has ended. Sign in to continue.' },
   social_login_failed: {
     title: 'You were not signed in',

@@ -178,7 +178,7 @@ export function leaveAccount(
  */
 export async function signOut(
   db: Database,
-  input: { caller: Caller; all: boolean; refreshToken: string | undefined; now: Date },
+  input: { caller: Pick<Caller, 'userId' | 'sessionId'>; all: boolean; refreshToken: string | undefined; now: Date },
 ): Promise<SessionId[]> {
   const { caller, now } = input
   if (caller.sessionId === null)

@@ -30,8 +30,8 @@ export function parseRedirectAllowList(value: string): AllowedRedirect[] {
     .map(parseEntry)
 }
 
-function parseEntry(text: string): AllowedRedirect {
-  const fail = (rule: string) => new Error(`must list origins and custom schemes: "${text}" ${rule}`)
+function parseEntry(text: string, index: number): AllowedRedirect {
+  const fail = (rule: string) => new Error(`must list origins and custom schemes: entry ${index + 1} ${rule}`)
   if (/[\p{C}\p{Z}\\*]/u.test(text)) throw fail('holds a space, a backslash or a *; name each origin')
   const url = /^[a-z][a-z0-9+.-]*:/i.test(text) ? URL.parse(text) : null
   if (url === null) throw fail('has no scheme; write https://app.example.com or com.example.app:')
