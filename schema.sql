@@ -182,9 +182,12 @@ create table "identity" (
   provider text not null,
   subject text not null,
   email text,
-  email_verified boolean not null default false,
+  is_email_verified boolean not null default false,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  name text,
+  avatar_url text,
+  last_login_at timestamp(3) with time zone,
   constraint identity_pkey PRIMARY KEY (document_id),
   constraint identity_provider_subject_key UNIQUE (provider, subject),
   constraint identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
@@ -199,6 +202,42 @@ create table "kept_mail" (
   created_at timestamp(3) with time zone not null,
   constraint kept_mail_pkey PRIMARY KEY (document_id)
 );
+
+create table "login_code" (
+  code_hash bytea not null,
+  purpose text not null,
+  "user" uuid not null,
+  code_challenge text,
+  is_new_user boolean not null default false,
+  identity jsonb,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint login_code_pkey PRIMARY KEY (code_hash),
+  constraint login_code_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
+
+create table "login_flow" (
+  state_hash bytea not null,
+  provider text not null,
+  purpose text not null,
+  "user" uuid,
+  redirect_url text not null,
+  is_deep_link boolean not null,
+  binding_hash bytea,
+  secret text not null,
+  code_challenge text,
+  posted_name text,
+  expires_at timestamp(3) with time zone not null,
+  consumed_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
+  constraint login_flow_pkey PRIMARY KEY (state_hash),
+  constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_flow_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_flow_expires_idx ON public.login_flow USING btree (expires_at);
 
 create table "login_throttle" (
   email_hash bytea not null,

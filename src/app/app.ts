@@ -19,8 +19,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
+import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
 import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
@@ -31,8 +33,9 @@ import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildIdentityParts } from './identity-engine.ts'
 import { decideMailWay } from './mail-transport.ts'
-import { mountPages } from './pages.ts'
+import { buildPageSettings, listPageFiles, PAGES, type PageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -60,6 +63,8 @@ export interface AppOptions {
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
+  /** Answers the requests to sign-in providers in place of the network; for tests. */
+  fetchProvider?: GuardedFetch
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }
@@ -121,25 +126,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-    const parts: FeatureParts = {
-      ids,
-      random,
-      keyring,
-      catalogue,
-      callbackRules,
-      lookup,
-      workerId,
-      enableApiEventQueue: config.enableApiEventQueue,
-      publications: buildPublicationBatch(db),
-      keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-      canSendMail: decideMailWay(config) !== 'none',
-      listPermissions: () => permissions,
-      health: buildHealthDeps(db, clock),
-    }
+    const { authenticate } = pipeline
+    const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
+    const parts = buildFeatureParts(options, built)
     countRequests(server, metrics)
-    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
-    mountPages(server, pipeline, { parts, config, brand, limit: limiter.limitVisit })
+    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
+    mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
@@ -164,6 +156,31 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
+  }
+}
+
+function buildFeatureParts(
+  options: AppOptions,
+  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
+    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
+): FeatureParts {
+  const { config, secrets, database, clock, random, lookup } = options
+  const { brand, baseUrl, authenticate, ...rest } = built
+  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const identity = buildIdentityParts(options)
+  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
+  return {
+    ...rest,
+    ...identity,
+    random,
+    lookup,
+    enableApiEventQueue: config.enableApiEventQueue,
+    publications: buildPublicationBatch(database.db),
+    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+    canSendMail: decideMailWay(config) !== 'none',
+    listPermissions: () => permissions,
+    health: buildHealthDeps(database.db, clock),
+    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }
 

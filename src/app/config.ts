@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { readSocialSettings } from './social-settings.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
 export class ConfigError extends Error {
@@ -43,6 +45,8 @@ export interface Config {
   givenSecrets: Partial<ServiceSecrets>
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
+  /** The social providers that `SOCIAL_*` enables. */
+  socialProviders: readonly EnabledProvider[]
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -80,7 +84,9 @@ export function readConfig(environment: Environment = process.env, directory = p
     if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
       faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
   }
-  const config = buildConfig(values, directory)
+  const social = readSocialSettings(env, values.APP_ENV ?? 'development')
+  faults.push(...social.faults)
+  const config = { ...buildConfig(values, directory), socialProviders: social.providers }
   faults.push(...findContradictions(config, values))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
@@ -140,7 +146,7 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
   return { values: values as Values, faults }
 }
 
-function buildConfig(values: Values, directory: string): Config {
+function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
   return {
     appEnv: values.APP_ENV ?? 'development',
     host: values.HOST ?? '127.0.0.1',

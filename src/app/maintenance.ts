@@ -11,6 +11,8 @@ import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
+import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredProofTokens } from '../user/proof-token.store.ts'
 import {
   cancelOrphanedDispatches,
@@ -42,6 +44,9 @@ const MAIL_KEPT_MS = 7 * DAY_MS
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Flows of a sign-in that expired are kept this long, so that a late callback is told from a forged one in the log. */
+const FLOW_KEPT_MS = 3_600_000
+
 export interface MaintenanceDeps {
   db: Database
   clock: Clock
@@ -66,6 +71,8 @@ export type SweepReport = Record<
   | 'loginThrottles'
   | 'mails'
   | 'proofTokens'
+  | 'loginFlows'
+  | 'loginCodes'
   | 'reencrypted',
   number
 >
@@ -112,6 +119,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
       mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
+      loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

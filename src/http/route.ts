@@ -177,6 +177,8 @@ export interface RouteDeclaration {
   status?: 200 | 201 | 202
   /** A second kind of success, distinguished by its status: a dry run. */
   also?: { status: 200; description: string; data: TSchema }
+  /** The statuses of its redirects, and where they lead. For the OpenAPI document. */
+  redirect?: { statuses: readonly (302 | 303)[]; description: string }
   /** The media types of a streamed success, each with its shape; `data` is then unused. */
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */

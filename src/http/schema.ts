@@ -172,6 +172,16 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
+function buildRedirects({ redirect }: RouteDeclaration): Record<string, unknown> {
+  if (!redirect) return {}
+  const schema = {
+    [RESPONSE_DESCRIPTION]: redirect.description,
+    type: 'null',
+    headers: { location: { type: 'string', format: 'uri' } },
+  }
+  return Object.fromEntries(redirect.statuses.map((status) => [status, schema]))
+}
+
 /** The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
@@ -199,6 +209,7 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     // Problems are not serialized by schema: src/reference/openapi.ts adds their statuses to the document.
     response: {
       [route.status ?? 200]: { [RESPONSE_DESCRIPTION]: 'Success', ...buildSuccessSchema(route) },
+      ...buildRedirects(route),
       ...(route.also && {
         [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),

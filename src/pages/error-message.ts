@@ -45,6 +45,26 @@ const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
     text: 'The app that sent you here asks to return to an address that is not registered for it. Tell the people who run the app.',
   },
   unauthenticated: { title: 'You are signed out', text: 'Your session has ended. Sign in to continue.' },
+  social_login_failed: {
+    title: 'You were not signed in',
+    text: 'The sign-in took too long, was started in another browser, or was declined. Start it again.',
+  },
+  email_required: {
+    title: 'An e-mail address is needed',
+    text: 'The service you signed in with shares no e-mail address of yours. Allow it to share one, or sign in another way.',
+  },
+  email_not_verified: {
+    title: 'Confirm your e-mail address first',
+    text: 'The service you signed in with has not confirmed your e-mail address. Confirm it there, or sign in another way.',
+  },
+  identity_not_linked: {
+    title: 'Sign in the way you did before',
+    text: 'There is already somebody with your e-mail address here. Sign in as before, then connect this service in your profile.',
+  },
+  provider_unknown: {
+    title: 'This sign-in does not exist',
+    text: 'Nobody can sign in with this service here. Choose another one.',
+  },
   permission_denied: { title: 'No access', text: 'You are signed in, but you may not do this.' },
 }
 

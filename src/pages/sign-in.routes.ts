@@ -14,7 +14,7 @@ import { buildSignInPage, type ProviderButton, type SignInView } from './sign-in
 
 /** Dependencies of the sign-in page. */
 export interface SignInPageDeps extends PageDeps, SessionDeps {
-  redirectRules: RedirectRules
+  redirectRules: () => RedirectRules
   /** The providers to offer. They return to `redirectUrl`, or to the service when it is undefined. */
   listProviders: (input: { redirectUrl: string | undefined; next: string | undefined }) => readonly ProviderButton[]
 }
@@ -29,7 +29,7 @@ interface Goal {
 }
 
 function readGoal(deps: SignInPageDeps, { redirect_url, next }: { redirect_url?: string; next?: string }): Goal {
-  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules) : undefined
+  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
   return { target, next: readNextPath(next) }
 }
 

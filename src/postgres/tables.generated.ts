@@ -155,10 +155,13 @@ export interface IdempotencyKey {
 }
 
 export interface Identity {
+  avatar_url: string | null;
   created_at: Timestamp;
   document_id: string;
   email: string | null;
-  email_verified: Generated<boolean>;
+  is_email_verified: Generated<boolean>;
+  last_login_at: Timestamp | null;
+  name: string | null;
   provider: string;
   subject: string;
   updated_at: Timestamp;
@@ -171,6 +174,33 @@ export interface KeptMail {
   recipient: string;
   subject: string;
   text: string;
+}
+
+export interface LoginCode {
+  code_challenge: string | null;
+  code_hash: Buffer;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  identity: Json | null;
+  is_new_user: Generated<boolean>;
+  purpose: string;
+  user: string;
+}
+
+export interface LoginFlow {
+  binding_hash: Buffer | null;
+  code_challenge: string | null;
+  consumed_at: Timestamp | null;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  is_deep_link: boolean;
+  posted_name: string | null;
+  provider: string;
+  purpose: string;
+  redirect_url: string;
+  secret: string;
+  state_hash: Buffer;
+  user: string | null;
 }
 
 export interface LoginThrottle {
@@ -451,6 +481,8 @@ export interface DB {
   idempotency_key: IdempotencyKey;
   identity: Identity;
   kept_mail: KeptMail;
+  login_code: LoginCode;
+  login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
   permission: Permission;

@@ -2,7 +2,7 @@ import { Problem } from '../http/problem.ts'
 import { type AllowedRedirect, FORBIDDEN_SCHEMES, findNearestEntry } from './redirect-allow-list.ts'
 
 /** Longest `redirect_url`, in characters. */
-const MAX_REDIRECT_URL_LENGTH = 2048
+export const MAX_REDIRECT_URL_LENGTH = 2048
 
 /** Which return URLs a sign-in takes (docs/contract/social-login.md#redirect-allow-list). */
 export interface RedirectRules {

@@ -63,6 +63,7 @@ export interface TestAppOptions {
   database?: TestDatabase
   /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
   secretKey?: string[]
+  fetchProvider?: AppOptions['fetchProvider']
   onCrashPoint?: AppOptions['onCrashPoint']
   hasStarted?: () => boolean
 }
@@ -92,6 +93,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),
+    ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
   })
