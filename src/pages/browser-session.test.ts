@@ -129,8 +129,8 @@ describe('signing out', () => {
     const jwt = visitor.cookies.get('signalbox_session')!.value
     const session = await app.callAs(jwt)('GET', '/api/v3/auth/session')
     await app.database.pool.query(
-      `insert into session (document_id, "user", parent, expires_at, created_at, updated_at)
-       select gen_random_uuid(), "user", document_id, expires_at, created_at, updated_at from session where document_id = $1`,
+      `insert into session (document_id, "user", parent, auth_time, last_used_at, expires_at, created_at, updated_at)
+       select gen_random_uuid(), "user", document_id, auth_time, last_used_at, expires_at, created_at, updated_at from session where document_id = $1`,
       [session.body.data.session.document_id],
     )
     await visitor.get('/auth/')
