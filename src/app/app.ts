@@ -35,7 +35,7 @@ import { mountDevelopmentRoutes } from './development-routes.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildIdentityParts } from './identity-engine.ts'
 import { decideMailWay } from './mail-transport.ts'
-import { buildPageSettings, listPageFiles, PAGES, type PageSettings } from './pages.ts'
+import { buildPageSettings, listPageFiles, listPages, type PageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -130,7 +130,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
     const parts = buildFeatureParts(options, built)
     countRequests(server, metrics)
-    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
+    for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
@@ -167,7 +167,7 @@ function buildFeatureParts(
   const { config, secrets, database, clock, random, lookup } = options
   const { brand, baseUrl, authenticate, ...rest } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-  const identity = buildIdentityParts(options)
+  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
   const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
     ...rest,

@@ -10,6 +10,7 @@ import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { contractRoutes } from '../contract/contract.routes.ts'
 import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
+import type { DevProvider } from '../engine/embedded/dev-provider.ts'
 import type { Engine } from '../engine/engine.ts'
 import { eventRoutes } from '../event/event.routes.ts'
 import { healthRoutes } from '../health/health.routes.ts'
@@ -68,6 +69,8 @@ export interface FeatureParts {
   engine: Engine
   /** Ties a sign-in with a provider to the browser that begins it. */
   binding: BrowserBinding
+  /** The provider of sample people; in development. */
+  devProvider?: DevProvider
   pages: PageSettings
 }
 

@@ -1,6 +1,8 @@
 import { systemClock } from '../clock.ts'
+import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
+import type { Keyring } from '../keyring.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
@@ -25,7 +27,10 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 }
 
 /** Builds the parts of social login from the configuration: the engine and the browser binding. */
-export function buildIdentityParts(options: AppOptions): Pick<FeatureParts, 'engine' | 'binding'> {
+export function buildIdentityParts(
+  options: AppOptions,
+  { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider'> {
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
@@ -33,9 +38,11 @@ export function buildIdentityParts(options: AppOptions): Pick<FeatureParts, 'eng
   const fetch =
     options.fetchProvider ??
     buildGuardedFetch({ lookup: options.lookup, rules, ...(options.ca !== undefined && { ca: options.ca }) })
+  const devProvider = isDevelopment ? buildDevProvider({ keyring, random, clock, baseUrl }) : undefined
   return {
+    ...(devProvider && { devProvider }),
     engine: buildEmbeddedEngine({
-      providers: config.socialProviders,
+      providers: [...config.socialProviders, ...(devProvider ? [devProvider.enabled] : [])],
       fetch,
       random,
       clock,

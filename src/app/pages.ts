@@ -11,6 +11,7 @@ import { SHOW_PASSWORD } from '../pages/password-script.ts'
 import { type SignInPageDeps, signInPageRoutes } from '../pages/sign-in.routes.ts'
 import type { Random } from '../random.ts'
 import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
+import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
 import { listProviderButtons } from '../social-login/provider-button.ts'
 import type { Config } from './config.ts'
 import { type Feature, type FeatureParts, feature } from './features.ts'
@@ -48,12 +49,23 @@ const pageDeps = ({ ids, random, keys, keyring, pages }: FeatureParts) => ({ ids
  * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
  * API routes with the same names.
  */
-export const PAGES: readonly Feature[] = [
+const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),
   feature(browserSessionRoutes, pageDeps),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
 ]
+
+/** The pages of this environment: in development with those of the development provider. */
+export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[] {
+  return appEnv === 'development' ? [...PAGES, DEV_PAGES] : PAGES
+}
+
+const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
+  const { devProvider, enableApiEventQueue } = parts
+  if (!devProvider) throw new Error('the development provider exists in development')
+  return { ...pageDeps(parts), enableApiEventQueue, devProvider }
+})
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {

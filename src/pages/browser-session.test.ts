@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { buildPageVisitor, PAGE_ENV, type PageVisitor } from '../../test/harness/page-visitor.ts'
-import { PAGES } from '../app/pages.ts'
+import { listPages } from '../app/pages.ts'
 
 const PASSWORD = 'correct horse battery'
 let app: TestApp
@@ -257,6 +257,10 @@ describe('an error', () => {
 
 test('the pages are in no document and no catalogue', async () => {
   const document = await app.anonymous('GET', '/openapi.json')
-  expect(PAGES.flatMap(({ routes }) => routes).filter(({ path }) => path in document.body.paths)).toEqual([])
+  expect(
+    listPages({ appEnv: 'development' })
+      .flatMap(({ routes }) => routes)
+      .filter(({ path }) => path in document.body.paths),
+  ).toEqual([])
   expect(app.app.catalogue.filter(({ route }) => route?.startsWith('/auth/'))).toEqual([])
 })

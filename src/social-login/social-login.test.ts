@@ -40,7 +40,7 @@ describe('the start', () => {
     ])
     expect(url.searchParams.get('state')?.length).toBeGreaterThan(80)
     expect(String(answer.headers['set-cookie'])).toMatch(
-      /^signalbox_flow=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
+      /^signalbox_flow=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
     expect(answer.headers['cache-control']).toBe('no-store')
   })
