@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { mountRoutes } from '../http/pipeline.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
 import { buildUpgradeRouter } from '../http/upgrade.ts'
@@ -22,14 +21,14 @@ import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildHeld, buildPipeline } from './app-pipeline.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
+import { mountDevelopmentRoutes } from './development-routes.ts'
 import { buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
-import { listPageFiles, PAGES } from './pages.ts'
+import { listPageFiles, listPages } from './pages.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -93,18 +92,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { trustProxy, httpMaxConnections: maxConnections } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const renderProblem = buildProblemRenderer(brand)
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl(), renderProblem })
+  const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
+  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
-  const sender = buildHttpSender({
-    lookup: options.lookup,
-    rules: callbackRules,
-    ...(options.ca && { ca: options.ca }),
-  })
+  const { lookup, ca } = options
+  const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
   const held = buildHeld(db, () => workers.isProven())
   const workers: Workers = buildWorkers({
@@ -126,10 +122,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
       authenticate: pipeline.authenticate,
     })
     countRequests(server, metrics)
-    for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, parts)
+    for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
+    mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
   await server.ready()
   const running: Promise<void>[] = []
@@ -199,12 +195,6 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   })
   await closed
   grace.abort()
-}
-
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
-function isSinkMounted(config: Config): boolean {
-  if (config.appEnv === 'development') return true
-  return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined
 }
 
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {

@@ -82,6 +82,10 @@ describe('configuration', () => {
     ['SSO_TARGETS', 'https://*.example.test'],
     ['SSO_TARGETS', 'ftp://b.example.test'],
     ['SSO_ACCEPT_SESSION_JWT', 'maybe'],
+    ['SMTP_URL', 'http://mail.example'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'Name <a@b.example>\r\nBcc: c@d.example'],
+    ['SMTP_URL', 'smtp://mail.example'],
   ])('refuses %s=%s by name', (name, value) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
@@ -104,6 +108,13 @@ describe('configuration', () => {
     ['SSO_ACCEPT_SESSION_JWT', 'false'],
   ])('takes %s=%s', (name, value) => {
     expect(faultsOf({ [name]: value })).toBe('')
+  })
+
+  it('takes a mail server with its sender, and neither alone', () => {
+    const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
+    expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
+    expect(readConfig({}, '/nowhere').smtp).toBeUndefined()
+    expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })
 
   it('lists all errors at once', () => {

@@ -43,6 +43,8 @@ export interface Config {
   crashPoint: Values['SIGNALBOX_CRASH_POINT']
   /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
   givenSecrets: Partial<ServiceSecrets>
+  /** The mail server and the sender of mails. */
+  smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
   /** Origins; development adds every loopback origin. */
@@ -173,6 +175,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     ssoTargets: values.SSO_TARGETS ?? [],
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
+    smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
@@ -215,6 +218,8 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
   if (config.crashPoint !== undefined && config.appEnv !== 'test')
     faults.push('SIGNALBOX_CRASH_POINT is allowed only when APP_ENV is test. Remove it.')
+  if ((values.SMTP_URL === undefined) !== (values.MAIL_FROM === undefined))
+    faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
   const { sessionCookieDomain: domain } = config

@@ -9,6 +9,7 @@ import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { buildHandshakeRules } from './handshake-rules.ts'
 import { buildIdentityParts } from './identity-engine.ts'
+import { decideMailWay } from './mail-transport.ts'
 import { buildPageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -30,11 +31,13 @@ interface BuiltParts {
 /** Builds the parts that features take their dependencies from. */
 export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
   const { config, secrets, database, clock, random } = options
-  const { workers, authenticate, ...parts } = built
-  const { brand, baseUrl } = parts
+  const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
+  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
     ...parts,
+    ...identity,
     random,
     lookup: options.lookup,
     enableApiEventQueue: config.enableApiEventQueue,
@@ -49,9 +52,9 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     }),
     keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
     handshakes: buildHandshakeRules(options, baseUrl),
+    canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
     health: buildHealthDeps(database.db, clock),
-    pages: buildPageSettings({ config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }),
-    ...buildIdentityParts(options),
+    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }

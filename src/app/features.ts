@@ -10,6 +10,7 @@ import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { contractRoutes } from '../contract/contract.routes.ts'
 import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
+import type { DevProvider } from '../engine/embedded/dev-provider.ts'
 import type { Engine } from '../engine/engine.ts'
 import { eventRoutes } from '../event/event.routes.ts'
 import { healthRoutes } from '../health/health.routes.ts'
@@ -21,18 +22,19 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
-import type { Brand } from '../pages/brand.ts'
+import { signInBrowser } from '../pages/browser-session.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
-import type { RedirectRules } from '../sign-in/redirect-url.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
-import { socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
 import type { HandshakeRules } from '../sso/handshake-token.ts'
 import { ssoRoutes } from '../sso/sso.routes.ts'
+import { linkRoutes } from '../user/link.routes.ts'
+import { passwordRoutes } from '../user/password.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -62,17 +64,18 @@ export interface FeatureParts {
   keys: SessionKeys
   /** The settings of handshakes. */
   handshakes: HandshakeRules
+  /** Whether mails can be sent. */
+  canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
-  pages: PageSettings
-  brand: Brand
-  baseUrl: () => string
   /** The OIDC engine. */
   engine: Engine
   /** Ties a sign-in with a provider to the browser that begins it. */
   binding: BrowserBinding
-  redirectRules: RedirectRules
+  /** The provider of sample people; in development. */
+  devProvider?: DevProvider
+  pages: PageSettings
 }
 
 /** A feature: its routes, and the function that mounts them with their dependencies. */
@@ -91,6 +94,13 @@ export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts)
 
 const nothing = () => ({})
 const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
+  ids,
+  random,
+  keyring,
+  canSendMail,
+  baseUrl: keys.issuer,
+})
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
@@ -100,9 +110,13 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   },
 })
 
-const socialLoginDeps = (parts: FeatureParts) => ({
+const socialLoginDeps = ({ pages, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...parts,
-  keepInBrowser: () => [],
+  brand: pages.brand,
+  baseUrl: pages.baseUrl,
+  redirectRules: pages.redirectRules,
+  keepInBrowser: (tokens) => signInBrowser({ ...pages, random: parts.random }, tokens),
+  // The handshake to apps on other domains is not part of the service yet.
   openTarget: async () => undefined,
 })
 
@@ -117,6 +131,8 @@ export const FEATURES: readonly Feature[] = [
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(passwordRoutes, ({ random }) => ({ random })),
+  feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

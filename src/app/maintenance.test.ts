@@ -291,3 +291,27 @@ it('two sweeps at once share the work', async () => {
   const reports = await Promise.all([sweep(house.app), sweep(house.app)])
   expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
 })
+
+it('flows of a sign-in and one-time codes are deleted an hour after they expired', async () => {
+  const house = await startHouse()
+  const { pool } = app.database
+  await pool.query('truncate login_flow, login_code')
+  for (const [hash, ageMs] of [
+    ['\\x01', 3_600_001],
+    ['\\x02', 3_599_000],
+  ]) {
+    const expiresAt = house.at(Number(ageMs))
+    await pool.query(
+      `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, secret, expires_at, created_at)
+       values ($1, 'google', 'sign-in', 'https://app.example.com/', false, '', $2, $2)`,
+      [hash, expiresAt],
+    )
+    await pool.query(
+      `insert into login_code (code_hash, purpose, "user", expires_at, created_at) values ($1, 'link', $2, $3, $3)`,
+      [hash, app.adminId, expiresAt],
+    )
+  }
+  expect(await app.app.maintenance.sweep()).toMatchObject({ loginFlows: 1, loginCodes: 1 })
+  expect(await house.countRows('login_flow')).toBe(1)
+  expect(await house.countRows('login_code')).toBe(1)
+})

@@ -45,10 +45,10 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     },
     {
       handle: async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
-        const origin = { address, userAgent }
         const next = readNextPath(query.next) ?? HOME
         if (visitor.person) return continueAt(next)
         if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
+        const origin = { address, userAgent }
         const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
         const { session } = result
         const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
@@ -64,7 +64,10 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
         return {
           ...continueAt(next),
           cookies: refreshBrowser(deps, result.issued, visitor.browserId),
-          changed: [{ id: result.session.id, account: null }],
+          // A repeat, by a second tab, changes nothing.
+          ...(result.isRepeat
+            ? { audit: { is_repeat: true } }
+            : { changed: [{ id: result.session.id, account: null }] }),
           actor,
         }
       },

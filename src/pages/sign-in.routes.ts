@@ -29,8 +29,8 @@ interface Goal {
 }
 
 function readGoal(deps: SignInPageDeps, { redirect_url, next }: { redirect_url?: string; next?: string }): Goal {
-  const rules = deps.redirectRules()
-  return { target: redirect_url ? checkRedirectUrl(redirect_url, rules) : undefined, next: readNextPath(next) }
+  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
+  return { target, next: readNextPath(next) }
 }
 
 function buildView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {

@@ -18,7 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => t[Symbol.asyncDispose]())
 
-const someone = () => `70${(people += 1)}`
+const someone = () => {
+  people += 1
+  return `70${people}`
+}
 const json = 'application/json'
 
 /** What the newest audit entry of callback-redirect says. */

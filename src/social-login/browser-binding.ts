@@ -18,9 +18,12 @@ export interface BrowserBinding {
 
 const VALUE_PATTERN = /^[A-Za-z0-9_-]{43}$/
 
-/** Builds the binding. `isSecure` is true outside development: then no other host can set the cookie (`__Host-`). */
-export function buildBrowserBinding(random: Random, isSecure: boolean): BrowserBinding {
-  const name = isSecure ? '__Host-signalbox_flow' : 'signalbox_flow'
+/** Builds the binding. With `isHostBound` no other host can set the cookie (`__Host-`). */
+export function buildBrowserBinding(
+  random: Random,
+  { isSecure, isHostBound }: { isSecure: boolean; isHostBound: boolean },
+): BrowserBinding {
+  const name = isHostBound ? '__Host-signalbox_flow' : 'signalbox_flow'
   return {
     read: (header) => {
       const value = header === undefined ? undefined : parseCookie(header)[name]

@@ -13,7 +13,10 @@ beforeAll(async () => {
 })
 afterAll(() => t[Symbol.asyncDispose]())
 
-const someone = () => `50${(people += 1)}`
+const someone = () => {
+  people += 1
+  return `50${people}`
+}
 
 /** A person who signed in with Google. */
 async function signedIn() {

@@ -10,7 +10,10 @@ beforeAll(async () => {
 })
 afterAll(() => t[Symbol.asyncDispose]())
 
-const someone = () => `60${(people += 1)}`
+const someone = () => {
+  people += 1
+  return `60${people}`
+}
 
 /** A deep link that asked for a code: the code and the verifier of the app. */
 async function obtainCode() {

@@ -7,7 +7,7 @@ import { hashSecret } from './flow-state.ts'
 import { insertLoginCode, type LoginCode, takeLoginCode } from './login-code.store.ts'
 
 /** Lifetime of a one-time code (docs/contract/social-login.md#one-time-code). */
-export const CODE_LIFETIME_MS = 60_000
+const CODE_LIFETIME_MS = 60_000
 
 /** What a code will stand for. */
 type NewCode =

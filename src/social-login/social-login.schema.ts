@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/redirect-url.ts'
 import type { IdentityRecord } from './identity.store.ts'
 
 /** Longest parameter of a callback, in characters. Codes of Microsoft have more than 1,000; a session JWT some 600. */
@@ -21,7 +22,11 @@ const CodeChallenge = Type.String({
 
 /** The query of a start. */
 export const StartQuery = Type.Object({
-  redirect_url: Type.String({ minLength: 1, maxLength: 2048, description: 'Where the person continues afterwards.' }),
+  redirect_url: Type.String({
+    minLength: 1,
+    maxLength: MAX_REDIRECT_URL_LENGTH,
+    description: 'Where the person continues afterwards.',
+  }),
   format: Type.Optional(enumSchema(['json'], { description: 'Answers JSON in place of a redirect.' })),
   code_challenge: Type.Optional(CodeChallenge),
   code_challenge_method: Type.Optional(enumSchema(['S256'])),
@@ -79,7 +84,13 @@ export const ExchangeCodeBody = named(
 export const LinkBody = named(
   'StartIdentityLink',
   Type.Object(
-    { redirect_url: Type.String({ minLength: 1, maxLength: 2048, description: 'Gets `link_code` in its query.' }) },
+    {
+      redirect_url: Type.String({
+        minLength: 1,
+        maxLength: MAX_REDIRECT_URL_LENGTH,
+        description: 'Gets `link_code` in its query.',
+      }),
+    },
     { additionalProperties: false },
   ),
 )

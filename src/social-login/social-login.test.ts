@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => t[Symbol.asyncDispose]())
 
 /** A subject that no other test has used. GitHub's ids are numbers. */
-const someone = () => `90${(people += 1)}`
+const someone = () => {
+  people += 1
+  return `90${people}`
+}
 
 const auditOf = async (action: string) => {
   const { body } = await t.app.admin('GET', `/api/v3/audit/log?filters=action|eq|${action}&page_size=1`)
@@ -37,7 +40,7 @@ describe('the start', () => {
     ])
     expect(url.searchParams.get('state')?.length).toBeGreaterThan(80)
     expect(String(answer.headers['set-cookie'])).toMatch(
-      /^signalbox_flow=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
+      /^signalbox_flow=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
     expect(answer.headers['cache-control']).toBe('no-store')
   })

@@ -22,7 +22,7 @@ export interface FlowDeps {
   keyring: Keyring
   random: Random
   binding: BrowserBinding
-  redirectRules: RedirectRules
+  redirectRules: () => RedirectRules
   baseUrl: () => string
 }
 
@@ -61,7 +61,7 @@ export async function beginFlow(
 ): Promise<BegunFlow> {
   const { provider, now } = input
   checkProvider(deps, provider)
-  const target = checkRedirectUrl(input.redirectUrl, deps.redirectRules)
+  const target = checkRedirectUrl(input.redirectUrl, deps.redirectRules())
   if (input.codeChallenge !== null && target.kind === 'web') throw buildChallengeProblem()
   const { state, hash, expiresAt } = issueState(deps, provider, now)
   const callbackUrl = buildCallbackUrl(deps.baseUrl(), provider)

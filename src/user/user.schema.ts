@@ -6,7 +6,8 @@ import type { UserWithRoles } from './user.store.ts'
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
 
-const KeepApiKeysSchema = Type.Boolean({
+/** Whether API keys outlive a change that revokes them (docs/contract/identity.md#key-revocation). */
+export const KeepApiKeysSchema = Type.Boolean({
   description: "Whether the user's API keys go on. Default false: they are revoked.",
 })
 

@@ -180,6 +180,13 @@ export interface components {
       data: components['schemas']['CatalogueStatus']
       message: string
     }
+    ChangePassword: {
+      current_password: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      new_password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     Contract: {
       /** A UUID in lower case. */
       document_id: string
@@ -384,6 +391,13 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EmailVerified: {
+      verified: true
+    }
+    EmailVerifiedAnswer: {
+      data: components['schemas']['EmailVerified']
+      message: string
+    }
     EndTokens: {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
@@ -502,6 +516,9 @@ export interface components {
       code: string
       message: string
     }
+    ForgotPassword: {
+      email: string
+    }
     Handshake: {
       /** Send the browser here. */
       redirect_url: string
@@ -558,6 +575,15 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    KeptMail: {
+      /** A UUID in lower case. */
+      document_id: string
+      to: string
+      subject: string
+      text: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
     ListedSession: {
       /** A UUID in lower case. */
       document_id: string
@@ -612,6 +638,14 @@ export interface components {
       data: components['schemas']['LoginPayload']
       message: string
     }
+    /** The same for every address. */
+    MailAccepted: {
+      accepted: true
+    }
+    MailAcceptedAnswer: {
+      data: components['schemas']['MailAccepted']
+      message: string
+    }
     OAuthStart: {
       /** The address of the provider. */
       redirectUrl: string
@@ -647,7 +681,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "form_refused" | "email_required" | "email_not_verified" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -751,6 +785,14 @@ export interface components {
     ReplayPreviewAnswer: {
       data: components['schemas']['ReplayPreview']
       message: string
+    }
+    ResetPassword: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
     }
     RevokeSession: {
       /** Every session of the user. Default false. */
@@ -1037,6 +1079,10 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    VerifyEmail: {
+      /** The `token` of the link. */
+      token: string
+    }
     Webhook: {
       /** A UUID in lower case. */
       document_id: string
@@ -1136,6 +1182,24 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AuditEntryPage']
   }
+  /** Verify an address by the link of a mail */
+  emailVerify: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify"
+    path: undefined
+    query: undefined
+    body: components['schemas']['VerifyEmail']
+    answer: components['schemas']['EmailVerifiedAnswer']
+  }
+  /** Ask for a link that verifies the caller's own address */
+  emailRequestVerification: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify/request"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
   /** Exchange the one-time code of a deep link for tokens */
   loginCode: {
     method: "POST"
@@ -1203,6 +1267,33 @@ export interface operations {
     query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Change the caller's own password */
+  passwordChange: {
+    method: "POST"
+    url: "/api/v3/auth/password/change"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ChangePassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Ask for a link to set a new password */
+  passwordForgot: {
+    method: "POST"
+    url: "/api/v3/auth/password/forgot"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ForgotPassword']
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Set a new password by the link of a mail */
+  passwordReset: {
+    method: "POST"
+    url: "/api/v3/auth/password/reset"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ResetPassword']
+    answer: components['schemas']['RevokedTokensAnswer']
   }
   /** Read the caller of the token and its permissions */
   sessionFindOne: {
@@ -1950,5 +2041,17 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
+  }
+  /** Read the mails that were kept and not sent (development) */
+  mailFindKept: {
+    method: "GET"
+    url: "/auth/mail"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: {
+      data: Array<components['schemas']['KeptMail']>
+      message: string
+    }
   }
 }

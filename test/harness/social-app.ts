@@ -59,6 +59,35 @@ function buildEnvironment(): Record<string, string> {
   return env
 }
 
+/** A browser without cookies, for an app. */
+export function buildTestBrowser(app: TestApp): TestBrowser {
+  const cookies = new Map<string, string>()
+  const send = async (answer: Promise<TestAnswer>) => {
+    const { headers, ...rest } = await answer
+    const set = headers['set-cookie']
+    for (const line of Array.isArray(set) ? set : set === undefined ? [] : [String(set)]) {
+      const { name, value = '', maxAge } = parseSetCookie(line)
+      if (maxAge === 0) cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return { headers, ...rest }
+  }
+  const cookieHeader = () => ({ cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') })
+  return {
+    cookies,
+    get: (url, accept = 'text/html', headers = {}) =>
+      send(app.anonymous('GET', localOf(url), undefined, { accept, ...cookieHeader(), ...headers })),
+    // The post comes from the provider's site, so that the browser sends no cookie.
+    post: (url, form) =>
+      send(
+        app.anonymous('POST', localOf(url), new URLSearchParams(form).toString(), {
+          'content-type': 'application/x-www-form-urlencoded',
+          origin: 'https://appleid.apple.com',
+        }),
+      ),
+  }
+}
+
 /** Starts the service and the fake providers. */
 export async function createSocialApp(options: TestAppOptions = {}): Promise<SocialApp> {
   const clock = options.clock ?? buildManualClock()
@@ -70,34 +99,6 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
     env: { ...buildEnvironment(), ...options.env },
   })
 
-  const browser = (): TestBrowser => {
-    const cookies = new Map<string, string>()
-    const send = async (answer: Promise<TestAnswer>) => {
-      const { headers, ...rest } = await answer
-      const set = headers['set-cookie']
-      for (const line of Array.isArray(set) ? set : set === undefined ? [] : [String(set)]) {
-        const { name, value = '', maxAge } = parseSetCookie(line)
-        if (maxAge === 0) cookies.delete(name)
-        else cookies.set(name, value)
-      }
-      return { headers, ...rest }
-    }
-    const cookieHeader = () => ({ cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') })
-    return {
-      cookies,
-      get: (url, accept = 'text/html', headers = {}) =>
-        send(app.anonymous('GET', localOf(url), undefined, { accept, ...cookieHeader(), ...headers })),
-      // The post comes from the provider's site, so that the browser sends no cookie.
-      post: (url, form) =>
-        send(
-          app.anonymous('POST', localOf(url), new URLSearchParams(form).toString(), {
-            'content-type': 'application/x-www-form-urlencoded',
-            origin: 'https://appleid.apple.com',
-          }),
-        ),
-    }
-  }
-
   const reachCallback: SocialApp['reachCallback'] = async (from, provider, query = {}) => {
     const search = new URLSearchParams({ redirect_url: WEB_APP, ...query })
     const started = await from.get(`${pathOf(provider)}?${search}`)
@@ -108,7 +109,7 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
   return {
     app,
     ground,
-    browser,
+    browser: () => buildTestBrowser(app),
     seat: (provider, person) => {
       ground.fakes[provider].person = { email: `${person.sub}@example.com`, isEmailVerified: true, ...person }
     },

@@ -5,6 +5,7 @@ import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/rou
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestCall } from '../harness/app.ts'
 import { measureHeld } from '../harness/held-caller.ts'
+import { readMails } from '../harness/mailbox.ts'
 
 /** What one request needs that the route itself does not say. */
 interface Request {
@@ -136,6 +137,44 @@ const PRICES: Record<string, Price> = {
       const call = world.app.callAs((await signIn()).jwt)
       const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
       return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+    },
+  },
+  'password.change': {
+    cost: [18, 10],
+    why: 'a wrong present password counts as a failed sign-in, as at `login.local`; ends other sessions and API keys',
+    request: async () => ({
+      body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
+      call: world.app.callAs((await signIn()).jwt),
+    }),
+  },
+  'password.forgot': {
+    cost: [7, 3],
+    why: 'counts against the strict limit; an unknown address costs the same statements',
+    request: () => ({ body: { email: email() }, call: world.app.anonymous }),
+  },
+  'password.reset': {
+    cost: [12, 6],
+    why: `reads the link before the hash is computed, and uses it up under a lock; ${ENDS_TOKENS}`,
+    request: async () => {
+      const person = await signIn()
+      await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.user.email })
+      const { token } = (await readMails(world.app, person.user.email))[0] as { token: string }
+      return { body: { token, password: `${PASSWORD} ${name()}` }, call: world.app.anonymous }
+    },
+  },
+  'email.request-verification': {
+    cost: [7, 3],
+    why: 'counts against the strict limit; reads whether a mail is due, then writes link and mail',
+    request: async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  },
+  'email.verify': {
+    cost: [8, 4],
+    why: 'counts against the strict limit; uses the link up under a lock',
+    request: async () => {
+      const person = await signIn()
+      await world.app.callAs(person.jwt)('POST', '/api/v3/auth/email/verify/request')
+      const { token } = (await readMails(world.app, person.user.email))[0] as { token: string }
+      return { body: { token }, call: world.app.anonymous }
     },
   },
   'user.create': { cost: [4, 2], request: () => ({ body: { email: email() } }) },

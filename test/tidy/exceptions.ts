@@ -6,6 +6,8 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
   'no feature uses the store of another': {
     'src/sign-in/local-login.ts -> src/user/user.store.ts':
       'credentials are read for a sign-in only, and by no other operation',
+    'src/social-login/sample-user.ts -> src/user/user.store.ts':
+      'sets up a disabled sample person in development, on behalf of no caller',
     'src/dashboard/dashboard.store.ts -> src/webhook/ledger/dispatch.store.ts':
       'reads ledger rows and maps them as the ledger does',
     'src/metrics/metrics.ts -> src/webhook/delivery/delivery-count.store.ts':

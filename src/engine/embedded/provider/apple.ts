@@ -29,7 +29,7 @@ function signEachSecret(client: ProviderClient, clock: Pick<Clock, 'now'>): Clie
 }
 
 /** The client secret of Apple: a JWT signed with ES256 under the registered key. Throws for a key that is not on P-256. */
-export function buildAppleSecret(client: ProviderClient, now: Date): string {
+function buildAppleSecret(client: ProviderClient, now: Date): string {
   const issuedAt = Math.floor(now.getTime() / 1000)
   const header = { alg: 'ES256', kid: client.keyId }
   const claims = {
