@@ -6,8 +6,11 @@ import { checkHoldsGrants, listGivenGrants, listRoleGrants } from './delegation.
 import { checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
-  findRoles,
+  findRole,
+  type GivenRole,
   insertRole,
+  lockGivenRoles,
+  lockRole,
   type RoleId,
   type RoleWithPatterns,
   replaceUserRoles,
@@ -24,7 +27,7 @@ export interface RoleDeps {
 
 /** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
-  const [role] = await findRoles(db, [id], options.lock ? { lock: 'change' } : {})
+  const role = await (options.lock ? lockRole(db, id) : findRole(db, id))
   if (!role) throw notFound('role')
   return role
 }
@@ -94,12 +97,8 @@ export async function changeRole(
   checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
   checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined
-  try {
-    const updated = await updateRole(db, role.id, { ...change, now })
-    return { ...updated, patterns: changed.patterns }
-  } catch (error) {
-    throw toNameConflict(error)
-  }
+  await updateRole(db, role.id, { ...change, now }, toNameConflict)
+  return { ...changed, updatedAt: now }
 }
 
 function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
@@ -119,20 +118,25 @@ export async function deleteRole(db: Database, input: { role: RoleWithPatterns; 
   await deleteRoleRow(db, role.id)
 }
 
+/** What the roles of a user are checked against. */
+interface RoleGrant {
+  caller: Caller
+  /** The ids of the wanted roles. */
+  ids: readonly string[]
+  /** Roles of the user: they need no check. */
+  held: readonly RoleId[]
+  accounts: readonly AccountId[]
+}
+
 /**
- * Checks that `caller` may assign the roles with these ids to a user with `accounts`, and returns them, locked against
- * changes until the transaction ends. Roles in `held` need no check. Neither does the role `member` for a user without
- * an account: every new user has it, and it holds nothing there.
+ * Checks that `caller` may give the roles `ids` to a user with `accounts`, and returns them. `found` are those that exist.
+ * Neither needs the role `member` a check for a user without an account: every new user has it, and it holds nothing there.
  * Throws 422 at `roles.<index>` for one that does not exist, 403 for one that holds more than the caller.
  */
-export async function checkGrantableRoles(
-  db: Database,
-  input: { caller: Caller; ids: readonly string[]; held: readonly RoleId[]; accounts: readonly AccountId[] },
-): Promise<RoleId[]> {
-  const { caller, ids, held, accounts } = input
-  const found = new Map((await findRoles(db, ids, { lock: 'give' })).map((role) => [role.id as string, role]))
+export function checkGrantableRoles(found: readonly GivenRole[], grant: RoleGrant): RoleId[] {
+  const { caller, ids, held, accounts } = grant
   const roles = ids.map((id, index) => {
-    const role = found.get(id)
+    const role = found.find((one) => one.id === id)
     if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
     return role
   })
@@ -144,7 +148,15 @@ export async function checkGrantableRoles(
   return roles.map(({ id }) => id)
 }
 
-/** Replaces the roles of a user. */
+/** `checkGrantableRoles` for a new user: finds the roles, and locks them against changes until the transaction ends. */
+export async function loadGrantableRoles(
+  db: Database,
+  { caller, ids }: { caller: Caller; ids: readonly string[] },
+): Promise<RoleId[]> {
+  return checkGrantableRoles(await lockGivenRoles(db, ids), { caller, ids, held: [], accounts: [] })
+}
+
+/** Replaces the roles of a user, with the last statement of the transaction. */
 export function assignRoles(
   db: Database,
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },

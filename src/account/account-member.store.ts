@@ -2,7 +2,7 @@ import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delega
 import type { Holdings } from '../access/delegation.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 
 export type AccountMemberId = Id<'account member'>
 
@@ -29,9 +29,6 @@ interface MemberColumns {
   created_at: Date
   updated_at: Date
 }
-
-/** The columns above, as SQL. */
-const RETURNED = 'document_id, account, "user", created_at, updated_at'
 
 function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
   return {
@@ -77,6 +74,8 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
+  /** The membership of the user in the account. */
+  member: AccountMemberRecord | undefined
 }
 
 interface CandidateColumns extends HoldingsRow {
@@ -84,55 +83,71 @@ interface CandidateColumns extends HoldingsRow {
   is_living: boolean
   email: string | null
   name: string | null
+  member: string | null
+  member_created_at: Date
+  member_updated_at: Date
 }
 
-/** Locks the account before the user: one order prevents deadlocks. */
-const lockBoth = aheadStatement(`
-  select (select true from account where document_id = $1 and deleted_at is null for share),
-    (select true from "user" where document_id = $2 and deleted_at is null for no key update)`)
-
-const selectCandidate = statement<CandidateColumns>(`
-  select exists (select from account where document_id = $1 and deleted_at is null) as has_account,
-    u.document_id is not null and u.deleted_at is null as is_living, u.email, u.name, ${HOLDINGS_COLUMNS}
-  from (select $2::uuid as id) asked left join "user" u on u.document_id = asked.id`)
+/** The account is locked before the user: one order prevents deadlocks. */
+const lockBoth = statement<CandidateColumns>(`
+  with a as (
+    select document_id from account where document_id = $1 and deleted_at is null for share
+  ), u as (
+    select x.* from "user" x, (select count(*) from a) locked where x.document_id = $2 for no key update of x
+  )
+  select exists (select from a) as has_account, u.document_id is not null and u.deleted_at is null as is_living,
+    u.email, u.name, ${HOLDINGS_COLUMNS},
+    m.document_id as member, m.created_at as member_created_at, m.updated_at as member_updated_at
+  from (select) one left join u on true
+  left join lateral user_holdings(u.document_id) h on true
+  left join lateral membership_of(u.document_id, $1) m on true`)
 
 /**
- * Locks account and user until the transaction ends, then reads what decides on a membership. The locks block a deletion
- * of the account and changes of the user's roles and memberships.
+ * Locks account and user until the transaction ends, and reads behind the locks what decides on a membership. They block a
+ * deletion of the account and changes of the user's roles and memberships.
  */
 export async function lockCandidate(
   db: Database,
   { account, userId }: { account: string; userId: string },
 ): Promise<Candidate> {
-  await lockBoth(db, [account, userId])
-  const [row] = (await selectCandidate(db, [account, userId])) as [CandidateColumns]
+  const [row] = (await lockBoth(db, [account, userId])) as [CandidateColumns]
   const { has_account: hasAccount, is_living: isLiving, email, name } = row
-  return { hasAccount, isLiving, email, name, holdings: toHoldings(row) }
+  const times = { created_at: row.member_created_at, updated_at: row.member_updated_at }
+  const member =
+    row.member === null
+      ? undefined
+      : toAccountMemberRecord({ document_id: row.member, account, user: userId, ...times })
+  return { hasAccount, isLiving, email, name, holdings: toHoldings(row), member }
 }
 
-const insert = statement<MemberColumns>(`
-  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)
-  on conflict (account, "user") do nothing returning ${RETURNED}`)
-
-/** Adds a user to an account. Undefined when the user is a member already. */
-export async function insertAccountMember(
-  db: Database,
-  row: { id: AccountMemberId; account: AccountId; userId: UserId; now: Date },
-): Promise<AccountMemberRecord | undefined> {
-  const [inserted] = await insert(db, [row.id, row.account, row.userId, row.now])
-  return inserted && toAccountMemberRecord(inserted)
+/** A membership that is to be. */
+interface NewMember {
+  id: AccountMemberId
+  account: AccountId
+  userId: UserId
+  now: Date
 }
 
-const remove = statement<MemberColumns>(
-  `delete from account_member where account = $1 and "user" = $2 returning ${RETURNED}`,
-)
+const INSERT = `
+  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)`
+const insert = aheadStatement(INSERT)
+const insertAtEnd = closingStatement(`new_member as (${INSERT})`)
 
-/** Removes a user from an account. Undefined when the user is not a member. */
-export async function deleteAccountMember(
-  db: Database,
-  account: AccountId,
-  userId: UserId,
-): Promise<AccountMemberRecord | undefined> {
-  const [row] = await remove(db, [account, userId])
-  return row && toAccountMemberRecord(row)
+/** Adds the first member to a new account; sent with the next statement of the transaction. */
+export async function insertFirstMember(db: Database, { id, account, userId, now }: NewMember): Promise<void> {
+  await insert(db, [id, account, userId, now])
+}
+
+/** Adds a user who is no member to an account, with the last statement of the transaction. */
+export async function insertAccountMember(db: Database, row: NewMember): Promise<AccountMemberRecord> {
+  const { id, account, userId, now } = row
+  await insertAtEnd(db, [id, account, userId, now], { notes: `u:${userId}` })
+  return { id, account, userId, createdAt: now, updatedAt: now }
+}
+
+const remove = closingStatement('removed_member as (delete from account_member where document_id = $1)')
+
+/** Removes a user from an account, with the last statement of the transaction. */
+export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
+  await remove(db, [member.id], { notes: `u:${member.userId}` })
 }

@@ -17,6 +17,7 @@ import {
   type Candidate,
   deleteAccountMember,
   insertAccountMember,
+  insertFirstMember,
   lockCandidate,
   type NamedAccountMember,
 } from './account-member.store.ts'
@@ -59,7 +60,7 @@ export async function openAccountFor(
 ): Promise<AccountRecord> {
   const { name, userId, now } = input
   const account = await createAccount(deps, db, { name, by: userId, now })
-  await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account: account.id, userId, now })
+  await insertFirstMember(db, { id: deps.ids.next<'account member'>(), account: account.id, userId, now })
   return account
 }
 
@@ -112,9 +113,9 @@ export async function addMember(
   if (!candidate.isLiving)
     throw invalidField('user', 'unknown_user', 'There is no user with this id, or it was deleted.')
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
+  if (candidate.member) throw new Problem('conflict', 'This user is already a member of the account.')
   const userId = asked as UserId
   const member = await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account, userId, now })
-  if (!member) throw new Problem('conflict', 'This user is already a member of the account.')
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
@@ -128,10 +129,10 @@ export async function removeMember(
 ): Promise<NamedAccountMember> {
   const { account, candidate } = await loadCandidate(db, target, asked)
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'remove this member' })
-  const userId = asked as UserId
-  const member = await deleteAccountMember(db, account, userId)
+  const { member } = candidate
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
-  await leaveAccount(db, { account, userId, now })
+  await deleteAccountMember(db, member)
+  await leaveAccount(db, { account, userId: member.userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 

@@ -1,4 +1,5 @@
 import { CompiledQuery } from 'kysely'
+import { type ClosingWrite, writeAtEnd } from './closing.ts'
 import type { Database } from './database.ts'
 import { markAhead } from './dialect.ts'
 
@@ -18,4 +19,19 @@ export function aheadStatement(text: string): (db: Database, values: readonly un
   return async (db, values) => {
     await db.executeQuery(markAhead(CompiledQuery.raw(text, [...values])))
   }
+}
+
+/** Names the texts of `closingStatement`: each is one constant. */
+let closingTexts = 0
+
+/**
+ * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
+ * statement of the transaction takes up (`writeAtEnd`).
+ */
+export function closingStatement(
+  text: string,
+): (db: Database, values: readonly unknown[], more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
+  closingTexts += 1
+  const name = `closing ${closingTexts}`
+  return (db, values, more = {}) => writeAtEnd(db, { parts: { name, text, values }, ...more })
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `session` table. */
 export interface SessionRecord {
@@ -24,12 +24,6 @@ export interface AccountName {
   id: AccountId
   name: string
 }
-
-/** The accounts of the user `u` that are not deleted, the longest membership first: the first is the default. */
-const ACCOUNTS_COLUMN = `
-  array(select json_build_object('id', a.document_id, 'name', a.name)
-    from account_member m join account a on a.document_id = m.account
-    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
 
 interface SessionColumns {
   document_id: string
@@ -69,15 +63,15 @@ export interface NewRefreshToken {
   expiresAt: Date
 }
 
-const insert = aheadStatement(`
-  with opened as (
+const insert = closingStatement(`
+  opened as (
     insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning document_id
-  )
-  insert into session_refresh (token_hash, session, expires_at, created_at)
-  select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null`)
+  ), first_token as (
+    insert into session_refresh (token_hash, session, expires_at, created_at)
+    select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null)`)
 
-/** Inserts a session, with its first refresh token if there is one. */
+/** Inserts a session, with its first refresh token if there is one, with the last statement of the transaction. */
 export async function insertSession(
   db: Database,
   row: Omit<SessionRecord, 'revokedAt' | 'createdAt' | 'updatedAt'> & { refresh: NewRefreshToken | null; now: Date },
@@ -89,15 +83,17 @@ export async function insertSession(
   return { ...session, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const lockUser = aheadStatement('select from "user" where document_id = $1 for no key update')
-
-const selectSigningIn = statement<{ accounts: AccountName[] }>(`
-  select ${ACCOUNTS_COLUMN} from "user" u
-  where u.document_id = $1 and u.is_actived and u.deleted_at is null and ($2::text is null or u.password_hash = $2)`)
+const lockSigningIn = statement<{ accounts: AccountName[] }>(`
+  with u as (
+    select document_id from "user"
+    where document_id = $1 and is_actived and deleted_at is null and ($2::text is null or password_hash = $2)
+    for no key update
+  )
+  select accounts_of(u.document_id) as accounts from u`)
 
 /**
- * Locks an active user until the transaction ends, and returns its accounts that are not deleted, the longest membership
- * first. A transaction that disables the user or changes the password waits for this one, and then revokes its session
+ * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
+ * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then revokes its session
  * with the others. Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
  */
 export async function lockActiveUser(
@@ -105,8 +101,7 @@ export async function lockActiveUser(
   userId: UserId,
   passwordHash: string | null = null,
 ): Promise<AccountName[] | undefined> {
-  await lockUser(db, [userId])
-  const [row] = await selectSigningIn(db, [userId, passwordHash])
+  const [row] = await lockSigningIn(db, [userId, passwordHash])
   return row?.accounts
 }
 
@@ -143,31 +138,36 @@ const REVOKE_ALL = `
   where document_id in (
     select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
 const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
-const revokeAllAhead = aheadStatement(REVOKE_ALL)
+const revokeAllAtEnd = closingStatement(`ended_sessions as (${REVOKE_ALL})`)
 
 /** Revokes all sessions of a user. Returns those that this call revoked. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
 
-/** Revokes all sessions of a user; sent with the next statement of the transaction. */
+/** Revokes all sessions of a user, with the last statement of the transaction. */
 export function endUserSessionRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAllAhead(db, [userId, now])
+  return revokeAllAtEnd(db, [userId, now], { notes: `u:${userId}` })
 }
 
-const clearAccount = aheadStatement(`
-  update session set account = null, updated_at = $3
-  where document_id in (
-    select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
-    order by document_id for no key update)`)
+const clearAccount = closingStatement(`
+  left_sessions as (
+    update session set account = null, updated_at = $3
+    where document_id in (
+      select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
+      order by document_id for no key update))`)
 
-/** Clears the current account of sessions where it is this one: of one user, or of all. */
+/**
+ * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
+ * transaction.
+ */
 export async function clearSessionAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
   const { account, userId, now } = input
-  await clearAccount(db, [account, userId === 'all' ? null : userId, now])
+  const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
+  await clearAccount(db, [account, owner, now], { notes })
 }
 
 const rotate = statement<SessionColumns & { is_living: boolean; is_expired: boolean }>(`
@@ -232,7 +232,7 @@ interface DescriptionColumns {
 }
 
 const selectDescription = statement<DescriptionColumns>(`
-  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, ${ACCOUNTS_COLUMN}
+  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
   where u.document_id = $1 and u.deleted_at is null`)
 

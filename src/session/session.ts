@@ -160,17 +160,15 @@ async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise
   return { kind: 'refused', reason: 'reused', session }
 }
 
-/** Revokes all sessions of a user, at once in every process. Returns those that this call revoked. */
-export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  return revokeUserSessionRows(db, userId, now)
-}
-
-/** Revokes all sessions of a user, at once in every process; sent with the next statement of the transaction. */
+/** Revokes all sessions of a user, at once in every process, with the last statement of the transaction. */
 export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserSessionRows(db, userId, now)
 }
 
-/** Clears the current account of sessions where it is this one: of a user who leaves it, or of all when it is deleted. */
+/**
+ * Clears the current account of sessions where it is this one, of a user who leaves it, or of all when it is deleted, with
+ * the last statement of the transaction.
+ */
 export function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },

@@ -29,7 +29,7 @@ const USER_FIELDS = {
 const hashNewPassword = async ({ random }: UserDeps, { body }: { body: { password?: string } }) =>
   body.password === undefined ? {} : { passwordHash: await hashPassword(body.password, random) }
 
-const changedOf = (user: UserWithRoles) => [{ id: user.id, account: null }]
+const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
 /** Users (docs/contract/identity.md#tables). */
 export const userRoutes: Routes<UserDeps> = [
@@ -112,7 +112,8 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
       prepare: hashNewPassword,
       handle: async (_deps, { db, target, body, prepared, caller, now }) => {
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
@@ -140,7 +141,7 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await deleteUser(db, { user: target, caller, now })
         return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
@@ -161,7 +162,8 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
@@ -205,14 +207,14 @@ export const userRoutes: Routes<UserDeps> = [
       data: TokensRevoked,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
-      handle: async (_deps, { db, target, body, caller, now }) => {
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, params, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
-        const ended = await endUserTokens(db, { user: target, keepApiKeys, caller, now })
+        const ended = await endUserTokens(db, params.id, { keepApiKeys, caller, now })
         return {
           data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
           message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',
-          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(target) : [],
+          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(ended) : [],
         }
       },
     },
