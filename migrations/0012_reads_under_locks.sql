@@ -82,3 +82,9 @@ create function links_of(subscriber uuid) returns setof webhook_event language p
 begin
   return query select s.* from webhook_event s where s.webhook = subscriber;
 end $$;
+
+-- Whether an account exists, not deleted.
+create function is_living_account(asked uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from account a where a.document_id = asked and a.deleted_at is null);
+end $$;

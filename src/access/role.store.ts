@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Id, UserId } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
 import { writeAtEnd } from '../postgres/closing.ts'
+import type { Database } from '../postgres/database.ts'
 import { closingStatement, statement } from '../postgres/statement.ts'
 
 export type RoleId = Id<'role'>

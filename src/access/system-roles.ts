@@ -57,7 +57,10 @@ export async function hasAdministrator(db: Database): Promise<boolean> {
  * `otherHolders` are the others; the role is locked, so that only one of two administrators
  * who remove each other concurrently succeeds. Throws 409 `conflict`.
  */
-export function checkAdministratorRemains({ isActived, otherHolders }: {
+export function checkAdministratorRemains({
+  isActived,
+  otherHolders,
+}: {
   isActived: boolean
   otherHolders: number | null
 }): void {

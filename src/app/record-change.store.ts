@@ -1,5 +1,6 @@
-import { runClosing, takeWrites } from '../postgres/closing.ts'
+import { runExplained, takeWrites } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
+import { markLast } from '../postgres/dialect.ts'
 import { type Fragment, joinFragments } from '../postgres/fragment.ts'
 
 /** The parts of the statement that ends a change; each is left out where there is nothing to write. */
@@ -34,6 +35,6 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
       return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select ${notes} as notes`
     },
   )
-  const [row] = await runClosing(tx, query, writes)
+  const [row] = await runExplained(tx, markLast(query), writes)
   return [row?.notes, ...writes.map((write) => write.notes)].filter(Boolean).join(',')
 }

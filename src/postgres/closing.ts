@@ -22,10 +22,12 @@ const waiting = new WeakMap<Database, ClosingWrite[]>()
 /**
  * Leaves a write to the last statement of the transaction `db`, which is also the one that records the change: it costs
  * no statement of its own. No later statement of the transaction sees it, and two of them must not write the same row.
- * Outside a transaction it is written at once.
+ * Written at once outside a transaction; where the same write waits already, that one is made first.
  */
 export async function writeAtEnd(db: Database, write: ClosingWrite): Promise<void> {
   if (!db.isTransaction) return runWrites(db, [write])
+  const isRepeated = waiting.get(db)?.some(({ parts }) => parts.name === write.parts.name)
+  if (isRepeated) await runWrites(db, takeWrites(db))
   const writes = waiting.get(db)
   if (writes) writes.push(write)
   else waiting.set(db, [write])
@@ -41,25 +43,29 @@ export function takeWrites(tx: Database): readonly ClosingWrite[] {
 /** Makes the writes that no statement of `tx` has taken. Its last statement, if there are any. */
 export async function writeRest(tx: Database): Promise<void> {
   const writes = takeWrites(tx)
-  if (writes.length > 0) await runWrites(tx, writes)
+  if (writes.length > 0) await runWrites(tx, writes, markLast)
 }
 
-async function runWrites(db: Database, writes: readonly ClosingWrite[]): Promise<void> {
+async function runWrites(
+  db: Database,
+  writes: readonly ClosingWrite[],
+  mark: (query: CompiledQuery) => CompiledQuery = (query) => query,
+): Promise<void> {
   const query = joinFragments(
     writes.map(({ parts }) => parts),
     (texts) => `with ${texts.join(', ')} select`,
   )
-  await runClosing(db, query, writes)
+  await runExplained(db, mark(query), writes)
 }
 
-/** Runs the last statement of a transaction, which makes `writes`; a failure is the problem that one of them knows. */
-export async function runClosing<Row>(
+/** Runs a statement that makes `writes`; a failure is the problem that one of them knows. Returns its rows. */
+export async function runExplained<Row>(
   db: Database,
   query: CompiledQuery<Row>,
   writes: readonly ClosingWrite[],
 ): Promise<Row[]> {
   try {
-    return (await db.executeQuery(markLast(query))).rows
+    return (await db.executeQuery(query)).rows
   } catch (error) {
     throw writes.reduce((cause, { explain }) => (explain ? explain(cause) : cause), error)
   }

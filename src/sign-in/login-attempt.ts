@@ -1,7 +1,7 @@
 import { groupAddress } from '../http/address-group.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { markAhead, markLast } from '../postgres/dialect.ts'
-import { deleteThrottlesOfEmail, lockThrottles, type ThrottleKey, writeThrottles } from './login-throttle.store.ts'
+import { deleteThrottlesOfEmails, lockThrottles, type ThrottleKey, writeThrottles } from './login-throttle.store.ts'
 import { decideAttempt, hashSubject, takeBackFailure } from './login-throttle.ts'
 
 /** The e-mail address, network address and time of a sign-in attempt. */
@@ -36,9 +36,13 @@ export async function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promi
 }
 
 /**
- * Clears the failed sign-ins of an e-mail address, from every network address, so that its next attempt does not wait. For
- * a reset by an administrator, by the command, or by a proven link. Failures of network addresses stay.
+ * Clears the failed sign-ins of e-mail addresses, from every network address, so that the next attempt does not wait. For
+ * a reset by an administrator, by the command, or by a proven link. Failures of network addresses stay. With the last
+ * statement of the transaction.
  */
-export async function clearLoginThrottle(db: Database, email: string): Promise<void> {
-  await deleteThrottlesOfEmail(db, hashSubject('email', email))
+export async function clearLoginThrottle(db: Database, ...emails: string[]): Promise<void> {
+  await deleteThrottlesOfEmails(
+    db,
+    emails.map((email) => hashSubject('email', email)),
+  )
 }

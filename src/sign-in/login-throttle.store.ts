@@ -1,6 +1,6 @@
 import { type CompiledQuery, type Selectable, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement } from '../postgres/statement.ts'
+import { closingStatement } from '../postgres/statement.ts'
 import type { LoginThrottle } from '../postgres/tables.generated.ts'
 import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
@@ -89,14 +89,18 @@ export async function writeThrottles(
   await tx.executeQuery(mark(query))
 }
 
-const forgetEmail = aheadStatement(`
-  delete from login_throttle where (email_hash, address_hash) in (
-    select email_hash, address_hash from login_throttle where email_hash = $1
-    order by email_hash, address_hash for update)`)
+const forgetEmails = closingStatement(`
+  forgotten_emails as (
+    delete from login_throttle where (email_hash, address_hash) in (
+      select email_hash, address_hash from login_throttle where email_hash = any($1)
+      order by email_hash, address_hash for update))`)
 
-/** Deletes the rows of an e-mail address, also of its pairs, locked in the order in which attempts lock them. */
-export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
-  await forgetEmail(db, [emailHash])
+/**
+ * Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them, with the last
+ * statement of the transaction.
+ */
+export async function deleteThrottlesOfEmails(db: Database, emailHashes: readonly Buffer[]): Promise<void> {
+  await forgetEmails(db, [emailHashes])
 }
 
 /** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */

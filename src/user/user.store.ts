@@ -3,8 +3,8 @@ import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts'
 import type { UserId } from '../id.ts'
-import type { Database } from '../postgres/database.ts'
 import { writeAtEnd } from '../postgres/closing.ts'
+import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 
 /** A row of the `user` table, without the hash of its password. */

@@ -164,7 +164,7 @@ async function endOldPassword(
   { email = user.email, keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
-  for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
+  await clearLoginThrottle(db, user.email, email)
 }
 
 /** Replaces the roles of a user. Undefined when the user has exactly these. */

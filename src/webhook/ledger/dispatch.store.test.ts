@@ -63,7 +63,7 @@ describe('cancelling', () => {
     for (const status of ['success', 'exhausted', 'failed'] as const) await t.ledger.addDispatches(deleted, { status })
     await t.ledger.addDispatches(other)
     const input = { webhook: deleted, workerId: 'worker-a', now: t.later(0) }
-    expect(await cancelWaitingDispatches(t.db, input)).toBe(3)
+    await cancelWaitingDispatches(t.db, input)
     expect(await t.countByStatus()).toEqual({ cancelled: 3, pending: 2, success: 1, exhausted: 1, failed: 1 })
     expect(await t.ledger.readDispatch(waiting!)).toMatchObject({
       attempts: 2,
@@ -77,7 +77,8 @@ describe('cancelling', () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ isDeleted: true })
     await t.ledger.addDispatches(webhook, { count: 10_500 })
-    expect(await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })).toBe(10_000)
+    await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })
+    expect(await t.countByStatus()).toEqual({ cancelled: 10_000, pending: 500 })
     const sweep = () => cancelOrphanedDispatches(t.db, { workerId: 'worker-a', now: t.later(0), limit: 400 })
     expect([await sweep(), await sweep(), await sweep()]).toEqual([400, 100, 0])
     expect(await t.countByStatus()).toEqual({ cancelled: 10_500 })

@@ -1,6 +1,6 @@
 import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
 import { countInto, findShard } from '../delivery/total.store.ts'
@@ -98,8 +98,8 @@ export async function listReplayFacts(
   return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
 }
 
-const schedule = aheadStatement(`
-  with reopened as (
+const schedule = closingStatement(`
+  reopened as (
     delete from webhook_dispatch_ended where document_id = any($1::uuid[]) returning *
   ), opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
@@ -115,10 +115,13 @@ const schedule = aheadStatement(`
     where document_id = any($1::uuid[]) and lease_owner is null
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
-  queued as (${queueWebhooks('due', { at: '$2', wakes: true })})
-  ${countInto('due', `'retrying'`, '$4')}`)
+  queued as (${queueWebhooks('due', { at: '$2', wakes: true })}),
+  counted as (${countInto('due', `'retrying'`, '$4')})`)
 
-/** Makes rows due now for one replay POST each, on behalf of a job or of nobody's; sent with the next statement. */
+/**
+ * Makes rows due now for one replay POST each, on behalf of a job or of nobody's, with the last statement of the
+ * transaction.
+ */
 export async function scheduleReplays(
   db: Database,
   ids: readonly DispatchId[],
