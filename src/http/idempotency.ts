@@ -77,9 +77,9 @@ export function isKeyTaken(error: unknown): boolean {
 
 /** Whether `error` reports that the key of the request was waited for too long: another transaction inserts it. */
 export function isKeyAwaited(error: unknown): boolean {
-  // The context of the error names the table whose index waits.
+  // The context of the error names the index that waits.
   const { where } = error as { where?: unknown }
-  return isLockTimeout(error) && String(where).includes('"idempotency_key"')
+  return isLockTimeout(error) && String(where).includes('"idempotency_key_pkey"')
 }
 
 /** 409 for a request that waited too long for the first one with its key. */

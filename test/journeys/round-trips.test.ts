@@ -26,7 +26,6 @@ interface Price {
 }
 
 const LOCKS_FIRST = 'locks, then reads what decides: a snapshot from before the lock may be old'
-const ENDS_TOKENS = `${LOCKS_FIRST}; sessions and API keys end with statements of their own`
 
 const PASSWORD = 'correct horse battery'
 
@@ -112,12 +111,11 @@ const PRICES: Record<string, Price> = {
   'user.create': { cost: [4, 2], request: () => ({ body: { email: email() } }) },
   'user.find-all': read(),
   'user.find-one': read(of(newUser)),
-  'user.update': { cost: [6, 3], why: LOCKS_FIRST, request: of(newUser, { body: { name: 'Renamed' } }) },
-  'user.delete': { cost: [8, 3], why: ENDS_TOKENS, request: of(newUser) },
-  'user.disable': { cost: [8, 3], why: ENDS_TOKENS, request: of(newUser) },
+  'user.update': { cost: [4, 2], request: of(newUser, { body: { name: 'Renamed' } }) },
+  'user.delete': { cost: [4, 2], request: of(newUser) },
+  'user.disable': { cost: [4, 2], request: of(newUser) },
   'user.enable': {
-    cost: [6, 3],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: async () => {
       const params = await idOf(newUser())
       await created(`/api/v3/identity/user/${params.id}/disable`, {})
@@ -125,8 +123,7 @@ const PRICES: Record<string, Price> = {
     },
   },
   'user.revoke-sessions': {
-    cost: [7, 4],
-    why: ENDS_TOKENS,
+    cost: [4, 2],
     request: async () => ({ params: { id: (await signIn()).user.document_id } }),
   },
   'account.create': { cost: [4, 2], request: () => ({ body: { name: 'Acme' } }) },
@@ -134,19 +131,16 @@ const PRICES: Record<string, Price> = {
   'account.find-one': read(of(newAccount)),
   'account.update': { cost: [4, 2], request: of(newAccount, { body: { name: 'Renamed' } }) },
   'account.delete': {
-    cost: [6, 2],
-    why: 'looks for the sessions and the webhooks of the account when it is locked',
+    cost: [4, 2],
     request: of(newAccount),
   },
   'account-member.create': {
-    cost: [6, 3],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: async () => ({ params: await idOf(newAccount()), body: { user: (await newUser()).document_id } }),
   },
   'account-member.find-all': read(async () => ({ params: { id: (await newMember()).id } })),
   'account-member.delete': {
-    cost: [7, 3],
-    why: `${LOCKS_FIRST}; the sessions of the member leave the account`,
+    cost: [4, 2],
     request: async () => {
       const { id, user } = await newMember()
       return { params: { id }, body: { user } }
@@ -156,15 +150,13 @@ const PRICES: Record<string, Price> = {
   'role.find-all': read(),
   'role.find-one': read(of(newRole)),
   'role.update': {
-    cost: [6, 3],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: of(newRole, { body: { permissions: ['contract:*', 'user:*'] } }),
   },
-  'role.delete': { cost: [6, 2], why: LOCKS_FIRST, request: of(newRole) },
+  'role.delete': { cost: [4, 2], request: of(newRole) },
   'permission.find-all': read(),
   'api-key.create': {
-    cost: [6, 2],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: () => ({ body: { name: 'key', permissions: ['contract:*'] } }),
   },
   'api-key.find-all': read(),
@@ -178,33 +170,28 @@ const PRICES: Record<string, Price> = {
   'contract.delete': { cost: [4, 2], request: of(newContract) },
   'webhook.export': read(() => ({ query: '?format=json' })),
   'webhook.create': {
-    cost: [6, 4],
-    why: 'keeps the account, then inserts the webhook and its first subscription',
+    cost: [4, 2],
     request: () => ({ body: { url: `${world.receiver.origin}/new`, account } }),
   },
   'webhook.find-all': read(),
   'webhook.find-one': read(of(newWebhook)),
   'webhook.update': {
-    cost: [7, 5],
-    why: 'reads the webhook before the name service is asked; then locks the account before the webhook',
+    cost: [4, 2],
     request: of(newWebhook, { body: { name: 'Renamed' } }),
   },
   'webhook.delete': {
-    cost: [5, 3],
-    why: 'cancels what waits for the webhook when it is locked',
+    cost: [4, 2],
     request: of(newWebhook),
   },
   'webhook.purge': {
-    cost: [7, 4],
-    why: 'deletes the ledger in portions, open rows first: one may end meanwhile',
+    cost: [4, 2],
     request: of(newWebhook),
   },
   'webhook.active': { cost: [4, 2], request: of(newWebhook, { body: { is_actived: false } }) },
   'webhook.rotate-secret': { cost: [4, 2], request: of(newWebhook) },
   'webhook-event.find-set': read(of(newWebhook)),
   'webhook-event.set': {
-    cost: [6, 2],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: async () => ({
       params: await idOf(newWebhook()),
       body: { events: await world.findEventIds(['contract.create', 'contract.update']) },
@@ -219,8 +206,7 @@ const PRICES: Record<string, Price> = {
   'webhook-event.find-all': read(),
   'webhook-event.find-one': read(of(newSubscription)),
   'webhook-event.update': {
-    cost: [6, 2],
-    why: LOCKS_FIRST,
+    cost: [4, 2],
     request: async () => ({
       params: await idOf(newSubscription()),
       body: { event: await eventId('contract.update') },
@@ -232,7 +218,7 @@ const PRICES: Record<string, Price> = {
   'event.find-one': read(async () => ({ params: { id: await eventId('contract.create') } })),
   'event.active': { cost: [4, 2], request: of(newEventType, { body: { is_actived: false } }) },
   'webhook.catalogue-status': read(),
-  'webhook.catalogue-sync': { cost: [5, 3], why: 'reads how the table stands when it is written' },
+  'webhook.catalogue-sync': { cost: [4, 2] },
   'event.publish': {
     cost: [4, 2],
     request: async () => {
@@ -244,20 +230,17 @@ const PRICES: Record<string, Price> = {
   'event-occurrence.find-one': read(async () => ({ params: { id: (await newDispatch()).event } })),
   'event-occurrence.routing': read(async () => ({ params: { id: (await newDispatch()).event } })),
   'webhook.test': {
-    cost: [6, 2],
-    why: 'locks the webhook, then writes the event and its ledger row',
+    cost: [4, 2],
     request: of(newWebhook),
   },
   'webhook-dispatch.find-all': read(),
   'webhook-dispatch.find-one': read(async () => ({ params: { id: (await newDispatch()).dispatch } })),
   'webhook-dispatch.replay': {
-    cost: [5, 2],
-    why: 'decides on the locked ledger row, then makes it due',
+    cost: [4, 2],
     request: async () => ({ params: { id: (await newDispatch()).dispatch }, body: { confirm_duplicate: true } }),
   },
   'webhook-dispatch.replay-all': {
-    cost: [5, 3],
-    why: 'reads which rows the filters name, then makes a job of them',
+    cost: [4, 2],
     request: async () => ({
       body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
     }),
