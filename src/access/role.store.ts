@@ -100,16 +100,15 @@ export const GIVEN_ROLE = `json_build_object('id', r.document_id, 'name', r.name
   'isAccountScoped', r.is_account_scoped, 'patterns', patterns_of(r.document_id))`
 
 const lockGiven = statement<{ role: GivenRole }>(`
-  with r as (select * from role where document_id = any($1) order by document_id for share)
-  select ${GIVEN_ROLE} as role from r`)
+  with r as (select * from role where name = $1 or document_id = any($2) order by document_id for share)
+  select ${GIVEN_ROLE} as role from r order by r.name`)
 
 /**
- * The roles with these ids, locked against changes and deletion until the transaction ends; missing ones are left out.
- * Several are locked in the order of their ids, which prevents deadlocks.
+ * The role with this name and those with these ids, by name, locked against changes and deletion until the transaction
+ * ends; missing ones are left out. They are locked in the order of their ids, which prevents deadlocks.
  */
-export async function lockGivenRoles(db: Database, ids: readonly string[]): Promise<GivenRole[]> {
-  if (ids.length === 0) return []
-  return (await lockGiven(db, [ids])).map(({ role }) => role)
+export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
+  return (await lockGiven(db, [name, ids])).map(({ role }) => role)
 }
 
 /** The role with this name. */

@@ -148,12 +148,17 @@ export function checkGrantableRoles(found: readonly GivenRole[], grant: RoleGran
   return roles.map(({ id }) => id)
 }
 
-/** `checkGrantableRoles` for a new user: finds the roles, and locks them against changes until the transaction ends. */
-export async function loadGrantableRoles(
+/**
+ * The roles of a new user, by name: `member` and those of `ids`, which `checkGrantableRoles` allows. They are locked against
+ * changes until the transaction ends.
+ */
+export async function loadRolesOfNewUser(
   db: Database,
   { caller, ids }: { caller: Caller; ids: readonly string[] },
 ): Promise<RoleId[]> {
-  return checkGrantableRoles(await lockGivenRoles(db, ids), { caller, ids, held: [], accounts: [] })
+  const found = await lockGivenRoles(db, MEMBER_ROLE, ids)
+  checkGrantableRoles(found, { caller, ids, held: [], accounts: [] })
+  return found.map(({ id }) => id)
 }
 
 /** Replaces the roles of a user, with the last statement of the transaction. */

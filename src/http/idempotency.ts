@@ -79,7 +79,7 @@ export function isKeyTaken(error: unknown): boolean {
 export function isKeyAwaited(error: unknown): boolean {
   // The context of the error names the index that waits.
   const { where } = error as { where?: unknown }
-  return isLockTimeout(error) && String(where).includes('"idempotency_key_pkey"')
+  return isLockTimeout(error) && String(where).includes('idempotency_key_pkey')
 }
 
 /** 409 for a request that waited too long for the first one with its key. */

@@ -3,6 +3,9 @@ import { type ClosingWrite, writeAtEnd } from './closing.ts'
 import type { Database } from './database.ts'
 import { markAhead } from './dialect.ts'
 
+/** The columns of an outer join: all of them null where nothing was joined. */
+export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
+
 /**
  * A statement with a constant text, for hot paths: building and compiling it for each call costs some 20 µs. `$1`, `$2`,
  * ... take the values in order. Returns its rows.

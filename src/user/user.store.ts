@@ -5,7 +5,7 @@ import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts
 import type { UserId } from '../id.ts'
 import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `user` table, without the hash of its password. */
 export interface UserRecord {
@@ -179,9 +179,15 @@ export async function lockUserTokens(
   }
 }
 
+/** The condition of the user `u` with an address in any case, not deleted. */
+export const hasEmail = (email: string) => `lower(u.email) = lower(${email}) and u.deleted_at is null`
+
+const selectByEmail = statement<UserColumns>(`select ${OF_USER} from "user" u where ${hasEmail('$1')}`)
+
 /** The user with this address in any case, not deleted. */
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
-  return (await findCredentials(db, email))?.user
+  const [row] = await selectByEmail(db, [email])
+  return row && toUserRecord(row)
 }
 
 /** A user and the hash of the password. For a sign-in only. */
@@ -190,13 +196,17 @@ export interface Credentials {
   passwordHash: string | null
 }
 
-const selectCredentials = statement<UserColumns & { password_hash: string | null }>(`
-  select ${OF_USER}, u.password_hash from "user" u where lower(u.email) = lower($1) and u.deleted_at is null`)
+/** The columns that `toCredentials` reads. */
+export interface CredentialColumns extends UserColumns {
+  password_hash: string | null
+}
 
-/** The user with this address in any case, not deleted, with the hash of the password. */
-export async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
-  const [row] = await selectCredentials(db, [email])
-  return row && { user: toUserRecord(row), passwordHash: row.password_hash }
+/** The columns above of the user `u`, as SQL. */
+export const OF_CREDENTIALS = `${OF_USER}, u.password_hash`
+
+/** Maps `OF_CREDENTIALS`. */
+export function toCredentials(row: CredentialColumns): Credentials {
+  return { user: toUserRecord(row), passwordHash: row.password_hash }
 }
 
 const insert = statement<UserColumns & { roles: string[] }>(`
@@ -233,6 +243,39 @@ export async function insertUser(
   const values = [id, email, emailVerifiedAt, name, avatarUrl, passwordHash, now, roleName, roles]
   const [inserted] = (await insert(db, values)) as [UserColumns & { roles: string[] }]
   return toUserWithRoles(inserted)
+}
+
+const insertAtEnd = closingStatement(`
+  new_user as (
+    insert into "user" (document_id, email, name, password_hash, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $5) returning document_id
+  ), new_user_roles as (
+    insert into user_role ("user", role, created_at) select u.document_id, x.role, $5 from new_user u, unnest($6::uuid[]) x (role))`)
+
+/**
+ * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
+ * of a violated `user_email_key`: the address is taken.
+ */
+export async function insertCheckedUser(
+  db: Database,
+  row: { id: UserId; email: string; name: string | null; passwordHash: string | null; roles: RoleId[]; now: Date },
+  explain: (error: unknown) => unknown,
+): Promise<UserWithRoles> {
+  const { id, email, name, passwordHash, roles, now } = row
+  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { explain })
+  return {
+    id,
+    email,
+    emailVerifiedAt: null,
+    name,
+    avatarUrl: null,
+    hasPassword: passwordHash !== null,
+    isActived: true,
+    roles,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
 }
 
 /** The columns of a user that may change. */

@@ -1,7 +1,7 @@
 import { endUserApiKeys } from '../access/api-key.ts'
 import { checkMayManageUser } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
-import { assignRoles, checkGrantableRoles, loadGrantableRoles } from '../access/role.ts'
+import { assignRoles, checkGrantableRoles, loadRolesOfNewUser } from '../access/role.ts'
 import { ADMINISTRATOR_ROLE, checkAdministratorRemains, MEMBER_ROLE } from '../access/system-roles.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
@@ -13,6 +13,7 @@ import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import {
   applyUserChange,
   findUser,
+  insertCheckedUser,
   insertUser,
   lockUser,
   lockUserTokens,
@@ -58,8 +59,8 @@ function toEmailConflict(error: unknown): unknown {
 }
 
 /**
- * Registers a user with `member` and `roles`, without a permission check: for a sign-up, the command line, and
- * `createUser` after its checks. Throws 409 when the address is taken.
+ * Registers a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
+ * when the address is taken.
  */
 export async function registerUser(
   deps: UserDeps,
@@ -104,9 +105,10 @@ export async function createUser(
     now: Date
   },
 ): Promise<UserWithRoles> {
-  const { caller, roles: ids, ...rest } = input
-  const roles = await loadGrantableRoles(db, { caller, ids })
-  return registerUser(deps, db, { ...rest, roles })
+  const { email, name, passwordHash, caller, now } = input
+  const roles = await loadRolesOfNewUser(db, { caller, ids: input.roles })
+  const user = { id: deps.ids.next<'user'>(), email, name, passwordHash: passwordHash ?? null, roles, now }
+  return insertCheckedUser(db, user, toEmailConflict)
 }
 
 /** The changes of a user. `roles` is the full list. */

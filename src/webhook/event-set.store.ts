@@ -6,9 +6,8 @@ import {
 } from '../catalogue/catalogue.store.ts'
 import type { EventTypeId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, type Joined, statement } from '../postgres/statement.ts'
 import {
-  type Joined,
   OF_WEBHOOK,
   type SubscribingWebhook,
   type SubscriptionId,

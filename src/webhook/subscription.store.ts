@@ -1,7 +1,7 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { AccountId, EventTypeId, Id, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { type Joined, statement } from '../postgres/statement.ts'
 
 export type SubscriptionId = Id<'subscription'>
 
@@ -62,9 +62,6 @@ export function toSubscriptionRecord(row: SubscriptionColumns): SubscriptionReco
 export function toSubscribingWebhook(row: WebhookColumns): SubscribingWebhook {
   return { id: row.hook as WebhookId, account: row.hook_account as AccountId | null, isGlobal: row.hook_is_global }
 }
-
-/** The columns of an outer join: all of them null where nothing was joined. */
-export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
 
 /** The living links, as the base of a list. */
 export function selectSubscriptions(db: Database) {
