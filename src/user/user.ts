@@ -10,14 +10,12 @@ import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
 import {
   applyUserChange,
   findUser,
   insertCheckedUser,
   insertUser,
-  lockUser,
-  lockUserTokens,
-  type ManagedUser,
   type UserChange,
   type UserRecord,
   type UserWithRoles,

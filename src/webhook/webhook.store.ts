@@ -145,12 +145,6 @@ export async function insertWebhook(
   return inserted && { webhook: toWebhookRecord(inserted), isSubscribed: inserted.is_subscribed }
 }
 
-/** The parts of a webhook that say whose events it receives. */
-export interface WebhookScope {
-  isGlobal: boolean
-  account: AccountId | null
-}
-
 const lockForChange = statement<WebhookColumns & { kept: AccountId | null }>(`
   with asked as (
     select case when not coalesce($2, w.is_global) then case when $3 then $4::uuid else w.account end end as account

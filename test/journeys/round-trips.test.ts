@@ -311,7 +311,7 @@ it.each(ROUTES.map((route) => [eventNameOf(route), route] as const))('%s costs w
   checkCost(event, route, REQUESTS[event]),
 )
 
-it.each(Object.entries(MORE))('%s costs what its steps cost', async (form, make) => {
+it.each(Object.entries(MORE))('the form %s costs no more than its steps', async (form, make) => {
   const route = ROUTES.find((one) => eventNameOf(one) === form.split(' ')[0]) as RouteDeclaration
   await checkCost(form, route, make)
 })
