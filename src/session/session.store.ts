@@ -113,24 +113,40 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
   return row && toSessionRecord(row)
 }
 
+/** Revokes the sessions that `root` selects by `$2`, and those opened from them. */
+const revokeTree = (root: string) =>
+  statement<{ document_id: SessionId }>(`
+    with recursive tree as (
+      ${root}
+      union
+      select child.document_id from session child join tree on child.parent = tree.document_id
+    )
+    update session set revoked_at = $1, updated_at = $1
+    where document_id in (
+      select document_id from session
+      where document_id in (select document_id from tree) and revoked_at is null
+      order by document_id for no key update)
+    returning document_id`)
+
+const revokeFrom = revokeTree('select document_id from session where document_id = $2')
+const revokeFromToken = revokeTree(`
+  select s.document_id from session_refresh t join session s on s.document_id = t.session
+  where t.token_hash = $2 and s."user" = $3`)
+
 /**
  * Revokes a session and every session opened from it. Returns those that this call revoked. Statements that change
  * several sessions lock them in the order of their ids, which prevents deadlocks.
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  const { rows } = await sql<{ document_id: SessionId }>`
-    with recursive tree as (
-      select document_id from session where document_id = ${id}
-      union
-      select child.document_id from session child join tree on child.parent = tree.document_id
-    )
-    update session set revoked_at = ${now}, updated_at = ${now}
-    where document_id in (
-      select document_id from session
-      where document_id in (select document_id from tree) and revoked_at is null
-      order by document_id for no key update)
-    returning document_id`.execute(db)
-  return rows.map((row) => row.document_id)
+  return (await revokeFrom(db, [now, id])).map((row) => row.document_id)
+}
+
+/** `revokeSessionTree` for the session of a refresh token, spent or not, of this user. Of none, it revokes nothing. */
+export async function revokeTokenTree(
+  db: Database,
+  { tokenHash, userId, now }: { tokenHash: Buffer; userId: UserId; now: Date },
+): Promise<SessionId[]> {
+  return (await revokeFromToken(db, [now, tokenHash, userId])).map((row) => row.document_id)
 }
 
 const REVOKE_ALL = `

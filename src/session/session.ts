@@ -14,6 +14,7 @@ import {
   lockActiveUser,
   type NewRefreshToken,
   revokeSessionTree,
+  revokeTokenTree,
   revokeUserSessionRows,
   rotateRefreshToken,
   type SessionRecord,
@@ -190,9 +191,8 @@ export async function signOut(
     throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
   if (input.all) return revokeUserSessionRows(db, caller.userId, now)
   if (input.refreshToken === undefined) return revokeSessionTree(db, caller.sessionId, now)
-  const session = await findSessionOfToken(db, hashToken(input.refreshToken))
   // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
-  return session?.userId === caller.userId ? revokeSessionTree(db, session.id, now) : []
+  return revokeTokenTree(db, { tokenHash: hashToken(input.refreshToken), userId: caller.userId, now })
 }
 
 /** The caller's session, user and accounts. `session` is undefined for an API key. */
