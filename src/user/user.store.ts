@@ -186,7 +186,7 @@ export async function insertCheckedUser(
   explain: (error: unknown) => unknown,
 ): Promise<UserWithRoles> {
   const { id, email, name, passwordHash, roles, now } = row
-  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { explain })
+  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { notes: `u:${id}`, explain })
   return {
     id,
     email,

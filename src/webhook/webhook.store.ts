@@ -218,7 +218,10 @@ export async function changeLockedWebhook(
   now: Date,
 ): Promise<WebhookRecord> {
   const { sql: text, parameters: values } = buildUpdate(db, webhook.id, change, now).compile()
-  await writeAtEnd(db, { parts: { name: text, text: `changed_webhook as (${text})`, values } })
+  // The owner is copied to the subscriptions, which is a change of them.
+  const isMoved = change.account !== undefined || change.isGlobal !== undefined
+  const parts = { name: text, text: `changed_webhook as (${text})`, values }
+  await writeAtEnd(db, { parts, ...(isMoved && { notes: 'r' }) })
   const { by, ...columns } = change
   return { ...webhook, ...columns, updatedBy: by, updatedAt: now }
 }

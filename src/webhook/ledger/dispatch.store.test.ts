@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { buildCommitGate } from '../../../test/harness/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
@@ -7,6 +8,7 @@ import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { countInto, findShard, readTotals } from '../delivery/total.store.ts'
+import { scheduleReplays } from '../replay/replay.store.ts'
 import { insertDispatch } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
@@ -50,6 +52,32 @@ describe('a purged webhook', () => {
     await t.ledger.addDispatches(other, { count: 2 })
     await inTransaction(t.db, (tx) => deleteLedger(tx, purged))
     expect(await t.countByStatus()).toEqual({ pending: 2 })
+  })
+
+  it('loses a row too that ends while the purge waits for it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 2 })
+    await using gate = await buildCommitGate(t.database, ['webhook_dispatch_ended'])
+    const ending = { webhook, workerId: 'worker-a', now: t.later(0) }
+    await gate.interleave(
+      (gated) => cancelWaitingDispatches(gated, ending),
+      (free) => inTransaction(free, (tx) => deleteLedger(tx, webhook)),
+    )
+    expect(await t.countByStatus()).toEqual({})
+  })
+
+  it('loses a row too that is replayed while the purge waits for it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const ids = await t.ledger.addDispatches(webhook, { count: 2, status: 'exhausted' })
+    await using gate = await buildCommitGate(t.database, ['webhook_dispatch_open'])
+    const replay = { job: null, workerId: 'worker-a', now: t.later(0) }
+    await gate.interleave(
+      (gated) => scheduleReplays(gated, ids, replay),
+      (free) => inTransaction(free, (tx) => deleteLedger(tx, webhook)),
+    )
+    expect(await t.countByStatus()).toEqual({})
   })
 })
 
