@@ -3,16 +3,23 @@
 -- locked row, so that they run behind the lock: one statement locks, waits and reads. They are in PL/pgSQL, whose plans a
 -- connection keeps, and which is never merged into the statement that calls it.
 
--- What a user holds: its roles by name, their patterns by kind, and its accounts that are not deleted.
-create function user_holdings(holder uuid)
-returns table (roles uuid[], role_names text[], patterns text[], account_patterns text[], accounts uuid[])
+-- The roles of a user, by name.
+create function roles_of(holder uuid) returns table (roles uuid[], role_names text[])
 language plpgsql volatile rows 1 as $$
 begin
   return query select
     array(select r.document_id from user_role ur join role r on r.document_id = ur.role
       where ur."user" = holder order by r.name),
     array(select r.name from user_role ur join role r on r.document_id = ur.role
-      where ur."user" = holder order by r.name),
+      where ur."user" = holder order by r.name);
+end $$;
+
+-- What a user holds: the patterns of its global roles, those of its account-scoped roles, and its accounts that are not
+-- deleted.
+create function user_holdings(holder uuid) returns table (patterns text[], account_patterns text[], accounts uuid[])
+language plpgsql volatile rows 1 as $$
+begin
+  return query select
     array(select distinct p.pattern from user_role ur
       join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
       where ur."user" = holder and not r.is_account_scoped order by p.pattern),

@@ -21,7 +21,9 @@ const waiting = new WeakMap<Database, ClosingWrite[]>()
 
 /**
  * Leaves a write to the last statement of the transaction `db`, which is also the one that records the change: it costs
- * no statement of its own. No later statement of the transaction sees it, and two of them must not write the same row.
+ * no statement of its own. What it finds must be locked by an earlier statement of the transaction, since it may wait for
+ * a lock itself and then reads what was there before. No later statement sees it, and two of them must not write the same
+ * row.
  * Written at once outside a transaction; where the same write waits already, that one is made first.
  */
 export async function writeAtEnd(db: Database, write: ClosingWrite): Promise<void> {

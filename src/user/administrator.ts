@@ -5,6 +5,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
+import { lockUserTokens } from './managed-user.store.ts'
 import { findUserByEmail, type UserWithRoles, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps } from './user.ts'
 
@@ -65,6 +66,8 @@ export async function resetPassword(
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
   const passwordHash = await hashPassword(password, deps.random)
   await inTransaction(db, async (tx) => {
+    // A sign-in with the old password holds this lock: its session is there then, and ends with the others.
+    await lockUserTokens(tx, user.id)
     await updateUser(tx, user.id, { passwordHash, now })
     await endUserSessions(tx, user.id, now)
     if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)

@@ -37,7 +37,7 @@ const selectManaged = statement<ManagedColumns>(`
   with u as (
     select * ${LIVING} for no key update
   ), held as (
-    select h.* from u ${HOLDINGS_OF_USER}
+    select h.*, r.* from u ${HOLDINGS_OF_USER} cross join lateral roles_of(u.document_id) r
   ), asked as (
     select r.* from role r, (select count(*) from held) locked
     where r.document_id = any($2) order by r.document_id for share of r
