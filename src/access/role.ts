@@ -177,6 +177,11 @@ export async function checkMemberRoles(
   return roles.map(({ id }) => id)
 }
 
+/** The account-scoped ones of the roles with these ids, locked against changes until the transaction ends. */
+export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Promise<RoleWithPatterns[]> {
+  return (await findRoles(db, ids, { lock: 'give' })).filter(({ isAccountScoped }) => isAccountScoped)
+}
+
 /** Replaces the roles of a user. */
 export function assignRoles(
   db: Database,

@@ -55,7 +55,8 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   request.routePath = route.path
   await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
-  if (route.access === 'public') return
+  const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
+  if (!isRead) return
   const caller = await pipeline.authenticate(request.headers.authorization)
   if (!caller) {
     throw new Problem('unauthenticated', 'Send a valid, unexpired token: Authorization: Bearer <token>.', {
@@ -67,7 +68,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   const permission = permissionOf(route)
   const scope = findPermissionScope(caller, permission)
   request.scope = scope ?? []
-  if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
+  if (route.access === 'caller' || route.access === 'public' || scope === 'all' || (scope && route.ownAccounts)) return
   const refusal = new Problem(
     'permission_denied',
     `This needs the permission ${permission}, which your token does not hold.`,

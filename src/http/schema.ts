@@ -188,7 +188,7 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
       .filter(Boolean)
       .join('\n\n'),
     ...(permission && { 'x-permission': permission }),
-    security: isPublic ? [] : [{ bearer: [] }],
+    security: isPublic ? (route.readsCaller ? [{}, { bearer: [] }] : []) : [{ bearer: [] }],
     ...(route.params && { params: route.params }),
     ...(route.list
       ? { querystring: buildListQuery(route.list, route.query) }

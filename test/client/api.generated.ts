@@ -2,6 +2,23 @@
 
 export interface components {
   schemas: {
+    AcceptAccountInvitation: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password?: string
+      /** Not blank; no control characters. */
+      name?: string | null
+    }
+    AcceptedAccountInvitation: {
+      account: components['schemas']['SessionAccount']
+      member: components['schemas']['AccountMember']
+      is_new_user: boolean
+    }
+    AcceptedAccountInvitationAnswer: {
+      data: components['schemas']['AcceptedAccountInvitation']
+      message: string
+    }
     Account: {
       /** A UUID in lower case. */
       document_id: string
@@ -20,6 +37,39 @@ export interface components {
     AccountAnswer: {
       data: components['schemas']['Account']
       message: string
+    }
+    AccountInvitation: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      account: string
+      email: string
+      roles: Array<string>
+      /** Only an open invitation can be accepted. */
+      status: "open" | "accepted" | "revoked" | "expired"
+      /** A UUID in lower case. */
+      invited_by: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      accepted_at: string | null
+      /** A UUID in lower case. */
+      accepted_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      revoked_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    AccountInvitationAnswer: {
+      data: components['schemas']['AccountInvitation']
+      message: string
+    }
+    AccountInvitationPage: {
+      data: Array<components['schemas']['AccountInvitation']>
+      message: string
+      pagination: components['schemas']['Pagination']
     }
     AccountMember: {
       /** A UUID in lower case. */
@@ -218,6 +268,11 @@ export interface components {
     CreateAccount: {
       /** Not blank; no control characters. */
       name: string
+    }
+    CreateAccountInvitation: {
+      email: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     CreateApiKey: {
       /** Not blank; no control characters. */
@@ -1126,6 +1181,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['MailAcceptedAnswer']
   }
+  /** Accept an invitation by the link of its mail */
+  accountInvitationAccept: {
+    method: "POST"
+    url: "/api/v3/auth/invitation/accept"
+    path: undefined
+    query: undefined
+    body: components['schemas']['AcceptAccountInvitation']
+    answer: components['schemas']['AcceptedAccountInvitationAnswer']
+  }
   /** Sign in with e-mail and password */
   loginLocal: {
     method: "POST"
@@ -1296,6 +1360,33 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateAccount']
     answer: components['schemas']['AccountAnswer']
+  }
+  /** List the invitations of an account */
+  accountInvitationFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/account/{id}/invitation"
+    path: { id: string }
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['AccountInvitationPage']
+  }
+  /** Invite a person to an account by e-mail */
+  accountInvitationCreate: {
+    method: "POST"
+    url: "/api/v3/identity/account/{id}/invitation"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['CreateAccountInvitation']
+    answer: components['schemas']['AccountInvitationAnswer']
+  }
+  /** Revoke an invitation */
+  accountInvitationDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/account/{id}/invitation/{invitation}"
+    path: { id: string; invitation: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['AccountInvitationAnswer']
   }
   /** Remove a user from an account */
   accountMemberDelete: {

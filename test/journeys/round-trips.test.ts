@@ -65,6 +65,11 @@ const newMember = async () => {
   await created(`/api/v3/identity/account/${id}/member`, { user })
   return { id, user }
 }
+const newInvitation = async () => {
+  const { id } = await idOf(newAccount())
+  const { document_id: invitation } = await created(`/api/v3/identity/account/${id}/invitation`, { email: email() })
+  return { id, invitation }
+}
 const newDispatch = async () => {
   const { id } = await idOf(newWebhook())
   const { dispatch_id: dispatch, event_id: event } = await created(`/api/v3/webhook/webhook/${id}/test`, {})
@@ -207,6 +212,27 @@ const PRICES: Record<string, Price> = {
     request: async () => {
       const { id, user } = await newMember()
       return { params: { id }, body: { user } }
+    },
+  },
+  'account-invitation.find-all': read(async () => ({ params: { id: (await newInvitation()).id } })),
+  'account-invitation.delete': {
+    cost: [4, 2],
+    request: async () => ({ params: await newInvitation() }),
+  },
+  'account-invitation.create': {
+    cost: [8, 3],
+    why: 'keeps the account and counts its invitations, then writes invitation and mail',
+    request: of(newAccount, { body: { email: 'guest@example.com' } }),
+  },
+  'account-invitation.accept': {
+    cost: [11, 8],
+    why: `reads the link before the hash is computed; ${LOCKS_FIRST}; registers the person and the membership`,
+    request: async () => {
+      const { id } = await idOf(newAccount())
+      const guest = email()
+      await created(`/api/v3/identity/account/${id}/invitation`, { email: guest })
+      const { token } = (await readMails(world.app, guest))[0] as { token: string }
+      return { body: { token, password: PASSWORD }, call: world.app.anonymous }
     },
   },
   'role.create': { cost: [4, 2], request: () => ({ body: { name: name(), permissions: ['contract:*'] } }) },

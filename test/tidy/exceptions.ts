@@ -15,6 +15,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/user/user.store.ts -> src/access/delegation.store.ts':
       'reads a user and what it holds in one statement, after the lock',
     'src/account/account-member.store.ts -> src/access/delegation.store.ts': 'as above',
+    'src/account/invitation.store.ts -> src/access/delegation.store.ts': 'reads what the inviter holds',
     'src/session/session-list.store.ts -> src/access/delegation.store.ts': 'reads a session and what its user holds',
   },
   'after three parameters comes an object': {
