@@ -168,6 +168,11 @@ export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Pre
   /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>
   /**
+   * For a caller whose permission holds in some accounts only: throws not-found for a row of the path that is outside of
+   * them. Runs before every other step, and again inside the transaction of a change. Reads the params only.
+   */
+  reach?: (deps: Deps, request: Unprepared) => Promise<void>
+  /**
    * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Runs only
    * after a failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
    */

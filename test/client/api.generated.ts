@@ -293,6 +293,8 @@ export interface components {
       internal: string
       account_scope?: components['schemas']['AccountScope']
       description?: string | null
+      /** Default false. */
+      is_tenant_visible?: boolean
     }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
@@ -534,6 +536,8 @@ export interface components {
       source: "route" | "synthetic" | "external"
       description: string | null
       is_actived: boolean
+      /** Whether callers with an account role see it, if it has account scope. */
+      is_tenant_visible: boolean
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -922,6 +926,9 @@ export interface components {
     }
     SetActive: {
       is_actived: boolean
+    }
+    SetTenantVisible: {
+      is_tenant_visible: boolean
     }
     /** How many rows were not replayed, by reason. */
     SkippedReasons: {
@@ -1728,6 +1735,15 @@ export interface operations {
     path: { id: string }
     query: undefined
     body: components['schemas']['SetActive']
+    answer: components['schemas']['EventTypeAnswer']
+  }
+  /** Show an event type to callers with an account role, or hide it */
+  eventTenantVisible: {
+    method: "PATCH"
+    url: "/api/v3/webhook/event/{id}/tenant-visible"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['SetTenantVisible']
     answer: components['schemas']['EventTypeAnswer']
   }
   /** Publish events that another service owns */

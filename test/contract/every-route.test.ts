@@ -129,6 +129,7 @@ async function walkCatalogue() {
   await step('event.find-one', undefined, { id })
   await step('event.publish', { event: 'invoice.paid', id: 'inv-1' })
   await step('event.active', { is_actived: false }, { id })
+  await step('event.tenant-visible', { is_tenant_visible: true }, { id })
   await step('webhook.catalogue-status')
   await step('webhook.catalogue-sync')
   await step('webhook.dashboard')

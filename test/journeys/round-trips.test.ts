@@ -314,6 +314,7 @@ const PRICES: Record<string, Price> = {
   'event.create': { cost: [4, 2], request: () => ({ body: { internal: `invoice.${name()}` } }) },
   'event.find-one': read(async () => ({ params: { id: await eventId('contract.create') } })),
   'event.active': { cost: [4, 2], request: of(newEventType, { body: { is_actived: false } }) },
+  'event.tenant-visible': { cost: [4, 2], request: of(newEventType, { body: { is_tenant_visible: true } }) },
   'webhook.catalogue-status': read(),
   'webhook.catalogue-sync': { cost: [5, 3], why: 'reads how the table stands when it is written' },
   'event.publish': {

@@ -33,6 +33,7 @@ export const EVENT_NAMES = [
   'event.find-all',
   'event.find-one',
   'event.publish',
+  'event.tenant-visible',
   'health.find-all',
   'health.webhook-out',
   'login.local',
