@@ -182,9 +182,12 @@ create table "identity" (
   provider text not null,
   subject text not null,
   email text,
-  email_verified boolean not null default false,
+  is_email_verified boolean not null default false,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  name text,
+  avatar_url text,
+  last_login_at timestamp(3) with time zone,
   constraint identity_pkey PRIMARY KEY (document_id),
   constraint identity_provider_subject_key UNIQUE (provider, subject),
   constraint identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
@@ -199,6 +202,42 @@ create table "kept_mail" (
   created_at timestamp(3) with time zone not null,
   constraint kept_mail_pkey PRIMARY KEY (document_id)
 );
+
+create table "login_code" (
+  code_hash bytea not null,
+  purpose text not null,
+  "user" uuid not null,
+  code_challenge text,
+  is_new_user boolean not null default false,
+  identity jsonb,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint login_code_pkey PRIMARY KEY (code_hash),
+  constraint login_code_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
+
+create table "login_flow" (
+  state_hash bytea not null,
+  provider text not null,
+  purpose text not null,
+  "user" uuid,
+  redirect_url text not null,
+  is_deep_link boolean not null,
+  binding_hash bytea,
+  secret text not null,
+  code_challenge text,
+  posted_name text,
+  expires_at timestamp(3) with time zone not null,
+  consumed_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
+  constraint login_flow_pkey PRIMARY KEY (state_hash),
+  constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_flow_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_flow_expires_idx ON public.login_flow USING btree (expires_at);
 
 create table "login_throttle" (
   email_hash bytea not null,
@@ -359,6 +398,13 @@ create table "session_refresh" (
 );
 CREATE INDEX session_refresh_session_idx ON public.session_refresh USING btree (session);
 
+create table "sso_nonce" (
+  nonce_hash bytea not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint sso_nonce_pkey PRIMARY KEY (nonce_hash)
+);
+CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
+
 create table "user" (
   document_id uuid not null,
   email text not null,
@@ -427,11 +473,13 @@ create table "webhook_attempt" (
   constraint webhook_attempt_pkey PRIMARY KEY (dispatch, attempt)
 );
 
-create table "webhook_delivery_total" (
+create table "webhook_delivery_minute" (
+  minute timestamp(3) with time zone not null,
   status text not null,
   shard integer not null,
+  came bigint not null,
   deliveries bigint not null,
-  constraint webhook_delivery_total_pkey PRIMARY KEY (status, shard)
+  constraint webhook_delivery_minute_pkey PRIMARY KEY (minute, status, shard)
 );
 
 create table "webhook_dispatch_ended" (
@@ -460,6 +508,7 @@ create table "webhook_dispatch_ended" (
 CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
+CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
 CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);

@@ -1,15 +1,14 @@
 import { type Static, Type } from 'typebox'
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { AccountNameRow } from '../session/session.schema.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import { AccountMemberRow, MemberRolesSchema, toAccountMemberRow } from './account.schema.ts'
 import type { InvitationRecord } from './invitation.store.ts'
 import type { Accepted } from './invitation-acceptance.ts'
 
-const StatusSchema = Type.Union(
-  [Type.Literal('open'), Type.Literal('accepted'), Type.Literal('revoked'), Type.Literal('expired')],
-  { description: 'Only an open invitation can be accepted.' },
-)
+const StatusSchema = enumSchema(['open', 'accepted', 'revoked', 'expired'], {
+  description: 'Only an open invitation can be accepted.',
+})
 
 /** An invitation as the API shows it. Its link is in the mail only. */
 export const InvitationRow = named(

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { readSocialSettings } from './social-settings.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
 export class ConfigError extends Error {
@@ -42,6 +45,13 @@ export interface Config {
   givenSecrets: Partial<ServiceSecrets>
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
+  /** The social providers that `SOCIAL_*` enables. */
+  socialProviders: readonly EnabledProvider[]
+  /** Origins; development adds every loopback origin. */
+  ssoTargets: readonly string[]
+  /** Default: the base URL. */
+  ssoHandshakeIssuer: string | undefined
+  ssoAcceptSessionJwt: boolean
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -55,6 +65,11 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  redirectAllowList: AllowedRedirect[]
+  sessionCookieDomain: string | undefined
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
@@ -74,7 +89,9 @@ export function readConfig(environment: Environment = process.env, directory = p
     if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
       faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
   }
-  const config = buildConfig(values, directory)
+  const social = readSocialSettings(env, values.APP_ENV ?? 'development')
+  faults.push(...social.faults)
+  const config = { ...buildConfig(values, directory), socialProviders: social.providers }
   faults.push(...findContradictions(config, values))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
@@ -134,7 +151,7 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
   return { values: values as Values, faults }
 }
 
-function buildConfig(values: Values, directory: string): Config {
+function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
   return {
     appEnv: values.APP_ENV ?? 'development',
     host: values.HOST ?? '127.0.0.1',
@@ -155,6 +172,9 @@ function buildConfig(values: Values, directory: string): Config {
       ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
       ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
     },
+    ssoTargets: values.SSO_TARGETS ?? [],
+    ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
+    ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
@@ -169,6 +189,10 @@ function buildConfig(values: Values, directory: string): Config {
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
@@ -198,8 +222,18 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
-  const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
-  if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
-    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.')
+  const { sessionCookieDomain: domain } = config
+  const host = new URL(config.baseUrl ?? 'http://localhost').hostname
+  if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
+    faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
+  if (config.appEnv === 'production' && config.ssoTargets.some((origin) => !origin.startsWith('https:')))
+    faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
+  faults.push(...findSharedSecrets(config.givenSecrets))
   return faults
+}
+
+/** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */
+export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceSecrets>): string[] {
+  if (!ssoHandshake?.some((secret) => sessionJwt?.includes(secret))) return []
+  return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }

@@ -20,7 +20,7 @@ async function startHouse(given: TestApp = app) {
   const { pool } = given.database
   await pool.query(
     `truncate webhook, event_occurrence, event_queue, webhook_dispatch_open, webhook_dispatch_ended, webhook_attempt,
-       webhook_queue, delivery_worker, idempotency_key, rate_limit, login_throttle, webhook_delivery_total, session cascade`,
+       webhook_queue, delivery_worker, idempotency_key, rate_limit, login_throttle, webhook_delivery_minute, session cascade`,
   )
   const at = (ageMs: number) => new Date(given.clock.now() - ageMs)
   const addWebhook = async (): Promise<string> => {
@@ -140,7 +140,9 @@ it('what still waits for a deleted webhook is cancelled and counted, and nothing
   expect(await house.app.app.maintenance.sweep()).toMatchObject({ cancelled: 2 })
   expect(await house.countRows('webhook_dispatch', `status = 'cancelled' and ended_at is not null`)).toBe(2)
   expect(await house.countRows('webhook_dispatch', `status = 'pending'`)).toBe(1)
-  expect(await house.countRows('webhook_delivery_total', `status = 'cancelled' and deliveries = 2`)).toBe(1)
+  expect(await house.countRows('webhook_delivery_minute', `status = 'cancelled' and came = 2 and deliveries = 2`)).toBe(
+    1,
+  )
 })
 
 it('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {
@@ -288,4 +290,28 @@ it('two sweeps at once share the work', async () => {
   const sweep = (one: TestApp) => one.app.maintenance.sweep()
   const reports = await Promise.all([sweep(house.app), sweep(house.app)])
   expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
+})
+
+it('flows of a sign-in and one-time codes are deleted an hour after they expired', async () => {
+  const house = await startHouse()
+  const { pool } = app.database
+  await pool.query('truncate login_flow, login_code')
+  for (const [hash, ageMs] of [
+    ['\\x01', 3_600_001],
+    ['\\x02', 3_599_000],
+  ]) {
+    const expiresAt = house.at(Number(ageMs))
+    await pool.query(
+      `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, secret, expires_at, created_at)
+       values ($1, 'google', 'sign-in', 'https://app.example.com/', false, '', $2, $2)`,
+      [hash, expiresAt],
+    )
+    await pool.query(
+      `insert into login_code (code_hash, purpose, "user", expires_at, created_at) values ($1, 'link', $2, $3, $3)`,
+      [hash, app.adminId, expiresAt],
+    )
+  }
+  expect(await app.app.maintenance.sweep()).toMatchObject({ loginFlows: 1, loginCodes: 1 })
+  expect(await house.countRows('login_flow')).toBe(1)
+  expect(await house.countRows('login_code')).toBe(1)
 })

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { AccountId, SessionId, UserId } from '../id.ts'
+import type { AnswerCookie } from './answer.ts'
 import type { Problem } from './problem.ts'
 
 /** One resource that an operation changed. The pipeline records one event for each (docs/contract/events.md#emission). */
@@ -10,17 +11,6 @@ export interface Changed {
   account: AccountId | null
   /** The path that reads it, where that is not the `find-one` route of the route's own resource. */
   url?: string | null
-}
-
-/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
-export interface AnswerCookie {
-  name: string
-  value: string
-  path: string
-  maxAgeSeconds?: number
-  httpOnly: boolean
-  secure: boolean
-  sameSite: 'strict' | 'lax' | 'none'
 }
 
 /** Parts that every outcome may have. */
@@ -78,6 +68,8 @@ export interface StreamOutcome extends OutcomeFacts {
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
+  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
+  instead?: { html: string } | { location: string }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }

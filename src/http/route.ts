@@ -5,7 +5,7 @@ import type { Caller, PermissionScope } from './caller.ts'
 import type { DataOutcome, Outcome } from './outcome.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
-export type { AnswerCookie, Changed, DataOutcome, Outcome, RefusalOutcome } from './outcome.ts'
+export type { Changed, DataOutcome, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 
 /** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
@@ -16,7 +16,10 @@ export type AccountScope = 'account' | 'none'
  */
 export interface SharedInsert<Data> {
   outcome: DataOutcome<Data>
-  /** Inserts rows and audit entries (`Pipeline.buildAudit`). False when a rule is broken: nothing is kept, see `explain`. */
+  /**
+   * Inserts rows and audit entries (`Pipeline.buildAudit`) and notifies the workers. False when a rule is broken: nothing
+   * is kept, see `explain`.
+   */
   record: (auditEntries: readonly unknown[]) => Promise<boolean>
   explain: () => Promise<Problem>
 }
@@ -99,14 +102,19 @@ export interface RouteDeclaration {
   /**
    * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
    * it (the synthetic `webhook.test`). `none`: not in the catalogue (the development sink, whose events would loop).
+   * `shared`: as `pipeline`, with the event type of an API route that runs the same operation and has the same names.
    */
-  event?: 'pipeline' | 'operation' | 'none'
+  event?: 'pipeline' | 'operation' | 'none' | 'shared'
+  /** Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). */
+  page?: boolean
   /** Whether a request writes. Default: every method but GET. */
   writes?: boolean
   /** The status of a success. Default 200. */
   status?: 200 | 201 | 202
   /** A second kind of success, distinguished by its status: a dry run. */
   also?: { status: 200; description: string; data: TSchema }
+  /** The statuses of its redirects, and where they lead. For the OpenAPI document. */
+  redirect?: { statuses: readonly (302 | 303)[]; description: string }
   /** The media types of a streamed success, each with its shape; `data` is then unused. */
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */

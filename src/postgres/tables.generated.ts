@@ -155,10 +155,13 @@ export interface IdempotencyKey {
 }
 
 export interface Identity {
+  avatar_url: string | null;
   created_at: Timestamp;
   document_id: string;
   email: string | null;
-  email_verified: Generated<boolean>;
+  is_email_verified: Generated<boolean>;
+  last_login_at: Timestamp | null;
+  name: string | null;
   provider: string;
   subject: string;
   updated_at: Timestamp;
@@ -171,6 +174,33 @@ export interface KeptMail {
   recipient: string;
   subject: string;
   text: string;
+}
+
+export interface LoginCode {
+  code_challenge: string | null;
+  code_hash: Buffer;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  identity: Json | null;
+  is_new_user: Generated<boolean>;
+  purpose: string;
+  user: string;
+}
+
+export interface LoginFlow {
+  binding_hash: Buffer | null;
+  code_challenge: string | null;
+  consumed_at: Timestamp | null;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  is_deep_link: boolean;
+  posted_name: string | null;
+  provider: string;
+  purpose: string;
+  redirect_url: string;
+  secret: string;
+  state_hash: Buffer;
+  user: string | null;
 }
 
 export interface LoginThrottle {
@@ -293,6 +323,11 @@ export interface SessionRefresh {
   token_hash: Buffer;
 }
 
+export interface SsoNonce {
+  expires_at: Timestamp;
+  nonce_hash: Buffer;
+}
+
 export interface User {
   avatar_url: string | null;
   created_at: Timestamp;
@@ -345,8 +380,10 @@ export interface WebhookAttempt {
   worker: string;
 }
 
-export interface WebhookDeliveryTotal {
+export interface WebhookDeliveryMinute {
+  came: number;
   deliveries: number;
+  minute: Timestamp;
   shard: number;
   status: string;
 }
@@ -451,6 +488,8 @@ export interface DB {
   idempotency_key: IdempotencyKey;
   identity: Identity;
   kept_mail: KeptMail;
+  login_code: LoginCode;
+  login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
   permission: Permission;
@@ -463,11 +502,12 @@ export interface DB {
   role_permission: RolePermission;
   session: Session;
   session_refresh: SessionRefresh;
+  sso_nonce: SsoNonce;
   user: User;
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
-  webhook_delivery_total: WebhookDeliveryTotal;
+  webhook_delivery_minute: WebhookDeliveryMinute;
   webhook_dispatch: WebhookDispatch;
   webhook_dispatch_ended: WebhookDispatchEnded;
   webhook_dispatch_open: WebhookDispatchOpen;

@@ -13,6 +13,7 @@ import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { deleteProofTokens } from './proof-token.store.ts'
 import {
   findUser,
+  findUserByEmail,
   insertUser,
   lockUser,
   type ManagedUser,
@@ -31,6 +32,11 @@ export interface UserDeps {
 /** The user with this id, not deleted. Throws 404. */
 export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
   return (await findUser(db, id)) ?? throwNotFound()
+}
+
+/** The user with this address in any case, not deleted. For a sign-in only: the address is somebody's secret. */
+export function findUserOfAddress(db: Database, email: string): Promise<UserRecord | undefined> {
+  return findUserByEmail(db, email)
 }
 
 /**

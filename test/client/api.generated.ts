@@ -296,6 +296,10 @@ export interface components {
       /** Default false. */
       is_tenant_visible?: boolean
     }
+    CreateIdentity: {
+      /** The `link_code` of the redirect_url. */
+      code: string
+    }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
       filters: Array<string>
@@ -552,6 +556,20 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    ExchangeHandshake: {
+      /** The value of `sso_token`. */
+      token: string
+    }
+    ExchangeLoginCode: {
+      /** The `code` of the deep link. */
+      code: string
+      /** What the `code_challenge` of the start is the SHA-256 of. */
+      code_verifier: string
+    }
+    ExchangedSession: {
+      /** The JWT of a new session. */
+      jwt: string
+    }
     FieldError: {
       path: string
       code: string
@@ -559,6 +577,18 @@ export interface components {
     }
     ForgotPassword: {
       email: string
+    }
+    Handshake: {
+      /** Send the browser here. */
+      redirect_url: string
+      /** Whether `redirect_url` holds a handshake token. */
+      cross_domain: boolean
+      /** Lifetime of the token in seconds; null without one. */
+      expires_in: number | null
+    }
+    HandshakeAnswer: {
+      data: components['schemas']['Handshake']
+      message: string
     }
     Health: {
       status: components['schemas']['HealthStatus']
@@ -580,14 +610,29 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
-    KeptMail: {
+    Identity: {
       /** A UUID in lower case. */
       document_id: string
-      to: string
-      subject: string
-      text: string
+      provider: string
+      email: string | null
+      is_email_verified: boolean
+      name: string | null
+      avatar_url: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      last_login_at: string | null
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    IdentityAnswer: {
+      data: components['schemas']['Identity']
+      message: string
+    }
+    IdentityPage: {
+      data: Array<components['schemas']['Identity']>
+      message: string
+      pagination: components['schemas']['Pagination']
     }
     ListedSession: {
       /** A UUID in lower case. */
@@ -651,6 +696,14 @@ export interface components {
       data: components['schemas']['MailAccepted']
       message: string
     }
+    OAuthStart: {
+      /** The address of the provider. */
+      redirectUrl: string
+    }
+    OAuthStartAnswer: {
+      data: components['schemas']['OAuthStart']
+      message: string
+    }
     Pagination: {
       page_size: number
       /** Opaque; null on the last page. */
@@ -678,7 +731,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -794,6 +847,8 @@ export interface components {
     RevokeSession: {
       /** Every session of the user. Default false. */
       all?: boolean
+      /** Also the session that this one was opened from by a handshake, and every session opened from that. Default false. */
+      family?: boolean
       /** `sbr_...` */
       refresh_token?: string
     }
@@ -944,6 +999,16 @@ export interface components {
       replay_waiting?: number
       /** It was deleted since the job was made. */
       gone?: number
+    }
+    StartHandshake: {
+      /** Where the target app takes the token. Its origin is one of `SSO_TARGETS`. */
+      target_url: string
+      /** Path and query on the target, where the app continues. It begins with one slash. */
+      next?: string
+    }
+    StartIdentityLink: {
+      /** Gets `link_code` in its query. */
+      redirect_url: string
     }
     Subscription: {
       /** A UUID in lower case. */
@@ -1197,6 +1262,15 @@ export interface operations {
     body: components['schemas']['AcceptAccountInvitation']
     answer: components['schemas']['AcceptedAccountInvitationAnswer']
   }
+  /** Exchange the one-time code of a deep link for tokens */
+  loginCode: {
+    method: "POST"
+    url: "/api/v3/auth/login/code"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeLoginCode']
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
   /** Sign in with e-mail and password */
   loginLocal: {
     method: "POST"
@@ -1204,6 +1278,56 @@ export interface operations {
     path: undefined
     query: undefined
     body: components['schemas']['LocalLogin']
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Begin a sign-in with a provider */
+  loginOauthStart: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}"
+    path: { provider: string }
+    query: { redirect_url: string; format?: "json"; code_challenge?: string; code_challenge_method?: "S256" }
+    body: undefined
+    answer: components['schemas']['OAuthStartAnswer']
+  }
+  /** The bridge page, to which a provider sends the browser */
+  loginOauthCallback: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}/callback"
+    path: { provider: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    body: undefined
+    answer: string
+  }
+  /** The callback of a provider that posts its answer */
+  loginOauthFormCallback: {
+    method: "POST"
+    url: "/api/v3/auth/login/oauth/{provider}/callback"
+    path: { provider: string }
+    query: undefined
+    body: {
+      /** As it was sent to the provider. */
+      state?: string
+      /** The authorization code. */
+      code?: string
+      /** The issuer (RFC 9207). */
+      iss?: string
+      /** The error of the provider. */
+      error?: string
+      /** The name of the person as JSON, at the first sign-in only. */
+      user?: string
+    }
+    answer: {
+      data: string
+      message: string
+    }
+  }
+  /** Complete a sign-in with a provider */
+  loginOauth: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}/callback-redirect"
+    path: { provider: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
   }
   /** Change the caller's own password */
@@ -1259,6 +1383,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['RevokeSession'] | undefined
     answer: components['schemas']['RevokedSessionsAnswer']
+  }
+  /** Exchange a handshake token for a session JWT */
+  ssoExchange: {
+    method: "POST"
+    url: "/api/v3/auth/sso/exchange"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeHandshake']
+    answer: components['schemas']['ExchangedSession']
+  }
+  /** Start a handshake with an app on another domain */
+  ssoHandshake: {
+    method: "POST"
+    url: "/api/v3/auth/sso/handshake"
+    path: undefined
+    query: undefined
+    body: components['schemas']['StartHandshake']
+    answer: components['schemas']['HandshakeAnswer']
   }
   /** List contracts */
   contractFindAll: {
@@ -1466,6 +1608,51 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['ApiKeyAnswer']
+  }
+  /** List the own identities at sign-in providers */
+  identityFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/identity"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "provider" | "-provider" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['IdentityPage']
+  }
+  /** Connect the provider of a link_code with oneself */
+  identityCreate: {
+    method: "POST"
+    url: "/api/v3/identity/identity"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreateIdentity']
+    answer: components['schemas']['IdentityAnswer']
+  }
+  /** Begin to connect a provider with oneself */
+  identityLink: {
+    method: "POST"
+    url: "/api/v3/identity/identity/link/{provider}"
+    path: { provider: string }
+    query: undefined
+    body: components['schemas']['StartIdentityLink']
+    answer: components['schemas']['OAuthStartAnswer']
+  }
+  /** Disconnect a provider */
+  identityDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/identity/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['IdentityAnswer']
+  }
+  /** Read one of the own identities */
+  identityFindOne: {
+    method: "GET"
+    url: "/api/v3/identity/identity/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['IdentityAnswer']
   }
   /** List permissions */
   permissionFindAll: {
@@ -1952,17 +2139,5 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
-  }
-  /** Read the mails that were kept and not sent (development) */
-  mailFindKept: {
-    method: "GET"
-    url: "/auth/mail"
-    path: undefined
-    query: undefined
-    body: undefined
-    answer: {
-      data: Array<components['schemas']['KeptMail']>
-      message: string
-    }
   }
 }

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import type { TestCall } from '../harness/app.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
@@ -18,11 +20,13 @@ let world: ContractWorld
 const answers = new Map<string, { status: number; body: Json }>()
 const delivered: Json[] = []
 
+let call: TestCall
+
 async function step(name: string, body?: unknown, params: Record<string, string> = {}, query = ''): Promise<Json> {
   const route = routes.find((one) => eventNameOf(one) === name)
   if (!route) throw new Error(`no route produces ${name}`)
   const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
-  const answer = await world.app.admin(route.method, `${path}${query}`, body)
+  const answer = await call(route.method, `${path}${query}`, body)
   answers.set(name, answer)
   expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(route.status ?? 200)
   return answer.body.data
@@ -71,6 +75,34 @@ async function walkIdentity() {
   await step('role.delete', undefined, byRole)
   await step('api-key.delete', undefined, byKey)
   await step('account.delete', undefined, byAccount)
+}
+
+/** The code of a connected provider, as the callback of a provider leaves it. */
+async function leaveLinkCode(code: string) {
+  const now = world.app.clock.now()
+  const identity = { provider: 'walk', subject: '1', email: null, isEmailVerified: false, name: null, avatarUrl: null }
+  await world.app.database.db
+    .insertInto('login_code')
+    .values({
+      code_hash: createHash('sha256').update(code).digest(),
+      purpose: 'link',
+      user: world.app.adminId,
+      identity: JSON.stringify(identity),
+      expires_at: new Date(now + 60_000),
+      created_at: new Date(now),
+    })
+    .execute()
+}
+
+async function walkProviders() {
+  // An API key changes no way to sign in.
+  call = world.app.callAs(world.app.adminToken)
+  await leaveLinkCode('walk')
+  const { document_id: id } = await step('identity.create', { code: 'walk' })
+  await step('identity.find-all')
+  await step('identity.find-one', undefined, { id })
+  await step('identity.delete', undefined, { id })
+  call = world.app.admin
 }
 
 async function walkContract(account: string) {
@@ -140,10 +172,12 @@ async function walkCatalogue() {
 
 beforeAll(async () => {
   world = await startContractWorld()
+  call = world.app.admin
   const account = (await world.createAccount()).document_id
   const all = routes.map(eventNameOf)
   const watcher = await world.createWebhook({ is_global: true }, all)
   await walkIdentity()
+  await walkProviders()
   await walkContract(account)
   await walkWebhook(account)
   await walkCatalogue()
