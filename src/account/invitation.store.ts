@@ -196,3 +196,17 @@ export async function findActivePerson(
   const [row] = await selectHoldings(db, [id])
   return row && { email: row.email, holdings: toHoldings(row) }
 }
+
+const removeEnded = statement(`
+  delete from account_invitation where document_id in (
+    select document_id from account_invitation
+    where least(expires_at, accepted_at, revoked_at) < $1 limit $2 for update skip locked)
+  returning 1`)
+
+/**
+ * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
+ * maintenance.
+ */
+export async function deleteEndedInvitations(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeEnded(db, [before, limit])).length
+}
