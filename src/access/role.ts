@@ -194,6 +194,19 @@ export async function loadRolesOfNewUser(
   return found.map(({ id }) => id)
 }
 
+/** The roles with these ids, for `checkMemberRoles`, locked against changes until the transaction ends. */
+export function lockMemberRoles(db: Database, ids: readonly string[]): Promise<GivenRole[]> {
+  return lockGivenRoles(db, NO_NAME, ids)
+}
+
+/** The account-scoped ones of the roles with these ids, locked against changes until the transaction ends. */
+export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Promise<GivenRole[]> {
+  return (await lockMemberRoles(db, ids)).filter(({ isAccountScoped }) => isAccountScoped)
+}
+
+/** No role has it. */
+const NO_NAME = ''
+
 /** Replaces the roles of a user, with the last statement of the transaction. */
 export function assignRoles(
   db: Database,

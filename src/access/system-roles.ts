@@ -14,6 +14,9 @@ const ACCOUNT_ADMIN_ROLE = 'account-admin'
 const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
 
+/** What `member` holds in the accounts of the user. */
+export const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
+
 const DEVELOPER_PATTERNS = [
   'contract:*',
   'webhook:*',
@@ -56,7 +59,7 @@ const SYSTEM_ROLES = [
     name: MEMBER_ROLE,
     description: 'Assigned to every new user. Holds in the accounts of the user.',
     isAccountScoped: true,
-    patterns: ['realtime:auth', 'account:find-one', 'contract:*'],
+    patterns: MEMBER_PATTERNS,
   },
   {
     name: ACCOUNT_ADMIN_ROLE,

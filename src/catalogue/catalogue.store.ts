@@ -1,9 +1,10 @@
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
-import type { CatalogueEntry } from './catalogue.ts'
+import { type CatalogueEntry, isVisibleByDefault } from './catalogue.ts'
 
 /** A row of the `event` table. */
 export interface EventTypeRecord {
@@ -15,6 +16,8 @@ export interface EventTypeRecord {
   source: 'route' | 'synthetic' | 'external'
   description: string | null
   isActived: boolean
+  /** Whether callers with an account role see it (docs/contract/identity.md#webhooks-of-an-account-role). */
+  isTenantVisible: boolean
   createdAt: Date
   updatedAt: Date
 }
@@ -29,6 +32,7 @@ export interface EventTypeColumns {
   source: string
   description: string | null
   is_actived: boolean
+  is_tenant_visible: boolean
   created_at: Date
   updated_at: Date
 }
@@ -44,6 +48,7 @@ export function toEventTypeRecord(row: EventTypeColumns): EventTypeRecord {
     source: row.source as EventTypeRecord['source'],
     description: row.description,
     isActived: row.is_actived,
+    isTenantVisible: row.is_tenant_visible,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -58,6 +63,7 @@ const COLUMNS = [
   'source',
   'description',
   'is_actived',
+  'is_tenant_visible',
   'created_at',
   'updated_at',
 ] as const
@@ -69,9 +75,10 @@ export function listEventTypeColumns(alias: string): string {
 
 const OF_TYPE = listEventTypeColumns('e')
 
-/** The event types, as the base of a list. */
-export function selectEventTypes(db: Database) {
-  return db.selectFrom('event').select(COLUMNS)
+/** The event types, as the base of a list; for a caller with an account role only those that it sees. */
+export function selectEventTypes(db: Database, scope: PermissionScope) {
+  const all = db.selectFrom('event').select(COLUMNS)
+  return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
 const selectAll = statement<EventTypeColumns>(`select ${OF_TYPE} from event e order by e.internal`)
@@ -105,6 +112,7 @@ const ENTRY_COLUMNS = [
   ['route', 'text'],
   ['source', 'text'],
   ['description', 'text'],
+  ['is_tenant_visible', 'boolean'],
 ] as const
 
 /** The columns that are the code's to change. */
@@ -141,6 +149,8 @@ export async function syncEntries(
     one.route,
     one.source,
     one.description,
+    // Of a new row only: afterwards the mark is the administrator's.
+    isVisibleByDefault(one),
   ])
   const rows = await sync(db, [now, ...transpose(ENTRY_COLUMNS, values)])
   return { rows: rows.map(toEventTypeRecord), written: rows.filter((row) => row.is_written).length }
@@ -149,7 +159,7 @@ export async function syncEntries(
 /** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */
 export async function insertExternalEventType(
   db: Database,
-  row: { id: EventTypeId; internal: string; accountScope: AccountScope; description: string | null; now: Date },
+  row: Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'description' | 'isTenantVisible'> & { now: Date },
 ): Promise<EventTypeRecord | undefined> {
   const inserted = await db
     .insertInto('event')
@@ -158,6 +168,7 @@ export async function insertExternalEventType(
       internal: row.internal,
       account_scope: row.accountScope,
       source: 'external',
+      is_tenant_visible: row.isTenantVisible,
       description: row.description,
       created_at: row.now,
       updated_at: row.now,
@@ -182,5 +193,19 @@ export async function setActiveIfDifferent(
   change: { isActived: boolean; kept: readonly string[]; now: Date },
 ): Promise<EventTypeRecord | undefined> {
   const [row] = await setActive(db, [id, change.isActived, change.now, change.kept])
+  return row && toEventTypeRecord(row)
+}
+
+const setVisible = statement<EventTypeColumns>(`
+  update event e set is_tenant_visible = $2, updated_at = $3
+  where e.document_id = $1 and e.is_tenant_visible <> $2 returning ${OF_TYPE}`)
+
+/** Marks an event type as visible to account roles, or not. Undefined when there is none, or when nothing differs. */
+export async function setVisibleIfDifferent(
+  db: Database,
+  id: string,
+  change: { isTenantVisible: boolean; now: Date },
+): Promise<EventTypeRecord | undefined> {
+  const [row] = await setVisible(db, [id, change.isTenantVisible, change.now])
   return row && toEventTypeRecord(row)
 }

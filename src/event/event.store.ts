@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
@@ -85,9 +86,10 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
   return rows.map((row) => row.internal)
 }
 
-/** All events, as the base of a list. */
-export function selectEvents(db: Database) {
-  return db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+/** The events within `scope`, as the base of a list. */
+export function selectEvents(db: Database, scope: PermissionScope) {
+  const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+  return scope === 'all' ? all : all.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 
 /** Maps a row of the `event_occurrence` table. */

@@ -108,7 +108,8 @@ export async function replaceEventSet(
   return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
 }
 
-const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+/** A type that does not exist for the caller. */
+export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
 
 function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
   return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
@@ -161,11 +162,15 @@ export async function subscribe(
   input: { webhook: string; event: string; now: Date },
 ): Promise<ChangedSubscription> {
   const { webhook, eventType, subscription } = await insertSubscription(db, { id: deps.ids.next(), ...input })
-  if (!webhook)
-    throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+  if (!webhook) throw buildUnknownWebhook()
   const event = checkLinkable(eventType)
   if (!subscription) throw buildSubscribed(event)
   return { subscription, webhook, warnings: findWarnings(webhook, [event]) }
+}
+
+/** 422 for a webhook of a body that does not exist for the caller. */
+export function buildUnknownWebhook(): Problem {
+  return invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
 }
 
 /** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot go. */

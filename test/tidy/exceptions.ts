@@ -22,6 +22,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/user/managed-user.store.ts -> src/access/role.store.ts': 'as above, of the roles that it is to have',
     'src/account/account-member.store.ts -> src/access/delegation.store.ts': 'as above',
     'src/account/account-member.store.ts -> src/access/role.store.ts': 'as above, of the roles of a membership',
+    'src/account/invitation.store.ts -> src/access/delegation.store.ts': 'reads what the inviter holds',
     'src/session/session-list.store.ts -> src/access/delegation.store.ts': 'reads a session and what its user holds',
     'src/sso/exchange.store.ts -> src/session/session.store.ts':
       'takes the nonce and reads the session in one statement, after the lock',
