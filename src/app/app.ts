@@ -1,15 +1,8 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { buildAuthenticate } from '../access/authenticate.ts'
-import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { listSubscribedTypes } from '../event/event.store.ts'
-import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
-import { buildHealthDeps } from '../health/health.ts'
-import type { Caller } from '../http/caller.ts'
-import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
 import { buildUpgradeRouter } from '../http/upgrade.ts'
@@ -24,21 +17,19 @@ import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
-import type { Database, DatabasePool } from '../postgres/database.ts'
+import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { buildHeld, buildPipeline } from './app-pipeline.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
-import { FEATURES, type FeatureParts } from './features.ts'
-import { buildIdentityParts } from './identity-engine.ts'
-import { decideMailWay } from './mail-transport.ts'
-import { buildPageSettings, listPageFiles, listPages, type PageSettings } from './pages.ts'
-import { buildPublicationBatch } from './publication-batch.ts'
-import { buildRecorders } from './record-change.ts'
-import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import { buildFeatureParts } from './feature-parts.ts'
+import { FEATURES } from './features.ts'
+import { listPageFiles, listPages } from './pages.ts'
+import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
@@ -126,9 +117,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const { authenticate } = pipeline
-    const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
-    const parts = buildFeatureParts(options, built)
+    const parts = buildFeatureParts(options, {
+      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
+      authenticate: pipeline.authenticate,
+    })
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
@@ -156,31 +148,6 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
-  }
-}
-
-function buildFeatureParts(
-  options: AppOptions,
-  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
-    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
-): FeatureParts {
-  const { config, secrets, database, clock, random, lookup } = options
-  const { brand, baseUrl, authenticate, ...rest } = built
-  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
-  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
-  return {
-    ...rest,
-    ...identity,
-    random,
-    lookup,
-    enableApiEventQueue: config.enableApiEventQueue,
-    publications: buildPublicationBatch(database.db),
-    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-    canSendMail: decideMailWay(config) !== 'none',
-    listPermissions: () => permissions,
-    health: buildHealthDeps(database.db, clock),
-    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }
 
@@ -238,61 +205,5 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
     get sinkUrl() {
       return hasSink ? sinkUrl() : undefined
     },
-  }
-}
-
-/** The caches of this process, which a trigger's note of a change invalidates. */
-interface Held {
-  callers: CallerCache<Caller>
-  reads: ReadSubscriptions
-  apply: (note: string) => void
-}
-
-function buildHeld(db: Database, isProven: () => boolean): Held {
-  const callers = buildCallerCache<Caller>(isProven)
-  const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
-  const apply = (note: string) => {
-    callers.apply(note)
-    reads.apply(note)
-  }
-  return { callers, reads, apply }
-}
-
-function buildPipeline(parts: {
-  options: AppOptions
-  ids: IdMaker
-  baseUrl: () => string
-  held: Held
-  limiter: RateLimiter
-  notify: () => void
-}): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify } = parts
-  const { config, secrets, clock, logger } = options
-  const { db } = options.database
-  const recording = {
-    ids,
-    logger,
-    enableApiEventQueue: config.enableApiEventQueue,
-    isReadSubscribed: (eventType: string) => held.reads.has(eventType),
-  }
-  return {
-    db,
-    clock,
-    authenticate: buildAuthenticate({
-      db,
-      clock,
-      sessionSecrets: secrets.sessionJwt,
-      issuer: baseUrl,
-      cache: held.callers,
-    }),
-    ...buildRecorders(recording, db, ROUTE_TREE),
-    afterCommit: (notes) => {
-      options.onCrashPoint?.('after-change')
-      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
-      for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
-      notify()
-    },
-    limitAddress: limiter.limitAddress,
-    limitCaller: limiter.limitCaller,
   }
 }

@@ -13,6 +13,7 @@ import {
   mailbox,
   metricsToken,
   oneOf,
+  origins,
   password,
   postgresUrl,
   secrets,
@@ -124,7 +125,11 @@ export const VARIABLES = {
     'generated in development, required otherwise',
     'Authenticates the access-token hook of a managed engine.',
   ),
-  SSO_TARGETS: variable(list, 'empty (development: loopback origins)', 'Origins that a handshake may open.'),
+  SSO_TARGETS: variable(
+    origins,
+    'empty (development: loopback origins)',
+    'Origins that a handshake may open. Only https:// in production.',
+  ),
   AUTH_REDIRECT_ALLOW_LIST: variable(
     parseRedirectAllowList,
     'empty (development: loopback origins)',

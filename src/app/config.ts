@@ -47,6 +47,11 @@ export interface Config {
   smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
+  /** Origins; development adds every loopback origin. */
+  ssoTargets: readonly string[]
+  /** Default: the base URL. */
+  ssoHandshakeIssuer: string | undefined
+  ssoAcceptSessionJwt: boolean
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -167,6 +172,9 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
       ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
       ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
     },
+    ssoTargets: values.SSO_TARGETS ?? [],
+    ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
+    ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
@@ -214,12 +222,18 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
-  const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
-  if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
-    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.')
   const { sessionCookieDomain: domain } = config
   const host = new URL(config.baseUrl ?? 'http://localhost').hostname
   if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
     faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
+  if (config.appEnv === 'production' && config.ssoTargets.some((origin) => !origin.startsWith('https:')))
+    faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
+  faults.push(...findSharedSecrets(config.givenSecrets))
   return faults
+}
+
+/** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */
+export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceSecrets>): string[] {
+  if (!ssoHandshake?.some((secret) => sessionJwt?.includes(secret))) return []
+  return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }

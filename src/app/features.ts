@@ -31,6 +31,8 @@ import { loginRoutes } from '../sign-in/login.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import type { HandshakeRules } from '../sso/handshake-token.ts'
+import { ssoRoutes } from '../sso/sso.routes.ts'
 import { linkRoutes } from '../user/link.routes.ts'
 import { passwordRoutes } from '../user/password.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
@@ -60,6 +62,8 @@ export interface FeatureParts {
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
+  /** The settings of handshakes. */
+  handshakes: HandshakeRules
   /** Whether mails can be sent. */
   canSendMail: boolean
   /** The permissions of all routes. */
@@ -126,6 +130,7 @@ export const FEATURES: readonly Feature[] = [
   feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
+  feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
   feature(passwordRoutes, ({ random }) => ({ random })),
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),

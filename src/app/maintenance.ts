@@ -13,7 +13,9 @@ import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
+import { deleteExpiredNonces } from '../sso/exchange.store.ts'
 import { deleteExpiredProofTokens } from '../user/proof-token.store.ts'
+import { foldOldMinutes } from '../webhook/delivery/delivery-count.store.ts'
 import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
@@ -35,6 +37,9 @@ const DAY_MS = 24 * 3_600_000
 /** Windows of the rate limits are of no use after this. */
 const RATE_WINDOW_KEPT_MS = 600_000
 
+/** Counts of deliveries by the minute are kept for as long as the dashboard looks back, and an hour more. */
+const MINUTES_KEPT_MS = DAY_MS + 3_600_000
+
 /** Workers that are gone are kept this long, and so is the place of a purged webhook in the queue. */
 const WORKER_KEPT_MS = 3_600_000
 
@@ -44,6 +49,8 @@ const MAIL_KEPT_MS = 7 * DAY_MS
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Nonces are kept this much longer than their tokens: clocks of processes differ. */
+const NONCE_KEPT_MS = 600_000
 /** Flows of a sign-in that expired are kept this long, so that a late callback is told from a forged one in the log. */
 const FLOW_KEPT_MS = 3_600_000
 
@@ -63,12 +70,14 @@ export type SweepReport = Record<
   | 'cancelled'
   | 'orphans'
   | 'workers'
+  | 'minutes'
   | 'replayJobs'
   | 'publishKeys'
   | 'idempotencyKeys'
   | 'rateWindows'
   | 'sessions'
   | 'loginThrottles'
+  | 'ssoNonces'
   | 'mails'
   | 'proofTokens'
   | 'loginFlows'
@@ -112,11 +121,13 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       publishKeys: () => inBatches(() => deleteExpiredPublishKeys(db, before(PUBLISH_KEY_KEPT_MS), BATCH_SIZE)),
       cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
       orphans: () => inBatches(() => deleteOrphanedDispatches(db, before(WORKER_KEPT_MS), BATCH_SIZE)),
+      minutes: () => foldOldMinutes(db, before(MINUTES_KEPT_MS)),
       workers: () => deleteIdleWorkers(db, before(WORKER_KEPT_MS)),
       idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
+      ssoNonces: () => inBatches(() => deleteExpiredNonces(db, before(NONCE_KEPT_MS), BATCH_SIZE)),
       mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),

@@ -68,7 +68,8 @@ function findEmptyFields({ email, password }: { email: string; password: string 
 
 /** Ends the session that the browser had, so that none is left behind that nobody sees. */
 async function endEarlierSession(db: Database, visitor: Visitor, now: Date): Promise<void> {
-  if (visitor.person) await signOut(db, { caller: visitor.person, all: false, refreshToken: undefined, now })
+  if (visitor.person)
+    await signOut(db, { caller: visitor.person, all: false, family: false, refreshToken: undefined, now })
 }
 
 /** The sign-in page (docs/contract/pages.md#sign-in-page). */

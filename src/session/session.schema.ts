@@ -18,6 +18,12 @@ export const RevokeBody = nullable(
     'RevokeSession',
     Type.Object({
       all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
+      family: Type.Optional(
+        Type.Boolean({
+          description:
+            'Also the session that this one was opened from by a handshake, and every session opened from that. Default false.',
+        }),
+      ),
       refresh_token: Type.Optional(RefreshTokenSchema),
     }),
   ),

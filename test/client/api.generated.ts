@@ -497,11 +497,19 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    ExchangeHandshake: {
+      /** The value of `sso_token`. */
+      token: string
+    }
     ExchangeLoginCode: {
       /** The `code` of the deep link. */
       code: string
       /** What the `code_challenge` of the start is the SHA-256 of. */
       code_verifier: string
+    }
+    ExchangedSession: {
+      /** The JWT of a new session. */
+      jwt: string
     }
     FieldError: {
       path: string
@@ -510,6 +518,18 @@ export interface components {
     }
     ForgotPassword: {
       email: string
+    }
+    Handshake: {
+      /** Send the browser here. */
+      redirect_url: string
+      /** Whether `redirect_url` holds a handshake token. */
+      cross_domain: boolean
+      /** Lifetime of the token in seconds; null without one. */
+      expires_in: number | null
+    }
+    HandshakeAnswer: {
+      data: components['schemas']['Handshake']
+      message: string
     }
     Health: {
       status: components['schemas']['HealthStatus']
@@ -661,7 +681,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -777,6 +797,8 @@ export interface components {
     RevokeSession: {
       /** Every session of the user. Default false. */
       all?: boolean
+      /** Also the session that this one was opened from by a handshake, and every session opened from that. Default false. */
+      family?: boolean
       /** `sbr_...` */
       refresh_token?: string
     }
@@ -924,6 +946,12 @@ export interface components {
       replay_waiting?: number
       /** It was deleted since the job was made. */
       gone?: number
+    }
+    StartHandshake: {
+      /** Where the target app takes the token. Its origin is one of `SSO_TARGETS`. */
+      target_url: string
+      /** Path and query on the target, where the app continues. It begins with one slash. */
+      next?: string
     }
     StartIdentityLink: {
       /** Gets `link_code` in its query. */
@@ -1293,6 +1321,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['RevokeSession'] | undefined
     answer: components['schemas']['RevokedSessionsAnswer']
+  }
+  /** Exchange a handshake token for a session JWT */
+  ssoExchange: {
+    method: "POST"
+    url: "/api/v3/auth/sso/exchange"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeHandshake']
+    answer: components['schemas']['ExchangedSession']
+  }
+  /** Start a handshake with an app on another domain */
+  ssoHandshake: {
+    method: "POST"
+    url: "/api/v3/auth/sso/handshake"
+    path: undefined
+    query: undefined
+    body: components['schemas']['StartHandshake']
+    answer: components['schemas']['HandshakeAnswer']
   }
   /** List contracts */
   contractFindAll: {

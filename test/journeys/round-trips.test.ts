@@ -30,6 +30,7 @@ const LOCKS_FIRST = 'locks, then reads what decides: a snapshot from before the 
 const ENDS_TOKENS = `${LOCKS_FIRST}; sessions and API keys end with statements of their own`
 
 const PASSWORD = 'correct horse battery'
+const TARGET = 'https://b.example.test'
 
 let world: ContractWorld
 let account: string
@@ -112,13 +113,31 @@ const PRICES: Record<string, Price> = {
     why: 'counts against the strict limit first, which no transaction may undo; decides on the locked token, then spends it',
     request: async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   },
-  'session.revoke': { cost: [4, 2], request: async () => ({ call: world.app.callAs((await signIn()).jwt) }) },
+  'session.revoke': {
+    cost: [5, 2],
+    why: LOCKS_FIRST,
+    request: async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  },
   'session.find-one': read(),
   'session.find-all': read(),
   'session.delete': {
     cost: [5, 3],
     why: 'reads what the user of the session holds, then ends the session',
     request: async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
+  },
+  'sso.handshake': {
+    cost: [5, 3],
+    why: 'counts against the strict limit first, which no transaction may undo',
+    request: async () => ({ call: world.app.callAs((await signIn()).jwt), body: { target_url: TARGET } }),
+  },
+  'sso.exchange': {
+    cost: [7, 3],
+    why: `counts against the strict limit first; ${LOCKS_FIRST}`,
+    request: async () => {
+      const call = world.app.callAs((await signIn()).jwt)
+      const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
+      return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+    },
   },
   'password.change': {
     cost: [18, 10],
@@ -339,7 +358,9 @@ const PRICES: Record<string, Price> = {
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 
 beforeAll(async () => {
-  world = await startContractWorld({ env: { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000' } })
+  world = await startContractWorld({
+    env: { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET },
+  })
   await world.app.app.start()
   account = (await newAccount()).document_id
 })

@@ -57,6 +57,8 @@ export const EVENT_NAMES = [
   'session.find-one',
   'session.refresh',
   'session.revoke',
+  'sso.exchange',
+  'sso.handshake',
   'user.create',
   'user.delete',
   'user.disable',
