@@ -252,6 +252,7 @@ function printStart(parts: {
   if (admin) printSignIn(admin, print)
   else
     print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
+  print(`  In a browser: ${app.baseUrl()}/auth/`)
   print(
     `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
   )

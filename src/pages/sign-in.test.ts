@@ -227,6 +227,35 @@ describe('a form', () => {
     expect((await visitor.get('/auth/')).status).toBe(200)
   })
 
+  test.each([
+    ['a repeated field', 'email=a%40b.test&email=c%40d.test&password=x', 422],
+    ['a value of 5 KiB', `email=${'a'.repeat(5_000)}&password=x`, 422],
+    ['text with U+0000', 'email=a%00&password=x', 400],
+    ['bytes that are not UTF-8', 'email=%ff&password=x', 400],
+    ['a body over the limit', `email=a&password=${'x'.repeat(70_000)}`, 413],
+  ])('with %s is refused with a page that repeats nothing', async (_, payload, status) => {
+    const answer = await app.app.server.inject({
+      method: 'POST',
+      url: '/auth/sign-in',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+      payload,
+    })
+    expect(answer.statusCode).toBe(status)
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(answer.body).toContain('This request is damaged')
+    expect(answer.body).not.toContain('aaaa')
+  })
+
+  test('over the strict limit of its address is refused with a page and the time to wait', async () => {
+    await using strict = await createTestApp({ env: { ...PAGE_ENV, RATE_LIMIT_STRICT_PER_MINUTE: '1' } })
+    const visitor = buildPageVisitor(strict)
+    await visitor.get('/auth/sign-in')
+    await visitor.post('/auth/sign-in', fields)
+    const reply = await visitor.post('/auth/sign-in', fields)
+    expect([reply.status, Number(reply.headers['retry-after']) > 0]).toEqual([429, true])
+    expect(reply.body).toContain('Too many attempts')
+  })
+
   test('in JSON, which a browser form cannot send, is judged by the same rules', async () => {
     const answer = await app.app.server.inject({ method: 'POST', url: '/auth/sign-in', payload: fields })
     expect(answer.statusCode).toBe(403)

@@ -27,7 +27,11 @@ const ARGUMENTS = [
  */
 export async function launchChromium(): Promise<Browser> {
   const given = process.env.CHROMIUM_PATH
-  if (given) return chromium.launch({ executablePath: given, args: ARGUMENTS })
+  if (given)
+    return chromium.launch({ executablePath: given, args: ARGUMENTS }).catch((error: unknown) => {
+      const remedy = 'set it to an installed Chromium or Chrome, or remove it on Linux x64'
+      throw new Error(`CHROMIUM_PATH starts no browser: ${remedy}.`, { cause: error })
+    })
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error('Set CHROMIUM_PATH to an installed Chromium or Chrome: none is bundled for this system.')
   const directory = await unpackBrowser()

@@ -63,22 +63,38 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     },
     heading: 'Sign out?',
   },
+  {
+    name: 'the form to change the password, refused',
+    reach: async (page) => {
+      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fpassword')
+      await page.getByLabel('Present password', { exact: true }).fill(PERSON.password)
+      await page.getByRole('button', { name: 'Change the password' }).click()
+      await page.getByText('Please check the form').waitFor()
+    },
+    heading: 'Change your password',
+  },
+  { name: 'the form to ask for a link', reach: (page) => page.goto('/auth/forgot'), heading: 'Set a new password' },
+  { name: 'the answer to that form', reach: (page) => page.goto('/auth/forgot?sent=1'), heading: 'Check your mail' },
+  { name: 'an old link', reach: (page) => page.goto('/auth/reset?token=old'), heading: 'This link no longer works' },
+  {
+    name: 'a verification link',
+    reach: (page) => page.goto('/auth/verify?token=x'),
+    heading: 'Confirm your e-mail address',
+  },
+  { name: 'the kept mails', reach: (page) => page.goto('/auth/mail'), heading: 'Mails' },
   { name: 'an error', reach: (page) => page.goto('/auth/error?code=rate_limited'), heading: 'Too many attempts' },
   { name: 'an unknown path', reach: (page) => page.goto('/auth/nothing'), heading: 'Page not found' },
 ]
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
-  test.each(['light', 'dark'] as const)('has no accessibility fault that axe finds: %s', async (colorScheme) => {
-    const { page, context } = await world.open({ colorScheme })
+  test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
+    const { page, context, foreign, complaints } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
-    expect(await findViolations(page)).toEqual([])
-    await context.close()
-  })
-
-  test('fits 320 pixels, loads nothing external and violates no policy', async () => {
-    const { page, context, foreign, complaints } = await world.open({ viewport: { width: 320, height: 640 } })
-    await reach(page)
+    expect(await findViolations(page), 'light').toEqual([])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await findViolations(page), 'dark').toEqual([])
+    await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
@@ -158,6 +174,7 @@ describe('by keyboard alone', () => {
       throw new Error(`no way by keyboard to ${name}`)
     }
     await page.goto('/auth/sign-in?next=%2Fauth%2Fdevices')
+    await page.locator('#email:focus').waitFor()
     // The address has the focus; the next stops are the password and the button that shows it.
     await page.keyboard.type(PERSON.email)
     await press('Tab')
@@ -178,6 +195,7 @@ describe('by keyboard alone', () => {
   test('the errors of a form have the focus, and lead to their fields', async () => {
     const { page, context } = await world.open()
     await page.goto('/auth/sign-in')
+    await page.locator('#email:focus').waitFor()
     await page.keyboard.press('Enter')
     await page.getByText('Please check the form').waitFor()
     expect(await page.evaluate("document.activeElement.getAttribute('role')")).toBe('alert')
@@ -254,6 +272,48 @@ describe('the sign-in form', () => {
     expect(tab.url()).toBe(`${world.origin}/auth/devices`)
     await context.close()
   })
+})
+
+test('a person who forgot the password sets a new one by the link of the mail', async () => {
+  const { page, context } = await world.open()
+  const email = 'forgetful@example.test'
+  await world.app.admin('POST', '/api/v3/identity/user', { email, password: PERSON.password })
+  await page.goto('/auth/sign-in')
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.keyboard.press('Enter')
+  await page.getByText('Check your mail').first().waitFor()
+  await world.app.app.mailWorker.drain()
+  await page.goto('/auth/mail')
+  await page.getByRole('link', { name: /\/auth\/reset/ }).click()
+  await page.getByLabel('New password', { exact: true }).fill('staple of another stable')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByText('Your new password is set.').waitFor()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill('staple of another stable')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/auth/')
+  await context.close()
+})
+
+test('in production a planted cookie without the prefix of its host counts for nothing', async () => {
+  await using production = await startPageBrowser({ APP_ENV: 'production' })
+  const { page, context } = await production.open()
+  await signIn(page)
+  await page.waitForURL('**/auth/')
+  const cookies = await context.cookies()
+  const session = cookies.find(({ name }) => name === '__Host-signalbox_session')
+  expect(cookies.map(({ name }) => name).sort()).toEqual([
+    '__Host-signalbox_browser',
+    '__Host-signalbox_session',
+    'signalbox_refresh',
+  ])
+  await context.clearCookies()
+  const planted = { name: 'signalbox_session', value: session!.value, url: production.origin }
+  await context.addCookies([planted])
+  await page.goto('/auth/')
+  expect(await page.locator('h1').innerText()).toBe('Sign in')
+  await context.close()
 })
 
 describe('a redirect to an app', () => {
