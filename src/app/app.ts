@@ -7,7 +7,6 @@ import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
-import { buildHealthDeps } from '../health/health.ts'
 import type { Caller } from '../http/caller.ts'
 import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
@@ -33,12 +32,11 @@ import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
-import { FEATURES, type FeatureParts } from './features.ts'
-import { buildIdentityParts } from './identity-engine.ts'
-import { buildPageSettings, listPageFiles, listPages, type PageSettings } from './pages.ts'
-import { buildPublicationBatch } from './publication-batch.ts'
+import { buildFeatureParts } from './feature-parts.ts'
+import { FEATURES } from './features.ts'
+import { listPageFiles, listPages } from './pages.ts'
 import { buildRecorders } from './record-change.ts'
-import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
 
@@ -159,30 +157,6 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
-  }
-}
-
-function buildFeatureParts(
-  options: AppOptions,
-  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
-    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
-): FeatureParts {
-  const { config, secrets, database, clock, random, lookup } = options
-  const { brand, baseUrl, authenticate, ...rest } = built
-  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
-  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
-  return {
-    ...rest,
-    ...identity,
-    random,
-    lookup,
-    enableApiEventQueue: config.enableApiEventQueue,
-    publications: buildPublicationBatch(database.db),
-    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-    listPermissions: () => permissions,
-    health: buildHealthDeps(database.db, clock),
-    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }
 

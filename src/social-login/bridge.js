@@ -10,10 +10,16 @@ for (const name of ['state', 'code', 'iss', 'error', 'access_token', 'refresh_to
   if (value !== null) parameters.set(name, value)
 }
 
-function showFailure() {
+/** Shows the message for a code of a problem; the general one for any other. */
+function showFailure(code) {
   document.getElementById('progress').hidden = true
+  const known = document.querySelector(`[data-code="${CSS.escape(String(code))}"]`)
+  const failure = known ?? document.querySelector('[data-code="social_login_failed"]')
   document.getElementById('failure').hidden = false
-  document.getElementById('failure').querySelector('h2').focus()
+  failure.hidden = false
+  const heading = document.getElementById('heading')
+  heading.textContent = failure.dataset.title
+  heading.focus()
 }
 
 async function proceed() {
@@ -21,9 +27,9 @@ async function proceed() {
   // An app is opened by the browser itself, which follows the redirect to its scheme.
   if (bridge.dataset.mode === 'open') return location.replace(url)
   const answer = await fetch(url, { headers: { accept: 'application/json' }, credentials: 'same-origin' })
-  if (!answer.ok) return showFailure()
-  const { data } = await answer.json()
-  location.replace(data.redirect_url)
+  const body = await answer.json()
+  if (!answer.ok) return showFailure(body.code)
+  location.replace(body.data.redirect_url)
 }
 
-proceed().catch(showFailure)
+proceed().catch(() => showFailure())
