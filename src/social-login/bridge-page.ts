@@ -35,17 +35,11 @@ export function buildBridgePage(input: {
   const content = html`<div class="panel" id="bridge" data-next="${next}" data-mode="${opensApp ? 'open' : 'fetch'}">
 <div class="lead">
 <h1 id="heading" tabindex="-1">Signing you in</h1>
-</div>
-<div id="progress">
-<div class="lead">
-<p class="quiet" role="status">You come from ${label} and continue in a moment.</p>
+<p class="quiet" id="explanation" role="status">You come from ${label} and continue in a moment.</p>
 </div>
 ${renderManualStep(next, parameters)}
-</div>
-<div id="failure" hidden>
-${FAILURES.map(renderFailure)}
-<a class="button" href="${back.href}">${back.label}</a>
-</div>
+<a class="button" id="back" href="${back.href}" hidden>${back.label}</a>
+<ul id="messages" hidden>${FAILURES.map(renderFailure)}</ul>
 </div>`
   return buildPage({ brand, title: 'Signing you in', content, scripts: [BRIDGE_SCRIPT] })
 }
@@ -55,10 +49,7 @@ const FAILURES = ['social_login_failed', 'email_required', 'email_not_verified',
 
 function renderFailure(code: (typeof FAILURES)[number]): Html {
   const { title, text } = findErrorMessage(code)
-  return html`<div class="lead" data-code="${code}" data-title="${title}" hidden>
-<p class="quiet">${text}</p>
-</div>
-`
+  return html`<li data-code="${code}" data-title="${title}">${text}</li>\n`
 }
 
 function renderManualStep(next: string, parameters: BridgeParameters): Html {
@@ -69,7 +60,7 @@ function renderManualStep(next: string, parameters: BridgeParameters): Html {
     const value = parameters[name]
     if (value !== undefined) query.set(name, value)
   }
-  return html`<a class="button" href="${next}?${query.toString()}">Continue</a>`
+  return html`<a class="button" id="continue" href="${next}?${query.toString()}">Continue</a>`
 }
 
 /** The link out of a failure: to the app that the person came from, where a browser can open it, else to the sign-in page. */

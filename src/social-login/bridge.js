@@ -12,13 +12,13 @@ for (const name of ['state', 'code', 'iss', 'error', 'access_token', 'refresh_to
 
 /** Shows the message for a code of a problem; the general one for any other. */
 function showFailure(code) {
-  document.getElementById('progress').hidden = true
-  const known = document.querySelector(`[data-code="${CSS.escape(String(code))}"]`)
-  const failure = known ?? document.querySelector('[data-code="social_login_failed"]')
-  document.getElementById('failure').hidden = false
-  failure.hidden = false
+  const messages = [...document.querySelectorAll('#messages [data-code]')]
+  const message = messages.find(({ dataset }) => dataset.code === code) ?? messages[0]
   const heading = document.getElementById('heading')
-  heading.textContent = failure.dataset.title
+  heading.textContent = message.dataset.title
+  document.getElementById('explanation').textContent = message.textContent
+  document.getElementById('continue')?.remove()
+  document.getElementById('back').hidden = false
   heading.focus()
 }
 
