@@ -1124,7 +1124,7 @@ export interface operations {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: string
   }
@@ -1156,7 +1156,7 @@ export interface operations {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback-redirect"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
   }
