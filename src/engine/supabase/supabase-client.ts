@@ -3,12 +3,6 @@ import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 /** The version of the API that gives errors one shape: `{ code, message }`. */
 const API_VERSION = '2024-01-01'
 
-/** A person as Supabase Auth describes it, as far as a sign-in reads it. Unchecked. */
-export interface SupabaseUser {
-  id?: unknown
-  identities?: unknown
-}
-
 /** The answer of a call: its data, or the code of the error with its status. */
 export type SupabaseAnswer =
   | { ok: true; data: Readonly<Record<string, unknown>> }

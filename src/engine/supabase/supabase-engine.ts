@@ -39,7 +39,7 @@ const TOKEN_AGE_LIMIT_SECONDS = 600
 const DECLINING = ['user_banned', 'signup_disabled', 'provider_email_needs_verification', 'email_provider_disabled']
 
 /** The name of a provider at Supabase Auth. */
-export function toEngineName(provider: string): string {
+function toEngineName(provider: string): string {
   return ENGINE_NAMES[provider] ?? `custom:${provider}`
 }
 
