@@ -156,6 +156,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       body: CallbackForm,
       data: Type.String(),
+      media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
     },

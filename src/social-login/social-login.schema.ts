@@ -53,15 +53,18 @@ export const CallbackQuery = Type.Object(
 )
 
 /** The form that a provider posts: Apple. */
-export const CallbackForm = Type.Object(
-  {
-    state: parameter('As it was sent to the provider.'),
-    code: parameter('The authorization code.'),
-    iss: parameter('The issuer (RFC 9207).'),
-    error: parameter('The error of the provider.'),
-    user: parameter('The name of the person as JSON, at the first sign-in only.'),
-  },
-  { additionalProperties: true },
+export const CallbackForm = named(
+  'ProviderCallback',
+  Type.Object(
+    {
+      state: parameter('As it was sent to the provider.'),
+      code: parameter('The authorization code.'),
+      iss: parameter('The issuer (RFC 9207).'),
+      error: parameter('The error of the provider.'),
+      user: parameter('The name of the person as JSON, at the first sign-in only.'),
+    },
+    { additionalProperties: true },
+  ),
 )
 
 /** The body of the exchange of a one-time code. */
