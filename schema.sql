@@ -398,6 +398,13 @@ create table "session_refresh" (
 );
 CREATE INDEX session_refresh_session_idx ON public.session_refresh USING btree (session);
 
+create table "sso_nonce" (
+  nonce_hash bytea not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint sso_nonce_pkey PRIMARY KEY (nonce_hash)
+);
+CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
+
 create table "user" (
   document_id uuid not null,
   email text not null,
@@ -466,11 +473,13 @@ create table "webhook_attempt" (
   constraint webhook_attempt_pkey PRIMARY KEY (dispatch, attempt)
 );
 
-create table "webhook_delivery_total" (
+create table "webhook_delivery_minute" (
+  minute timestamp(3) with time zone not null,
   status text not null,
   shard integer not null,
+  came bigint not null,
   deliveries bigint not null,
-  constraint webhook_delivery_total_pkey PRIMARY KEY (status, shard)
+  constraint webhook_delivery_minute_pkey PRIMARY KEY (minute, status, shard)
 );
 
 create table "webhook_dispatch_ended" (
@@ -499,6 +508,7 @@ create table "webhook_dispatch_ended" (
 CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended USING btree (account, created_at, document_id) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
+CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
 CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);

@@ -2,6 +2,7 @@ import { untilInterrupted } from './interruption.ts'
 import { backlog } from './table/backlog.ts'
 import { batches } from './table/batches.ts'
 import { fanOut } from './table/fan-out.ts'
+import { faults } from './table/faults.ts'
 import { openGround, type TableOptions } from './table/ground.ts'
 import { growth } from './table/growth.ts'
 import { hang } from './table/hang.ts'
@@ -27,6 +28,7 @@ const ROWS: readonly TableRow[] = [
   processes,
   growth,
   recovery,
+  faults,
 ]
 
 /** What `--only` takes. */

@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
+import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
@@ -191,7 +192,9 @@ describe('names in documents exist:', () => {
 
 /** Every route that is served, its path parameters without their names. */
 const SERVED_ROUTES = [
-  ...ROUTE_TREE.map(({ method, path }) => `${method} ${path}`),
+  ...[...ROUTE_TREE, ...listPages({ appEnv: 'development' }).flatMap(({ routes }) => routes)].map(
+    ({ method, path }) => `${method} ${path}`,
+  ),
   'POST /api/v3/webhook/sink',
   'GET /livez',
   'GET /readyz',

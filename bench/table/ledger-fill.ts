@@ -117,6 +117,7 @@ export async function fillLedger(
   for (const index of indexes) await client.query(index)
   await client.query('drop table filled')
   await queueWaiting(client)
+  await countMinutes(client)
   await client.query('commit')
   await client.query('vacuum analyze')
 }
@@ -204,6 +205,16 @@ async function queueWaiting(client: pg.Client): Promise<void> {
   )
 }
 
+/** Counts what was filled by the minute, as the statements of the service do. */
+async function countMinutes(client: pg.Client): Promise<void> {
+  await client.query(
+    `insert into webhook_delivery_minute (minute, status, shard, came, deliveries)
+     select date_trunc('minute', created_at), status, 0, 0, count(*) from webhook_dispatch
+     where created_at > now() - interval '25 hours' group by 1, 2
+     on conflict (minute, status, shard) do update set deliveries = excluded.deliveries`,
+  )
+}
+
 /** Deliveries that are due now. */
 export interface BacklogFill {
   count: number
@@ -242,6 +253,7 @@ export async function fillBacklog(
     values,
   )
   await queueWaiting(client)
+  await countMinutes(client)
   await client.query('commit')
 }
 

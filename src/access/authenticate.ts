@@ -70,6 +70,7 @@ async function authenticateSession(
     accountId: accountId !== null && accounts.includes(accountId) ? accountId : null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
+    membershipPatterns: found.membershipPatterns,
     accounts,
     keyPatterns: null,
   }
@@ -106,6 +107,7 @@ async function authenticateKey(
     accountId: null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
+    membershipPatterns: found.membershipPatterns,
     accounts: found.accounts,
     keyPatterns: found.keyPatterns,
   }

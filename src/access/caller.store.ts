@@ -1,3 +1,4 @@
+import type { AccountPatterns } from '../http/caller.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
@@ -8,6 +9,7 @@ export interface CallerRecord {
   userId: UserId
   patterns: string[]
   accountPatterns: string[]
+  membershipPatterns: AccountPatterns[]
   accounts: AccountId[]
 }
 

@@ -1,15 +1,8 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { buildAuthenticate } from '../access/authenticate.ts'
-import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { listSubscribedTypes } from '../event/event.store.ts'
-import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
-import type { Caller } from '../http/caller.ts'
-import { mountRoutes } from '../http/pipeline.ts'
-import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
 import { buildUpgradeRouter } from '../http/upgrade.ts'
@@ -24,18 +17,18 @@ import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
-import type { Database, DatabasePool } from '../postgres/database.ts'
+import type { DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { buildHeld, buildPipeline } from './app-pipeline.ts'
 import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
+import { mountDevelopmentRoutes } from './development-routes.ts'
 import { buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
 import { listPageFiles, listPages } from './pages.ts'
-import { buildRecorders } from './record-change.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -99,18 +92,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { trustProxy, httpMaxConnections: maxConnections } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const renderProblem = buildProblemRenderer(brand)
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl(), renderProblem })
+  const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
+  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
-  const sender = buildHttpSender({
-    lookup: options.lookup,
-    rules: callbackRules,
-    ...(options.ca && { ca: options.ca }),
-  })
+  const { lookup, ca } = options
+  const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
   const held = buildHeld(db, () => workers.isProven())
   const workers: Workers = buildWorkers({
@@ -127,14 +117,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const { authenticate } = pipeline
-    const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
-    const parts = buildFeatureParts(options, built)
+    const parts = buildFeatureParts(options, {
+      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
+      authenticate: pipeline.authenticate,
+    })
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
+    mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
   await server.ready()
   const running: Promise<void>[] = []
@@ -206,12 +197,6 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   grace.abort()
 }
 
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
-function isSinkMounted(config: Config): boolean {
-  if (config.appEnv === 'development') return true
-  return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined
-}
-
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {
   const hasSink = config.appEnv === 'development' || config.appEnv === 'certification'
   return {
@@ -220,61 +205,5 @@ function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRule
     get sinkUrl() {
       return hasSink ? sinkUrl() : undefined
     },
-  }
-}
-
-/** The caches of this process, which a trigger's note of a change invalidates. */
-interface Held {
-  callers: CallerCache<Caller>
-  reads: ReadSubscriptions
-  apply: (note: string) => void
-}
-
-function buildHeld(db: Database, isProven: () => boolean): Held {
-  const callers = buildCallerCache<Caller>(isProven)
-  const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
-  const apply = (note: string) => {
-    callers.apply(note)
-    reads.apply(note)
-  }
-  return { callers, reads, apply }
-}
-
-function buildPipeline(parts: {
-  options: AppOptions
-  ids: IdMaker
-  baseUrl: () => string
-  held: Held
-  limiter: RateLimiter
-  notify: () => void
-}): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify } = parts
-  const { config, secrets, clock, logger } = options
-  const { db } = options.database
-  const recording = {
-    ids,
-    logger,
-    enableApiEventQueue: config.enableApiEventQueue,
-    isReadSubscribed: (eventType: string) => held.reads.has(eventType),
-  }
-  return {
-    db,
-    clock,
-    authenticate: buildAuthenticate({
-      db,
-      clock,
-      sessionSecrets: secrets.sessionJwt,
-      issuer: baseUrl,
-      cache: held.callers,
-    }),
-    ...buildRecorders(recording, db, ROUTE_TREE),
-    afterCommit: (notes) => {
-      options.onCrashPoint?.('after-change')
-      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
-      for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
-      notify()
-    },
-    limitAddress: limiter.limitAddress,
-    limitCaller: limiter.limitCaller,
   }
 }

@@ -76,6 +76,16 @@ describe('configuration', () => {
     ['SESSION_COOKIE_DOMAIN', '.example.test'],
     ['SESSION_COOKIE_DOMAIN', 'localhost'],
     ['BRAND_NAME', 'x'.repeat(61)],
+    ['SSO_TARGETS', 'b.example.test'],
+    ['SSO_TARGETS', 'https://b.example.test/'],
+    ['SSO_TARGETS', 'https://b.example.test,https://C.example.test'],
+    ['SSO_TARGETS', 'https://*.example.test'],
+    ['SSO_TARGETS', 'ftp://b.example.test'],
+    ['SSO_ACCEPT_SESSION_JWT', 'maybe'],
+    ['SMTP_URL', 'http://mail.example'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'Name <a@b.example>\r\nBcc: c@d.example'],
+    ['SMTP_URL', 'smtp://mail.example'],
   ])('refuses %s=%s by name', (name, value) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
@@ -94,8 +104,17 @@ describe('configuration', () => {
     ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test/x, com.example.app:'],
     ['BRAND_NAME', 'Acme Rail'],
     ['METRICS_TOKEN', 'exactly-16-chars'],
+    ['SSO_TARGETS', 'https://b.example.test, http://localhost:4001'],
+    ['SSO_ACCEPT_SESSION_JWT', 'false'],
   ])('takes %s=%s', (name, value) => {
     expect(faultsOf({ [name]: value })).toBe('')
+  })
+
+  it('takes a mail server with its sender, and neither alone', () => {
+    const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
+    expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
+    expect(readConfig({}, '/nowhere').smtp).toBeUndefined()
+    expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })
 
   it('lists all errors at once', () => {
@@ -140,6 +159,12 @@ describe('configuration', () => {
 
   it('refuses one secret for sessions and handshakes', () => {
     expect(faultsOf({ ...PRODUCTION, SSO_HANDSHAKE_SECRET: SECRET })).toContain('must differ from SESSION_JWT_SECRET')
+  })
+
+  it('refuses a target of handshakes over http in production', () => {
+    const env = { ...PRODUCTION, SSO_TARGETS: 'https://b.example.test,http://c.example.test' }
+    expect(faultsOf(env)).toContain('SSO_TARGETS must hold https:// origins only')
+    expect(faultsOf({ ...env, APP_ENV: 'certification' })).toBe('')
   })
 
   it('accepts a crash point in the test environment only', () => {

@@ -47,8 +47,15 @@ export interface Config {
   identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
   supabaseUrl: string | undefined
   supabaseAnonKey: string | undefined
+  /** The mail server and the sender of mails. */
+  smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
+  /** Origins; development adds every loopback origin. */
+  ssoTargets: readonly string[]
+  /** Default: the base URL. */
+  ssoHandshakeIssuer: string | undefined
+  ssoAcceptSessionJwt: boolean
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -175,6 +182,10 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
     supabaseUrl: values.SUPABASE_URL,
     supabaseAnonKey: values.SUPABASE_ANON_KEY,
+    ssoTargets: values.SSO_TARGETS ?? [],
+    ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
+    ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
+    smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
@@ -217,18 +228,26 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
   if (config.crashPoint !== undefined && config.appEnv !== 'test')
     faults.push('SIGNALBOX_CRASH_POINT is allowed only when APP_ENV is test. Remove it.')
+  if ((values.SMTP_URL === undefined) !== (values.MAIL_FROM === undefined))
+    faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
   if (config.identityEngine === 'supabase' && config.supabaseUrl === undefined)
     faults.push('SUPABASE_URL is required when IDENTITY_ENGINE is supabase. Set it to the address of the Auth server.')
   if (config.supabaseUrl?.startsWith('http:') && !['development', 'test'].includes(config.appEnv))
     faults.push('SUPABASE_URL must be an https URL outside development.')
-  const sessionSecrets = new Set(config.givenSecrets.sessionJwt)
-  if (config.givenSecrets.ssoHandshake?.some((secret) => sessionSecrets.has(secret)))
-    faults.push('SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.')
   const { sessionCookieDomain: domain } = config
   const host = new URL(config.baseUrl ?? 'http://localhost').hostname
   if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
     faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
+  if (config.appEnv === 'production' && config.ssoTargets.some((origin) => !origin.startsWith('https:')))
+    faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
+  faults.push(...findSharedSecrets(config.givenSecrets))
   return faults
+}
+
+/** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */
+export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceSecrets>): string[] {
+  if (!ssoHandshake?.some((secret) => sessionJwt?.includes(secret))) return []
+  return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }

@@ -1,30 +1,58 @@
+import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { buildHealthDeps } from '../health/health.ts'
+import type { Pipeline } from '../http/pipeline-deps.ts'
+import type { IdMaker } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import type { CallbackRules } from '../outbound/callback-url.ts'
+import type { Brand } from '../pages/brand.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
+import { buildHandshakeRules } from './handshake-rules.ts'
 import { buildIdentityParts } from './identity-engine.ts'
-import { buildPageSettings, type PageSettings } from './pages.ts'
+import { decideMailWay } from './mail-transport.ts'
+import { buildPageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import type { Workers } from './workers.ts'
 
-/** Builds the parts that features select their dependencies from. */
-export function buildFeatureParts(
-  options: AppOptions,
-  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
-    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
-): FeatureParts {
-  const { config, secrets, database, clock, random, lookup } = options
-  const { brand, baseUrl, authenticate, ...rest } = built
+/** What the app has built before its features. */
+interface BuiltParts {
+  ids: IdMaker
+  keyring: Keyring
+  catalogue: readonly CatalogueEntry[]
+  callbackRules: CallbackRules
+  workerId: string
+  brand: Brand
+  baseUrl: () => string
+  workers: Workers
+  authenticate: Pipeline['authenticate']
+}
+
+/** Builds the parts that features take their dependencies from. */
+export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
+  const { config, secrets, database, clock, random } = options
+  const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
   const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
   const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
-    ...rest,
+    ...parts,
     ...identity,
     random,
-    lookup,
+    lookup: options.lookup,
     enableApiEventQueue: config.enableApiEventQueue,
-    publications: buildPublicationBatch(database.db),
+    publications: buildPublicationBatch({
+      db: database.db,
+      workerDb: (options.workerDatabase ?? database).db,
+      takeInline: () => workers.router.takeInline(),
+      onRecorded: (isQueued) => {
+        options.onCrashPoint?.('after-change')
+        if (isQueued) workers.notify()
+      },
+    }),
     keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+    handshakes: buildHandshakeRules(options, baseUrl),
+    canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
     health: buildHealthDeps(database.db, clock),
     pages: buildPageSettings({ ...pages, engine: identity.engine }),

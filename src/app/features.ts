@@ -31,6 +31,10 @@ import { loginRoutes } from '../sign-in/login.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import type { HandshakeRules } from '../sso/handshake-token.ts'
+import { ssoRoutes } from '../sso/sso.routes.ts'
+import { linkRoutes } from '../user/link.routes.ts'
+import { passwordRoutes } from '../user/password.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -58,6 +62,10 @@ export interface FeatureParts {
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
+  /** The settings of handshakes. */
+  handshakes: HandshakeRules
+  /** Whether mails can be sent. */
+  canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
@@ -86,6 +94,13 @@ export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts)
 
 const nothing = () => ({})
 const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
+  ids,
+  random,
+  keyring,
+  canSendMail,
+  baseUrl: keys.issuer,
+})
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
@@ -115,6 +130,9 @@ export const FEATURES: readonly Feature[] = [
   feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
+  feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(passwordRoutes, ({ random }) => ({ random })),
+  feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

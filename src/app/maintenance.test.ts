@@ -20,7 +20,7 @@ async function startHouse(given: TestApp = app) {
   const { pool } = given.database
   await pool.query(
     `truncate webhook, event_occurrence, event_queue, webhook_dispatch_open, webhook_dispatch_ended, webhook_attempt,
-       webhook_queue, delivery_worker, idempotency_key, rate_limit, login_throttle, webhook_delivery_total, session cascade`,
+       webhook_queue, delivery_worker, idempotency_key, rate_limit, login_throttle, webhook_delivery_minute, session cascade`,
   )
   const at = (ageMs: number) => new Date(given.clock.now() - ageMs)
   const addWebhook = async (): Promise<string> => {
@@ -140,7 +140,9 @@ it('what still waits for a deleted webhook is cancelled and counted, and nothing
   expect(await house.app.app.maintenance.sweep()).toMatchObject({ cancelled: 2 })
   expect(await house.countRows('webhook_dispatch', `status = 'cancelled' and ended_at is not null`)).toBe(2)
   expect(await house.countRows('webhook_dispatch', `status = 'pending'`)).toBe(1)
-  expect(await house.countRows('webhook_delivery_total', `status = 'cancelled' and deliveries = 2`)).toBe(1)
+  expect(await house.countRows('webhook_delivery_minute', `status = 'cancelled' and came = 2 and deliveries = 2`)).toBe(
+    1,
+  )
 })
 
 it('what was routed to a webhook while it was purged is deleted with its attempts and its place in the queue', async () => {

@@ -1,4 +1,5 @@
 import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from '../audit/audit.store.ts'
+import { type NamedPart, type RoutedRows, routeInline } from '../delivery/routing.store.ts'
 import { buildQueueInsert, EVENT_COLUMNS, toEventValues } from '../event/event.store.ts'
 import type { EventRecord } from '../event/event.ts'
 import type { Database } from '../postgres/database.ts'
@@ -19,9 +20,12 @@ const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 /** The first placeholder of the audit entries, behind those of the events. */
 const ENTRIES_AT = 5 + EVENT_COLUMNS.length
 
-/** `item` is the number of the request; what belongs to a broken one is left out of every insert. */
-const record = statement<{ broken: number[] }>(`
-  with broken as materialized (
+/**
+ * `item` is the number of the request; what belongs to a broken one is left out of every insert. `routed` holds the events,
+ * by the name that the parts of the router read.
+ */
+const HEAD = `
+  broken as materialized (
     select distinct x.item
     from unnest($1::int[], $2::text[], $3::uuid[]) as x (item, event, account)
     left join lateral (
@@ -33,34 +37,73 @@ const record = statement<{ broken: number[] }>(`
     where t.account_scope is null or (x.account is not null
       and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
   ),
-  recorded as (
-    insert into event_occurrence (${EVENT_NAMES})
+  routed as materialized (
     select ${EVENT_NAMES}
     from unnest($4::int[], ${listArrays(EVENT_COLUMNS, 5)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
-    returning document_id
   ),
-  queued as (${buildQueueInsert('recorded')}),
   entries as (
     insert into audit_log (${AUDIT_NAMES})
     select ${AUDIT_NAMES}
     from unnest($${ENTRIES_AT}::int[], ${listArrays(AUDIT_COLUMNS, ENTRIES_AT + 1)}) as x (item, ${AUDIT_NAMES})
     where x.item <> all(array(select item from broken))
-  )
-  select array(select item from broken) as broken`)
+  )`
 
-/**
- * Records the publications of several requests, in one statement: each request whole, or, where a rule of
- * `findPublicationErrors` is broken, not at all. Returns the numbers of those that are broken.
- */
+const BROKEN = 'array(select item from broken) as broken'
+
+/** Events that the statement routed itself have their time of routing; the others are queued for the router. */
+const RECORDED = `
+  recorded as (
+    insert into event_occurrence (${EVENT_NAMES}, routed_at)
+    select ${EVENT_NAMES}, case when (select is_inline from inline) then created_at end from routed
+    returning document_id, routed_at
+  ),
+  queued as (${buildQueueInsert('recorded where routed_at is null')} returning event_id)`
+
+const record = statement<{ broken: number[] }>(
+  `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}`,
+)
+
+/** What became of the publications of several requests. */
+export interface RecordedPublications {
+  /** The numbers of the requests that break a rule of `findPublicationErrors`: nothing of them is kept. */
+  broken: ReadonlySet<number>
+  /** Whether events wait for the router. */
+  isQueued: boolean
+}
+
+/** Records the publications of several requests, in one statement: each request whole or not at all. */
 export async function recordPublicationBatch(
   db: Database,
   items: readonly Publications[],
-): Promise<ReadonlySet<number>> {
+): Promise<RecordedPublications> {
+  const [row] = await record(db, listValues(items))
+  return { broken: new Set(row?.broken), isQueued: true }
+}
+
+/** The same, and routes the events in that statement, unless they go to too many. */
+export async function recordAndRoute(
+  db: Database,
+  items: readonly Publications[],
+  policies: readonly NamedPart[],
+): Promise<RecordedPublications & { byPolicy: RoutedRows[] }> {
+  const head = { name: 'publications', text: HEAD, values: listValues(items) }
+  const { row, byPolicy } = await routeInline(
+    db,
+    head,
+    policies,
+    (parts, answers) =>
+      `with ${[...parts, RECORDED].join(', ')}
+       select ${[BROKEN, 'exists (select from queued) as is_queued', ...answers].join(', ')}`,
+  )
+  return { broken: new Set(row.broken as number[]), isQueued: row.is_queued as boolean, byPolicy }
+}
+
+function listValues(items: readonly Publications[]): unknown[] {
   const pairs = items.flatMap((one, item) => one.pairs.map((pair) => ({ ...pair, item })))
   const events = items.flatMap((one) => one.events)
   const entries = items.flatMap((one) => one.auditEntries)
-  const [row] = await record(db, [
+  return [
     pairs.map((pair) => pair.item),
     pairs.map((pair) => pair.event),
     pairs.map((pair) => pair.account),
@@ -68,6 +111,5 @@ export async function recordPublicationBatch(
     ...transpose(EVENT_COLUMNS, events.map(toEventValues)),
     items.flatMap((one, item) => one.auditEntries.map(() => item)),
     ...transpose(AUDIT_COLUMNS, entries.map(toAuditValues)),
-  ])
-  return new Set(row?.broken)
+  ]
 }

@@ -3,12 +3,14 @@ import { createTestDatabase, type TestDatabase } from '../../test/harness/databa
 import { countTraffic } from '../../test/harness/round-trips.ts'
 import { buildAuditRecords } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
+import type { InlineRouting } from '../delivery/router.ts'
+import { INLINE_ROWS } from '../delivery/routing.store.ts'
 import { buildEvents } from '../event/event.ts'
 import { buildIdMaker } from '../id.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import type { Publications } from './publication-batch.store.ts'
-import { buildPublicationBatch } from './publication-batch.ts'
+import { buildPublicationBatch, type PublicationBatchDeps } from './publication-batch.ts'
 
 const ids = buildIdMaker(systemClock, systemRandom)
 const now = new Date('2026-11-21T10:00:00Z')
@@ -38,6 +40,44 @@ function publish(resourceId: string, type = 'order.create'): Publications {
   }
 }
 
+/** A batch whose process posts nothing, unless `change` says so. */
+function build(change: Partial<PublicationBatchDeps> = {}) {
+  const { db } = database
+  return buildPublicationBatch({ db, workerDb: db, takeInline: async () => undefined, onRecorded: () => {}, ...change })
+}
+
+/** A process with room that routes each event to `rows` rows, claims them all, and what it was told. */
+function buildInline(rows: number) {
+  const told = { accepted: [] as unknown[], failed: 0, queued: [] as boolean[] }
+  const part = {
+    matched: `select document_id, n from routed, generate_series(1, ${rows}) n`,
+    written: {
+      name: `probe${rows}`,
+      text: `probe_opened as (select document_id as id from probe_matched),
+        probe_work as (select json_build_array(document_id, n) as work from probe_matched),
+        probe_next as (select null::timestamptz as due_at)`,
+      values: [],
+    },
+  }
+  const takeInline = async (): Promise<InlineRouting> => ({
+    policies: [{ name: 'probe', part }],
+    accept: async (byPolicy) => void told.accepted.push(...byPolicy.flatMap((one) => one.work)),
+    fail: () => {
+      told.failed += 1
+    },
+  })
+  const batch = build({ takeInline, onRecorded: (isQueued) => void told.queued.push(isQueued) })
+  return { told, batch }
+}
+
+async function listRouted(names: readonly string[]) {
+  const { rows } = await database.pool.query(
+    `select resource_id from event_occurrence where resource_id = any($1) and routed_at = created_at order by 1`,
+    [names],
+  )
+  return rows.map((row) => row.resource_id)
+}
+
 /** Which of these were kept: in the events, in their queue, and in the audit log. */
 async function listKept(names: readonly string[]): Promise<{ events: string[]; queued: string[]; audited: string[] }> {
   const { rows } = await database.pool.query(
@@ -52,18 +92,23 @@ async function listKept(names: readonly string[]): Promise<{ events: string[]; q
 
 describe('publications of concurrent requests', () => {
   it('are recorded alone at once, and together where they come while others are written', async () => {
-    const batch = buildPublicationBatch(database.db)
+    const batch = build()
     const names = Array.from({ length: 20 }, (_, n) => `shared-${String(n).padStart(2, '0')}`)
     const traffic = countTraffic(database.pool)
-    const recorded = await Promise.all(names.map((name) => batch.record(publish(name))))
+    const record = (some: readonly string[]) => some.map((name) => batch.record(publish(name)))
+    const alone = record(names.slice(0, 1))
+    await new Promise(setImmediate)
+    const second = record(names.slice(1, 2))
+    await new Promise(setImmediate)
+    // Two statements are under way; the other 18 wait and share one.
+    const recorded = await Promise.all([...alone, ...second, ...record(names.slice(2))])
     expect(recorded).toEqual(names.map(() => true))
-    // Two go at once, each alone; the other 18 wait and share one.
     expect(traffic.stop().statements).toBe(3)
     expect(await listKept(names)).toEqual({ events: names, queued: names, audited: names })
   })
 
   it('are refused one by one: a broken rule keeps nothing of its request and everything of the others', async () => {
-    const batch = buildPublicationBatch(database.db)
+    const batch = build()
     const names = ['a', 'b', 'c', 'd'].map((name) => `mixed-${name}`)
     const types = ['order.create', 'order.create', 'order.unknown', 'order.create']
     const recorded = await Promise.all(names.map((name, index) => batch.record(publish(name, types[index]))))
@@ -73,7 +118,7 @@ describe('publications of concurrent requests', () => {
   })
 
   it('are tried alone when the database does not take the data of one of them', async () => {
-    const batch = buildPublicationBatch(database.db)
+    const batch = build()
     const names = ['a', 'b', 'c', 'd'].map((name) => `refused-${name}`)
     const requests = names.map((name) => publish(name))
     const bad = requests[2] as Publications
@@ -94,10 +139,65 @@ describe('publications of concurrent requests', () => {
       applicationName: 'signalbox test',
       onError: () => {},
     })
-    const batch = buildPublicationBatch(nowhere.db)
+    const batch = build({ db: nowhere.db })
     const settled = await Promise.allSettled(['a', 'b', 'c', 'd'].map((name) => batch.record(publish(`lost-${name}`))))
     expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
     await expect(batch.record(publish('lost-e'))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await nowhere.close()
+  })
+})
+
+describe('publications of a process that posts', () => {
+  it('are routed by the statement that records them, and wait in no queue', async () => {
+    const { told, batch } = buildInline(2)
+    const traffic = countTraffic(database.pool)
+    expect(await batch.record(publish('inline-a'))).toBe(true)
+    expect(traffic.stop().statements).toBe(1)
+    expect(await listKept(['inline-a'])).toEqual({ events: ['inline-a'], queued: [], audited: ['inline-a'] })
+    expect(await listRouted(['inline-a'])).toEqual(['inline-a'])
+    expect(told).toMatchObject({
+      accepted: [
+        [expect.any(String), 1],
+        [expect.any(String), 2],
+      ],
+      queued: [false],
+    })
+  })
+
+  it(`are routed so to ${INLINE_ROWS} rows at most; what goes to more waits for the router, whole`, async () => {
+    const most = buildInline(INLINE_ROWS)
+    await most.batch.record(publish('inline-most'))
+    expect(most.told.accepted).toHaveLength(INLINE_ROWS)
+    expect(await listRouted(['inline-most'])).toEqual(['inline-most'])
+    const beyond = buildInline(INLINE_ROWS + 1)
+    await beyond.batch.record(publish('inline-beyond'))
+    expect(beyond.told).toEqual({ accepted: [], failed: 0, queued: [true] })
+    expect(await listRouted(['inline-beyond'])).toEqual([])
+    expect((await listKept(['inline-beyond'])).queued).toEqual(['inline-beyond'])
+  })
+
+  it('are left to the router when one request brings more than 16 events', async () => {
+    const { told, batch } = buildInline(1)
+    const several = (count: number) => {
+      const all = Array.from({ length: count }, (_, n) => publish(`inline-${count}-${n}`))
+      return { ...(all[0] as Publications), events: all.flatMap((one) => one.events) }
+    }
+    await batch.record(several(16))
+    expect(told.queued).toEqual([false])
+    await batch.record(several(17))
+    expect(told).toMatchObject({ queued: [false, true], failed: 0 })
+    expect(told.accepted).toHaveLength(16)
+  })
+
+  it('are refused as elsewhere, and a failed statement is reported for the claims that it may have made', async () => {
+    const { told, batch } = buildInline(1)
+    expect(await batch.record(publish('inline-broken', 'order.unknown'))).toBe(false)
+    expect(await listKept(['inline-broken'])).toEqual({ events: [], queued: [], audited: [] })
+    const one = publish('inline-twice')
+    await expect(batch.record({ ...one, events: [...one.events, ...one.events] })).rejects.toMatchObject({
+      code: '23505',
+    })
+    expect(told.failed).toBe(1)
+    expect(await listKept(['inline-twice'])).toEqual({ events: [], queued: [], audited: [] })
   })
 })

@@ -1,11 +1,27 @@
+import type { InlineRouting } from '../delivery/router.ts'
 import { type Database, isDataRefused } from '../postgres/database.ts'
-import { type Publications, recordPublicationBatch } from './publication-batch.store.ts'
+import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 
 /** Statements under way at once: while one waits for the disk, the next one fills. */
 const STATEMENTS_AT_ONCE = 2
 
 /** Events of one statement at most, where it holds more than one request. */
 const EVENTS_LIMIT = 2_000
+
+/** Events that a statement routes itself at most: the router takes more of them at once, which costs less for each. */
+const INLINE_EVENTS = 16
+
+/** What a batch is built from. */
+export interface PublicationBatchDeps {
+  /** The pool of requests. */
+  db: Database
+  /** The pool of the workers, whose plans are pinned: statements that route run there. */
+  workerDb: Database
+  /** `Router.takeInline`. */
+  takeInline: () => Promise<InlineRouting | undefined>
+  /** Runs when publications are durable; `isQueued`: some wait for the router. */
+  onRecorded: (isQueued: boolean) => void
+}
 
 /** Records publications; those of requests that come at the same time share a statement. */
 export interface PublicationBatch {
@@ -20,13 +36,19 @@ interface Waiting {
 }
 
 /** Builds the batch. A request that comes alone is recorded at once. */
-export function buildPublicationBatch(db: Database): PublicationBatch {
+export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBatch {
   const waiting: Waiting[] = []
   let underWay = 0
 
   async function run(): Promise<void> {
     underWay += 1
-    while (waiting.length > 0) await recordAll(takeBatch(waiting), db)
+    while (waiting.length > 0) {
+      const routing = countEvents(waiting) <= INLINE_EVENTS ? await deps.takeInline() : undefined
+      // Those that came while this waited for its turn are taken along.
+      const batch = takeBatch(waiting)
+      if (batch.length > 0) await recordAll(batch, routing, deps)
+      else await routing?.accept([])
+    }
     underWay -= 1
   }
 
@@ -48,19 +70,44 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, end === -1 ? waiting.length : end)
 }
 
+const countEvents = (batch: readonly Waiting[]) => batch.reduce((sum, one) => sum + one.publications.events.length, 0)
+
 /** Settles every promise of a batch. Data of one request that the database does not take must not fail the others. */
-async function recordAll(batch: readonly Waiting[], db: Database): Promise<void> {
+async function recordAll(
+  batch: readonly Waiting[],
+  routing: InlineRouting | undefined,
+  deps: PublicationBatchDeps,
+): Promise<void> {
   try {
-    const broken = await recordPublicationBatch(
-      db,
-      batch.map((one) => one.publications),
-    )
+    const broken = await record(batch, routing, deps)
     for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
   } catch (error) {
     if (batch.length > 1 && isDataRefused(error)) {
-      for (const one of batch) await recordAll([one], db)
+      for (const one of batch) await recordAll([one], undefined, deps)
     } else {
       for (const one of batch) one.reject(error)
     }
   }
+}
+
+/** Records a batch, and routes it in the same statement where this process can post what it is routed to. */
+async function record(
+  batch: readonly Waiting[],
+  routing: InlineRouting | undefined,
+  deps: PublicationBatchDeps,
+): Promise<ReadonlySet<number>> {
+  const items = batch.map((one) => one.publications)
+  if (!routing || countEvents(batch) > INLINE_EVENTS) {
+    await routing?.accept([])
+    const { broken, isQueued } = await recordPublicationBatch(deps.db, items)
+    deps.onRecorded(isQueued)
+    return broken
+  }
+  const recorded = await recordAndRoute(deps.workerDb, items, routing.policies).catch((error: unknown) => {
+    routing.fail()
+    throw error
+  })
+  await routing.accept(recorded.byPolicy)
+  deps.onRecorded(recorded.isQueued)
+  return recorded.broken
 }

@@ -30,6 +30,13 @@ describe('service secrets', () => {
     expect(await readFile(join(dataDir, 'secrets.json'), 'utf8')).not.toContain('given-by-the-environment')
   })
 
+  it('refuse a handshake secret that is the stored secret of sessions', async () => {
+    const config = { appEnv: 'development' as const, dataDir, givenSecrets: {} }
+    const { sessionJwt } = await loadServiceSecrets(config, systemRandom)
+    const same = { ...config, givenSecrets: { ssoHandshake: [GIVEN, ...sessionJwt] } }
+    await expect(loadServiceSecrets(same, systemRandom)).rejects.toThrow('must differ from SESSION_JWT_SECRET')
+  })
+
   it('that cannot be read are an error and are not replaced', async () => {
     await writeFile(join(dataDir, 'secrets.json'), '{"secretKey": [')
     const config = { appEnv: 'development', dataDir, givenSecrets: {} } as const

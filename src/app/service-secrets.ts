@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Random } from '../random.ts'
-import { type Config, ConfigError, type ServiceSecrets } from './config.ts'
+import { type Config, ConfigError, findSharedSecrets, type ServiceSecrets } from './config.ts'
 
 const FILE_NAME = 'secrets.json'
 const NAMES = ['secretKey', 'sessionJwt', 'ssoHandshake', 'oauthHook'] as const
@@ -24,7 +24,11 @@ export async function loadServiceSecrets(
   const generated = missing.filter((name) => kept[name] === undefined)
   for (const name of generated) kept[name] = [random.bytes(32).toString('base64')]
   if (generated.length > 0) await writeKept(config.dataDir, path, kept)
-  return { ...kept, ...given } as ServiceSecrets
+  const secrets = { ...kept, ...given } as ServiceSecrets
+  // One of the two may be given and the other one kept.
+  const [shared] = findSharedSecrets(secrets)
+  if (shared !== undefined) throw new ConfigError(shared)
+  return secrets
 }
 
 async function readKept(path: string): Promise<Partial<ServiceSecrets>> {

@@ -54,9 +54,10 @@ it('an empty ledger shows every status and every one of 24 hours, with zeros', a
   )
 })
 
-it('deliveries count by status for 24 h from their creation, to the millisecond', async () => {
+it('deliveries count by status for 24 h from their creation, by whole minutes', async () => {
   for (const status of Object.keys(NONE)) await addLedgerRow(app, { webhook, status, createdAgeMs: DAY_MS })
-  await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: DAY_MS + 1 })
+  const intoMinuteMs = app.clock.now() % 60_000
+  await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: DAY_MS + intoMinuteMs + 1 })
   await addLedgerRow(app, { webhook, status: 'success', createdAgeMs: 0 })
   expect((await read()).deliveries_24h).toEqual({
     pending: 1,

@@ -134,37 +134,32 @@ describe('the acknowledger', () => {
     expect(t.done).toHaveLength(1)
   })
 
-  it('collects results for 4 ms after a batch of several', async () => {
+  it('collects results for 10 ms and records them together; those that come later are another batch', async () => {
     const clock = buildManualClock()
-    const batches: number[] = []
     await using t = await openRecorder({ clock })
-    const attempts = await t.addClaimed(6)
-    const recorded = Promise.withResolvers<void>()
-    const onDone = [
-      () => {},
-      // The others come while the acknowledger rests, some before its last millisecond and some in it.
-      () =>
-        setImmediate(() => {
-          t.acknowledger.add(attempts[3]!)
-          clock.advance(3)
-          t.acknowledger.add(attempts[4]!)
-          setImmediate(() => {
-            t.acknowledger.add(attempts[5]!)
-            clock.advance(1)
-          })
-        }),
-      recorded.resolve,
-    ]
+    const attempts = await t.addClaimed(4)
+    const first = Promise.withResolvers<void>()
+    const second = Promise.withResolvers<void>()
+    const batches: number[] = []
     t.onDone = () => {
       batches.push(t.done.length)
-      onDone[batches.length - 1]?.()
+      if (batches.length === 1) first.resolve()
+      else second.resolve()
     }
-    for (const attempt of attempts.slice(0, 3)) t.acknowledger.add(attempt)
-    await recorded.promise
-    // The first result did not wait; those that came meanwhile are one batch, and those of its rest another.
-    expect(batches).toEqual([1, 3, 6])
-    expect(t.settled.map((one) => one.recorded.length)).toEqual([1, 2, 3])
-    await t.acknowledger.settled()
+    t.acknowledger.add(attempts[0]!)
+    clock.advance(9)
+    t.acknowledger.add(attempts[1]!)
+    await new Promise(setImmediate)
+    expect(batches).toEqual([])
+    clock.advance(1)
+    t.acknowledger.add(attempts[2]!)
+    await first.promise
+    t.acknowledger.add(attempts[3]!)
+    await new Promise(setImmediate)
+    clock.advance(10)
+    await second.promise
+    expect(batches).toEqual([3, 4])
+    expect(t.settled.map((one) => one.recorded.length)).toEqual([3, 1])
   })
 
   it('does not rest when its end is waited for, as at a stop', async () => {

@@ -6,8 +6,11 @@ import type { Claim, DeliveryPolicy, Work } from './policy.ts'
 /** Results recorded at once at most. */
 const RECORD_BATCH_SIZE = 500
 
-/** How long results are collected after a batch of several: a batch costs much the same whatever it holds. */
-const BUSY_REST_MS = 4
+/**
+ * How long results are collected before they are recorded: a statement costs much the same whatever it holds. A process that
+ * is killed meanwhile has these attempts made again, as it has those in flight.
+ */
+const COLLECT_MS = 10
 
 /** How long a result waits before it is recorded again after the database refused. */
 const RECORD_RETRY_MS = 250
@@ -52,12 +55,12 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
 
   async function recordAll(): Promise<void> {
     while (waiting.length > 0) {
+      if (waiting.length < RECORD_BATCH_SIZE) await rest(COLLECT_MS, collecting.signal)
       const batch = waiting.slice(0, RECORD_BATCH_SIZE)
       try {
         await record(batch)
         waiting.splice(0, batch.length)
         onDone(batch)
-        if (batch.length > 1 && waiting.length < RECORD_BATCH_SIZE) await rest(BUSY_REST_MS, collecting.signal)
       } catch (error) {
         if (isDataRefused(error)) {
           waiting.splice(0, batch.length)

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import { buildLanes } from './lanes.ts'
 import { type Claim, type ClaimRequest, type DeliveryPolicy, nameClaim, type Work } from './policy.ts'
+import { buildTurn, type Turn } from './turn.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from './worker-lease.ts'
 
 /** How long the dispatcher sleeps at most when nothing notifies it. */
@@ -42,6 +43,8 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
 /** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
   policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting'>
+  /** Held by the statement that claims for this dispatcher, until it has accepted the rows. */
+  turn: Turn
   /** Looks for due rows now. Cheap; any number of calls make one round. */
   notify(): void
   /** Attempts in flight now. */
@@ -75,6 +78,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const stopping = new AbortController()
   const interrupting = new AbortController()
   const running = new Set<Promise<void>>()
+  const turn = buildTurn()
   let isRunning = false
   let notified = Promise.withResolvers<void>()
   let leakUntilMs = Number.NEGATIVE_INFINITY
@@ -140,13 +144,18 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   let isFull = false
 
   async function round(): Promise<number> {
-    const claimed = await claim()
-    if (stopping.signal.aborted) {
-      await queue.release(claimed, new Date(clock.now()))
-      return 0
+    await turn.take()
+    try {
+      const claimed = await claim()
+      if (stopping.signal.aborted) {
+        await queue.release(claimed, new Date(clock.now()))
+        return 0
+      }
+      start(claimed)
+      return claimed.length
+    } finally {
+      turn.release()
     }
-    start(claimed)
-    return claimed.length
   }
 
   /**
@@ -260,6 +269,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
 
   return {
     policy,
+    turn,
     notify,
     inFlight: () => running.size,
     measureRoom: () => {

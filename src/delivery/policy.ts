@@ -76,12 +76,21 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
 }
 
 /**
- * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md). `text` holds
- * the parts of a `with` clause; they read `routed`, the events with the columns of `event_occurrence`. Three of them have
- * fixed names: `<policy>_opened (id)` are the rows that were queued, `<policy>_work (work json)` those of them that this
- * worker has claimed, `<policy>_next (due_at)` is when the next row is due whose group is not blocked (`listBlocked`).
+ * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md).
  */
-export type RoutingPart = Fragment
+export interface RoutingPart {
+  /**
+   * The query of the rows that events are routed to. Reads `routed`, the events with the columns of `event_occurrence`;
+   * becomes the part `<policy>_matched`. Has no placeholder.
+   */
+  matched: string
+  /**
+   * Further parts of a `with` clause, which read `<policy>_matched`. Three have fixed names: `<policy>_opened (id)` are the
+   * rows that were queued, `<policy>_work (work json)` those of them that this worker has claimed, `<policy>_next (due_at)`
+   * is when the next row is due whose group is not blocked (`listBlocked`).
+   */
+  written: Fragment
+}
 
 /** How one kind of delivery is routed, queued, attempted and settled. */
 export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {

@@ -11,6 +11,7 @@ import { inTransaction } from '../postgres/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { ClaimRequest, RoutingPart } from './policy.ts'
 import { buildRouter } from './router.ts'
+import { buildTurn } from './turn.ts'
 
 const DRAFT = {
   type: 'contract.create',
@@ -44,21 +45,25 @@ function buildProbe(name: string) {
   })
   /** Claims as many rows as there are slots. */
   const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
-    name,
-    text: `
+    matched: 'select document_id from routed',
+    written: {
+      name,
+      text: `
       ${name}_opened as (
-        insert into routed_row select '${name}', document_id, n from routed, generate_series(1, $1::int) n
+        insert into routed_row select '${name}', document_id, n from ${name}_matched, generate_series(1, $1::int) n
         returning event_id as id
       ),
       ${name}_work as (
-        select json_build_array(r.document_id, n) as work from routed r, generate_series(1, $1::int) n
+        select json_build_array(r.document_id, n) as work from ${name}_matched r, generate_series(1, $1::int) n
         order by n, r.document_id limit $2
       ),
       ${name}_next as (select $3::timestamptz as due_at)`,
-    values: [probe.fanOut, fastSlots, probe.nextDueAt],
+      values: [probe.fanOut, fastSlots, probe.nextDueAt],
+    },
   })
   const dispatcher: Dispatcher = {
     policy: { name, buildRouting },
+    turn: buildTurn(),
     notify: () => {
       probe.notified += 1
     },
@@ -99,6 +104,70 @@ async function openRouter(onLine: (message: string) => void = () => {}) {
   const rest = { database, db, clock, ledger, first, second, build, listRows, countWaiting, record }
   return { ...rest, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }
+
+describe('routing in a statement of the request path', () => {
+  it('gets the parts of all policies, and hands over what the statement claimed', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    t.second.probe.slots = 1
+    const inline = await t.build([t.first.dispatcher, t.second.dispatcher]).takeInline()
+    expect(inline?.policies.map((one) => one.name)).toEqual(['first', 'second'])
+    await inline?.accept([
+      { work: [1, 2], opened: 2, nextDueAt: null },
+      { work: [], opened: 3, nextDueAt: new Date(0) },
+    ])
+    expect([t.first.probe.accepted, t.first.probe.notified]).toEqual([[1, 2], 0])
+    expect([t.second.probe.accepted, t.second.probe.notified]).toEqual([[], 1])
+  })
+
+  it('is not there while a policy has no room', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    t.second.probe.slots = 1
+    const router = t.build([t.first.dispatcher, t.second.dispatcher])
+    t.second.probe.slots = 0
+    expect(await router.takeInline()).toBeUndefined()
+    t.second.probe.slots = 1
+    expect(await router.takeInline()).toBeDefined()
+  })
+
+  it('waits 5 ms for another statement that claims, and is not there when that one goes on', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    t.second.probe.slots = 1
+    const router = t.build([t.first.dispatcher, t.second.dispatcher])
+    await t.second.dispatcher.turn.take()
+    const late = router.takeInline()
+    await new Promise(setImmediate)
+    t.clock.advance(5)
+    expect(await late).toBeUndefined()
+    const inTime = router.takeInline()
+    t.second.dispatcher.turn.release()
+    expect(await inTime).toBeDefined()
+  })
+
+  it('looks for claims that a failed statement may have made', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    t.second.probe.slots = 1
+    const router = t.build()
+    ;(await router.takeInline())?.fail()
+    expect(t.first.probe.leaks).toBe(1)
+    expect(await router.takeInline()).toBeDefined()
+  })
+
+  it('lets the router wait for its end', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    t.second.probe.slots = 1
+    await t.record()
+    const router = t.build()
+    const inline = await router.takeInline()
+    const drained = router.drain()
+    await inline?.accept([])
+    expect(await drained).toEqual({ events: 1, dispatches: 1 })
+  })
+})
 
 describe('a round of the router', () => {
   it('routes an event to all policies in one transaction, and marks it with the time of its routing', async () => {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { type RoutedBatch, routeBatch } from './routing.store.ts'
+import { type NamedPart, type RoutedBatch, type RoutedRows, routeBatch } from './routing.store.ts'
 
 /** How long the router sleeps at most when nothing notifies it. */
 const POLL_MS = 1_000
@@ -24,6 +24,9 @@ const BUSY_REST_MS = 4
 
 /** How long the router waits for room before it queues rows that nobody has room for yet. */
 const ROOM_WAIT_MS = 50
+
+/** How long a statement of the request path waits for its turn to claim. */
+const INLINE_WAIT_MS = 5
 
 /** Below every event's id: a look through the whole queue. */
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -50,8 +53,22 @@ export interface Router {
   notifyRoom(): void
   /** Routes all that waits now; returns how many events and rows that were. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>
+  /**
+   * Lets one statement route the events that it records (`routeInline`). Undefined while this process has no room, or
+   * another statement claims for it and goes on: then the events are queued for the router.
+   */
+  takeInline(): Promise<InlineRouting | undefined>
   run(): Promise<void>
   stop(): void
+}
+
+/** The right to route in a statement of one's own; ends with `accept` or `fail`. */
+export interface InlineRouting {
+  policies: readonly NamedPart[]
+  /** Hands over what the statement claimed, once it is durable. */
+  accept(byPolicy: readonly RoutedRows[]): Promise<void>
+  /** The statement failed, and may have claimed all the same: its answer can be lost. */
+  fail(): void
 }
 
 /** Builds the router. */
@@ -66,27 +83,62 @@ export function buildRouter(deps: RouterDeps): Router {
 
   const countSlots = () => Math.min(...dispatchers.map((one) => one.measureRoom().fastSlots))
 
+  const buildParts = () =>
+    dispatchers.map(({ policy, measureRoom }) => ({ name: policy.name, part: policy.buildRouting(measureRoom()) }))
+
+  async function accept(byPolicy: readonly RoutedRows[]): Promise<void> {
+    const now = new Date(clock.now())
+    for (const [index, { work, nextDueAt }] of byPolicy.entries()) {
+      await dispatchers[index]?.accept(work)
+      if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
+    }
+  }
+
+  function expectLeaks(): void {
+    for (const one of dispatchers) one.expectLeak()
+  }
+
+  function releaseTurns(): void {
+    for (const one of dispatchers) one.turn.release()
+  }
+
   async function route(after: string, slots: number): Promise<RoutedBatch & { isFull: boolean }> {
     const limit = Math.max(1, Math.min(BATCH_EVENTS, slots || BATCH_EVENTS, Math.floor(BATCH_ROWS / fanOut)))
-    const policies = dispatchers.map(({ policy, measureRoom }) => ({
-      name: policy.name,
-      part: policy.buildRouting(measureRoom()),
-    }))
+    for (const one of dispatchers) await one.turn.take()
     try {
-      const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, policies)
+      const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, buildParts())
       const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
       fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
-      const now = new Date(clock.now())
-      for (const [index, { work, nextDueAt }] of batch.byPolicy.entries()) {
-        await dispatchers[index]?.accept(work)
-        if (nextDueAt && nextDueAt <= now) dispatchers[index]?.notify()
-      }
+      await accept(batch.byPolicy)
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {
       // One event in a statement of its own, should the batch have been too much for one.
       fanOut = BATCH_ROWS
-      for (const one of dispatchers) one.expectLeak()
+      expectLeaks()
       throw error
+    } finally {
+      releaseTurns()
+    }
+  }
+
+  async function takeInline(): Promise<InlineRouting | undefined> {
+    if (countSlots() === 0) return undefined
+    const limit = new AbortController()
+    const waitOver = () => rest(INLINE_WAIT_MS, limit.signal)
+    const taken: Dispatcher[] = []
+    for (const one of dispatchers) if (await one.turn.takeBefore(waitOver)) taken.push(one)
+    limit.abort('over')
+    if (taken.length < dispatchers.length || countSlots() === 0) {
+      for (const one of taken) one.turn.release()
+      return undefined
+    }
+    return {
+      policies: buildParts(),
+      accept: (byPolicy) => accept(byPolicy).finally(releaseTurns),
+      fail: () => {
+        expectLeaks()
+        releaseTurns()
+      },
     }
   }
 
@@ -146,6 +198,7 @@ export function buildRouter(deps: RouterDeps): Router {
     notify,
     notifyRoom: () => room.resolve(),
     drain,
+    takeInline,
     run,
     stop: () => {
       stopping.abort()

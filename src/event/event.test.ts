@@ -38,10 +38,13 @@ async function open() {
 const IDS = {
   name: 'id',
   part: {
-    name: 'ids',
-    text: `id_opened as (select document_id as id from routed), id_work as (select to_json(id) as work from id_opened),
+    matched: 'select document_id as id from routed',
+    written: {
+      name: 'ids',
+      text: `id_opened as (select id from id_matched), id_work as (select to_json(id) as work from id_opened),
       id_next as (select null::timestamptz as due_at)`,
-    values: [],
+      values: [],
+    },
   },
 }
 

@@ -182,7 +182,6 @@ async function commitInsert<Deps>(served: Served<Deps>, insert: SharedInsert<unk
   const answer = buildAnswer(route, outcome, reply)
   const isRecorded = await insert.record(pipeline.buildAudit({ route, outcome, request: context }))
   if (!isRecorded) throw await insert.explain()
-  pipeline.afterCommit('')
   return answer
 }
 

@@ -65,8 +65,7 @@ function bodyLimitOf(request: FastifyRequest): number {
 /** Sends a problem: as a page where `renderProblem` makes one, else as `application/problem+json`. */
 export function sendProblem(
   problem: Problem,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   { baseUrl, renderProblem }: ProblemAnswerOptions,
 ) {
   request.problem = problem

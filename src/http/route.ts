@@ -90,7 +90,10 @@ export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | 
  */
 export interface SharedInsert<Data> {
   outcome: DataOutcome<Data>
-  /** Inserts rows and audit entries (`Pipeline.buildAudit`). False when a rule is broken: nothing is kept, see `explain`. */
+  /**
+   * Inserts rows and audit entries (`Pipeline.buildAudit`) and notifies the workers. False when a rule is broken: nothing
+   * is kept, see `explain`.
+   */
   record: (auditEntries: readonly unknown[]) => Promise<boolean>
   explain: () => Promise<Problem>
 }

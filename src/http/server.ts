@@ -121,7 +121,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       done(error as Error)
     }
   })
-  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, options))
+  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), { request, reply }, options))
   return server
 }
 
@@ -150,7 +150,7 @@ function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error:
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // An error before any hook: a path that cannot be decoded.
       reply.header('x-request-id', request.id)
-      return sendProblem(toProblem(error, request), request, reply, options)
+      return sendProblem(toProblem(error, request), { request, reply }, options)
     },
     clientErrorHandler,
     genReqId: (raw: IncomingMessage) => {

@@ -4,8 +4,8 @@ import { readWebhookOutFacts } from '../health/health.store.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
+import { readTotals } from '../webhook/delivery/delivery-count.store.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
-import { readTotals } from '../webhook/delivery/total.store.ts'
 
 /** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const

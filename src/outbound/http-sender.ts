@@ -1,9 +1,10 @@
-import { type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
+import type { CallbackRules } from './callback-url.ts'
 import { buildConnectionPool, type ConnectionPool } from './connection-pool.ts'
 import type { Lookup } from './dns.ts'
 import type { PostResult } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
 import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
+import { buildUrlCheck, type UrlCheck } from './url-check.ts'
 
 /** Limits of one POST (docs/contract/delivery.md#statuses), in milliseconds: 15 s in total, including 5 s for TCP and TLS. */
 export const TOTAL_TIMEOUT_MS = 15_000
@@ -48,6 +49,7 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
     now,
     ca: options.ca,
   })
+  const deps: SendDeps = { ...options, pool, checkUrl: buildUrlCheck(options.rules) }
   const running = new Map<AbortController, Promise<PostResult>>()
   let isClosed = false
 
@@ -58,7 +60,7 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
     const timer = setTimeout(() => controller.abort('deadline'), options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)
     request.signal?.addEventListener('abort', stop, { once: true })
     const run: PostRun = { request, startedAt: now(), now, signal: controller.signal, dnsMs: null }
-    const result = sendPost({ ...options, pool }, run).finally(() => {
+    const result = sendPost(deps, run).finally(() => {
       clearTimeout(timer)
       request.signal?.removeEventListener('abort', stop)
       running.delete(controller)
@@ -79,14 +81,16 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
   }
 }
 
+type SendDeps = HttpSenderOptions & { pool: ConnectionPool; checkUrl: UrlCheck }
+
 /** Checks the URL, resolves the name and sends the request. */
-async function sendPost(deps: HttpSenderOptions & { pool: ConnectionPool }, run: PostRun): Promise<PostResult> {
-  const checked = checkCallbackUrl(run.request.url, deps.rules)
+async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
+  const checked = deps.checkUrl(run.request.url)
   if (!checked.ok) return buildFailure(run, 'blocked_address', checked.code.toUpperCase())
-  const { url } = checked
-  const literal = findLiteral(url.hostname)
+  const { url, literal } = checked
   const limitMs = deps.dnsTimeoutMs ?? DNS_TIMEOUT_MS
-  const resolution = await resolveTarget(deps, url, { rules: deps.rules, signal: run.signal, limitMs })
+  const resolution =
+    checked.literalResolution ?? (await resolveTarget(deps, url, { rules: deps.rules, signal: run.signal, limitMs }))
   if (literal === undefined) run.dnsMs = run.now() - run.startedAt
   if (run.signal.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
   if (!resolution.ok) return buildFailure(run, resolution.errorClass, resolution.errorCode)

@@ -36,10 +36,7 @@ export async function resolveTarget(
   const { rules } = options
   const isExempt = isExemptTarget(url, rules)
   const literal = findLiteral(url.hostname)
-  if (literal !== undefined) {
-    // A connection does not look up a literal, so this is its only check.
-    return isExempt || classifyAddress(literal) === 'public' ? accept([literal]) : block()
-  }
+  if (literal !== undefined) return resolveLiteral(literal, isExempt)
   const answer = await lookUp(deps.lookup, isExempt ? url.hostname : `${url.hostname}.`, options)
   if (!Array.isArray(answer)) return answer
   if (isExempt) return accept(answer)
@@ -47,6 +44,11 @@ export async function resolveTarget(
   const isForbidden = (address: string) =>
     classifyAddress(address) === 'forbidden' && !isAllowedAddress(address, port, rules)
   return answer.some(isForbidden) ? block() : accept(answer)
+}
+
+/** The resolution of a literal address. A connection does not look it up, so this is its only check. */
+export function resolveLiteral(literal: string, isExempt: boolean): Resolution {
+  return isExempt || classifyAddress(literal) === 'public' ? accept([literal]) : block()
 }
 
 /** Looks up once. Ends at the limit or when the signal aborts, even if the look-up does not. */

@@ -64,7 +64,10 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
         return {
           ...continueAt(next),
           cookies: refreshBrowser(deps, result.issued, visitor.browserId),
-          changed: [{ id: result.session.id, account: null }],
+          // A repeat, by a second tab, changes nothing.
+          ...(result.isRepeat
+            ? { audit: { is_repeat: true } }
+            : { changed: [{ id: result.session.id, account: null }] }),
           actor,
         }
       },
@@ -108,7 +111,9 @@ ${renderFormToken(deps, visitor.browserId)}
     {
       handle: async (deps: BrowserSessionDeps, { db, visitor, address, userAgent, now }) => {
         const own = await findOwnSession(deps, db, { visitor, origin: { address, userAgent }, now })
-        const ended = own ? await signOut(db, { caller: own, all: false, refreshToken: undefined, now }) : []
+        const ended = own
+          ? await signOut(db, { caller: own, all: false, family: true, refreshToken: undefined, now })
+          : []
         return {
           ...continueAt(SIGNED_OUT),
           cookies: deps.cookies.signOut(),

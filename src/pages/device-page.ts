@@ -1,4 +1,5 @@
 import type { SessionId } from '../id.ts'
+import { nameDevice } from '../session/device.ts'
 import { describeAge } from './age.ts'
 import type { Device } from './device.store.ts'
 import { renderFormToken } from './form.ts'
@@ -6,7 +7,6 @@ import { type Html, html } from './html.ts'
 import { renderNavigation } from './navigation.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
-import { describeUserAgent, isPhone } from './user-agent.ts'
 
 /** What the page of the devices shows. */
 export interface DevicesView {
@@ -40,19 +40,24 @@ ${others.length > 0 && renderEndOthers(deps, browserId)}`
 }
 
 function renderDevice(deps: Deps, device: Device, { ownSession, browserId, now }: DevicesView): Html {
-  const { id, userAgent, address, signedInAt, lastSeenAt } = device
+  const { id, userAgent, address, signedInAt, lastUsedAt } = device
   const isOwn = id === ownSession
-  const isRefreshed = lastSeenAt > signedInAt
-  const seen = isOwn ? html`Active now · ` : isRefreshed && html`Last seen ${renderAge(lastSeenAt, now)} · `
+  const isRefreshed = lastUsedAt > signedInAt
+  const seen = isOwn ? html`Active now · ` : isRefreshed && html`Last seen ${renderAge(lastUsedAt, now)} · `
   return html`<li>
 ${isPhone(userAgent) ? PHONE : COMPUTER}
 <div class="what">
-<p class="named"><strong id="device-${id}">${describeUserAgent(userAgent)}</strong>${isOwn && html`<span class="badge">This device</span>`}</p>
+<p class="named"><strong id="device-${id}">${nameDevice(userAgent) ?? 'Unknown device'}</strong>${isOwn && html`<span class="badge">This device</span>`}</p>
 <p class="quiet small">${seen}Signed in ${renderAge(signedInAt, now)}${address !== null && ` · ${address}`}</p>
 </div>
 ${!isOwn && html`<form method="post" action="/auth/devices">${renderFormToken(deps, browserId)}<button class="plain" type="submit" name="session" value="${id}" aria-describedby="device-${id}">Sign out</button></form>`}
 </li>
 `
+}
+
+/** Whether a `User-Agent` names a phone or a tablet. */
+function isPhone(userAgent: string | null): boolean {
+  return /\b(?:iPhone|iPad|Android|Mobile)\b/.test(userAgent ?? '')
 }
 
 const COMPUTER = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><rect x="4" y="5" width="16" height="11" rx="1.5"/><path d="M2 19h20"/></svg>`

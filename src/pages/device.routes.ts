@@ -26,7 +26,7 @@ async function endSessions(
   const ended: SessionId[] = []
   for (const sessionId of sessions) {
     const caller = { userId: person.userId, sessionId }
-    ended.push(...(await signOut(db, { caller, all: false, refreshToken: undefined, now })))
+    ended.push(...(await signOut(db, { caller, all: false, family: false, refreshToken: undefined, now })))
   }
   return ended
 }

@@ -8,8 +8,8 @@ export interface Device {
   address: string | null
   userAgent: string | null
   signedInAt: Date
-  /** The last sign-in or refresh. */
-  lastSeenAt: Date
+  /** The sign-in or the last refresh. */
+  lastUsedAt: Date
 }
 
 interface DeviceColumns {
@@ -17,18 +17,17 @@ interface DeviceColumns {
   address: string | null
   user_agent: string | null
   created_at: Date
-  last_seen_at: Date
+  last_used_at: Date
 }
 
 /** Most devices that a page shows. */
-export const DEVICES_LIMIT = 100
+const DEVICES_LIMIT = 100
 
 const selectDevices = statement<DeviceColumns>(`
-  select s.document_id, s.address, s.user_agent, s.created_at,
-    coalesce((select max(t.created_at) from session_refresh t where t.session = s.document_id), s.created_at) as last_seen_at
+  select s.document_id, s.address, s.user_agent, s.created_at, s.last_used_at
   from session s
   where s."user" = $1 and s.revoked_at is null and s.expires_at > $2 and s.parent is null
-  order by last_seen_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
+  order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
 
 /** The devices of a person, the one that was seen last first. */
 export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
@@ -38,6 +37,6 @@ export async function listDevices(db: Database, userId: UserId, now: Date): Prom
     address: row.address,
     userAgent: row.user_agent,
     signedInAt: row.created_at,
-    lastSeenAt: row.last_seen_at,
+    lastUsedAt: row.last_used_at,
   }))
 }

@@ -29,8 +29,8 @@ interface Goal {
 }
 
 function readGoal(deps: SignInPageDeps, { redirect_url, next }: { redirect_url?: string; next?: string }): Goal {
-  const rules = deps.redirectRules()
-  return { target: redirect_url ? checkRedirectUrl(redirect_url, rules) : undefined, next: readNextPath(next) }
+  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
+  return { target, next: readNextPath(next) }
 }
 
 function buildView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {
@@ -62,7 +62,8 @@ function findEmptyFields({ email, password }: { email: string; password: string 
 
 /** Ends the session that the browser had, so that none is left behind that nobody sees. */
 async function endEarlierSession(db: Database, visitor: Visitor, now: Date): Promise<void> {
-  if (visitor.person) await signOut(db, { caller: visitor.person, all: false, refreshToken: undefined, now })
+  if (visitor.person)
+    await signOut(db, { caller: visitor.person, all: false, family: false, refreshToken: undefined, now })
 }
 
 /** The sign-in page (docs/contract/pages.md#sign-in-page). */

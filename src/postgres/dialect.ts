@@ -11,6 +11,7 @@ import {
   type QueryResult,
 } from 'kysely'
 import type pg from 'pg'
+import { writeArray } from './array.ts'
 
 /**
  * Distinct statements after which a connection is replaced at its release. Bounds the plans on the server, because filters
@@ -99,6 +100,10 @@ function buildDriver(pool: pg.Pool, nameOf: (text: string) => string): Driver {
   }
 }
 
+function writeParameter(value: unknown): unknown {
+  return Array.isArray(value) ? (writeArray(value) ?? value) : value
+}
+
 /** The socket of a connection; the driver's types leave it out. */
 function socketOf(client: pg.PoolClient): Duplex {
   return (client as unknown as { connection: { stream: Duplex } }).connection.stream
@@ -134,7 +139,7 @@ class PreparingConnection implements DatabaseConnection {
     this.#sendBegin()
     const name = this.#nameOf(query.sql)
     this.#names.add(name)
-    const answered = this.#client.query({ name, text: query.sql, values: query.parameters as unknown[] })
+    const answered = this.#client.query({ name, text: query.sql, values: query.parameters.map(writeParameter) })
     if (isLast && this.#isInTransaction) this.#sendCommit()
     if (!isAhead) this.#flush()
     if (isAhead) {

@@ -323,6 +323,11 @@ export interface SessionRefresh {
   token_hash: Buffer;
 }
 
+export interface SsoNonce {
+  expires_at: Timestamp;
+  nonce_hash: Buffer;
+}
+
 export interface User {
   avatar_url: string | null;
   created_at: Timestamp;
@@ -375,8 +380,10 @@ export interface WebhookAttempt {
   worker: string;
 }
 
-export interface WebhookDeliveryTotal {
+export interface WebhookDeliveryMinute {
+  came: number;
   deliveries: number;
+  minute: Timestamp;
   shard: number;
   status: string;
 }
@@ -495,11 +502,12 @@ export interface DB {
   role_permission: RolePermission;
   session: Session;
   session_refresh: SessionRefresh;
+  sso_nonce: SsoNonce;
   user: User;
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
-  webhook_delivery_total: WebhookDeliveryTotal;
+  webhook_delivery_minute: WebhookDeliveryMinute;
   webhook_dispatch: WebhookDispatch;
   webhook_dispatch_ended: WebhookDispatchEnded;
   webhook_dispatch_open: WebhookDispatchOpen;

@@ -1,6 +1,6 @@
 import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
-import type { UserId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
@@ -40,4 +40,19 @@ export async function findOwnedSession(
 ): Promise<{ session: SessionRecord; holdings: Holdings } | undefined> {
   const [row] = await selectOwned(db, [id, now])
   return row && { session: toSessionRecord(row), holdings: toHoldings(row) }
+}
+
+const revokeOthers = statement<{ document_id: SessionId }>(`
+  update session set revoked_at = $3, updated_at = $3
+  where document_id in (
+    select document_id from session where "user" = $1 and document_id <> $2 and revoked_at is null
+    order by document_id for no key update)
+  returning document_id`)
+
+/** Revokes all sessions of a user but one. Returns those that this call revoked. */
+export async function revokeOtherSessionRows(
+  db: Database,
+  { userId, keep, now }: { userId: UserId; keep: SessionId; now: Date },
+): Promise<SessionId[]> {
+  return (await revokeOthers(db, [userId, keep, now])).map((row) => row.document_id)
 }

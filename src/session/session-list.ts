@@ -2,10 +2,10 @@ import { checkMayManageUser } from '../access/delegation.ts'
 import { findOwners } from '../access/own-rows.ts'
 import type { Caller } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
-import type { SessionId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { revokeSessionTree, type SessionRecord } from './session.store.ts'
-import { findOwnedSession } from './session-list.store.ts'
+import { findOwnedSession, revokeOtherSessionRows } from './session-list.store.ts'
 
 /** A session that a request names, and the time of the request. */
 export interface SessionTarget {
@@ -38,4 +38,12 @@ export async function endSession(db: Database, target: SessionTarget): Promise<S
   const ended = await revokeSessionTree(db, session.id, target.now)
   if (!ended.includes(session.id)) throw notFound('session')
   return ended
+}
+
+/** Revokes all sessions of a user but one, at once in every process. Returns those that this call revoked. */
+export function revokeOtherSessions(
+  db: Database,
+  input: { userId: UserId; keep: SessionId; now: Date },
+): Promise<SessionId[]> {
+  return revokeOtherSessionRows(db, input)
 }

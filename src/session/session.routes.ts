@@ -91,6 +91,7 @@ export const sessionRoutes: Routes<RefreshDeps> = [
         const ended = await signOut(db, {
           caller,
           all: body?.all ?? false,
+          family: body?.family ?? false,
           refreshToken: body?.refresh_token,
           now,
         })

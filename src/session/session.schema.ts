@@ -18,6 +18,12 @@ export const RevokeBody = nullable(
     'RevokeSession',
     Type.Object({
       all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
+      family: Type.Optional(
+        Type.Boolean({
+          description:
+            'Also the session that this one was opened from by a handshake, and every session opened from that. Default false.',
+        }),
+      ),
       refresh_token: Type.Optional(RefreshTokenSchema),
     }),
   ),
@@ -76,7 +82,12 @@ export const SessionRow = named(
     accounts: Type.Array(AccountNameRow),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
-    key_permissions: nullable(Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow both.' })),
+    membership_permissions: Type.Array(Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) }), {
+      description: 'Patterns that hold in one account each: those of the roles of a membership.',
+    }),
+    key_permissions: nullable(
+      Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow all of these.' }),
+    ),
   }),
 )
 
@@ -128,6 +139,10 @@ export function toSessionRow(
     accounts: accounts.map(toAccountNameRow),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
+    membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
+      account,
+      permissions: [...patterns],
+    })),
     key_permissions: caller.keyPatterns ? [...caller.keyPatterns] : null,
   }
 }

@@ -32,7 +32,7 @@ export interface AccountName {
 }
 
 /** The accounts of the user `u` that are not deleted, the longest membership first: the first is the default. */
-const ACCOUNTS_COLUMN = `
+export const ACCOUNTS_COLUMN = `
   array(select json_build_object('id', a.document_id, 'name', a.name)
     from account_member m join account a on a.document_id = m.account
     where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
@@ -139,6 +139,7 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
   return row && toSessionRecord(row)
 }
 
+const lockOne = aheadStatement('select from session where document_id = $1 for no key update')
 const REVOKE_TREE = `
   with recursive tree as (
     select document_id from session where document_id = $1
@@ -154,16 +155,33 @@ const revokeTree = statement<{ document_id: SessionId }>(`${REVOKE_TREE} returni
 const revokeTreeAhead = aheadStatement(REVOKE_TREE)
 
 /**
- * Revokes a session and every session opened from it. Returns those that this call revoked. Statements that change
- * several sessions lock them in the order of their ids, which prevents deadlocks.
+ * Revokes a session and every session opened from it. Returns those that this call revoked. Locks the session first, as
+ * whatever opens a session from it does: a session that is being opened is in the tree, or is refused. Statements that
+ * change several sessions lock them in the order of their ids, which prevents deadlocks.
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
+  await lockOne(db, [id])
   return (await revokeTree(db, [id, now])).map((row) => row.document_id)
 }
 
 /** Revokes a session and every session opened from it; sent with the next statement of the transaction. */
-export function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
-  return revokeTreeAhead(db, [id, now])
+export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
+  await lockOne(db, [id])
+  await revokeTreeAhead(db, [id, now])
+}
+
+const selectRoot = statement<{ document_id: SessionId }>(`
+  with recursive line as (
+    select document_id, parent from session where document_id = $1
+    union
+    select s.document_id, s.parent from session s join line on line.parent = s.document_id
+  )
+  select document_id from line where parent is null`)
+
+/** The session that this one was opened from, at the top of its tree; the session itself when it has no parent. */
+export async function findRootSession(db: Database, id: SessionId): Promise<SessionId> {
+  const [row] = await selectRoot(db, [id])
+  return row?.document_id ?? id
 }
 
 const REVOKE_ALL = `
@@ -172,6 +190,11 @@ const REVOKE_ALL = `
     select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
 const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
 const revokeAllAhead = aheadStatement(REVOKE_ALL)
+
+/** Locks a user until the transaction ends, as opening a session does; sent with the next statement of the transaction. */
+export function lockSessionUser(db: Database, userId: UserId): Promise<void> {
+  return lockUser(db, [userId])
+}
 
 /** Revokes all sessions of a user. Returns those that this call revoked. */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {

@@ -175,6 +175,7 @@ describe('reading the session', () => {
       accounts: [],
       permissions: [],
       account_permissions: expect.arrayContaining(['realtime:auth', 'account:find-one', 'contract:*']),
+      membership_permissions: [],
       key_permissions: null,
     })
   })

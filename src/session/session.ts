@@ -9,10 +9,13 @@ import {
   type AccountName,
   clearSessionAccount,
   endUserSessionRows,
+  findRootSession,
+  findSession,
   findSessionDescription,
   findSessionOfToken,
   insertSession,
   lockActiveUser,
+  lockSessionUser,
   type NewRefreshToken,
   revokeSessionTree,
   revokeUserSessionRows,
@@ -114,9 +117,28 @@ export async function issueSession(
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
-  const { userId, origin, parent, now } = input
-  const accounts = await lockActiveUser(db, userId, input.passwordHash)
-  if (!accounts) return undefined
+  const accounts = await lockActiveUser(db, input.userId, input.passwordHash)
+  return accounts && openLockedSession(deps, db, { ...input, accounts })
+}
+
+/**
+ * The rest of `issueSession`, for a caller that has locked the user and found it active. `accounts` are those of the user,
+ * the longest membership first. Its statement shares the round trip of the next one.
+ */
+export async function openLockedSession(
+  deps: SessionDeps,
+  db: Database,
+  input: {
+    userId: UserId
+    accounts: readonly AccountName[]
+    origin: SessionOrigin
+    accountId?: AccountId | null
+    parent?: SessionRecord
+    isRefreshable?: boolean
+    now: Date
+  },
+): Promise<IssuedSession> {
+  const { userId, accounts, origin, parent, now } = input
   const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
   const latest = new Date(now.getTime() + SESSION_LIFETIME_MS)
   const expiresAt = parent ? earlier(latest, parent.expiresAt) : latest
@@ -171,23 +193,42 @@ export function leaveAccount(
   return clearSessionAccount(db, input)
 }
 
+/** What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user. */
+export interface SignOut {
+  caller: Pick<Caller, 'userId' | 'sessionId'>
+  all: boolean
+  /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
+  family: boolean
+  refreshToken: string | undefined
+  now: Date
+}
+
 /**
- * Signs the caller out: revokes its session, with `all` every session of the user, or with `refreshToken` the caller's
- * session of that token. Returns the revoked sessions. Throws 409 for an API key: it has no session, and a leaked key must
- * not sign its owner out.
+ * Signs the caller out: revokes the session of `SignOut` and those opened from it. Returns the revoked sessions. Throws 409
+ * for an API key: it has no session, and a leaked key must not sign its owner out.
  */
-export async function signOut(
-  db: Database,
-  input: { caller: Pick<Caller, 'userId' | 'sessionId'>; all: boolean; refreshToken: string | undefined; now: Date },
-): Promise<SessionId[]> {
+export async function signOut(db: Database, input: SignOut): Promise<SessionId[]> {
   const { caller, now } = input
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
-  if (input.all) return revokeUserSessionRows(db, caller.userId, now)
-  if (input.refreshToken === undefined) return revokeSessionTree(db, caller.sessionId, now)
-  const session = await findSessionOfToken(db, hashToken(input.refreshToken))
-  // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
-  return session?.userId === caller.userId ? revokeSessionTree(db, session.id, now) : []
+  if (input.all) {
+    await lockSessionUser(db, caller.userId)
+    return revokeUserSessionRows(db, caller.userId, now)
+  }
+  const id = await findSignedOut(db, caller.sessionId, input)
+  if (id === undefined) return []
+  return revokeSessionTree(db, input.family ? await findRootSession(db, id) : id, now)
+}
+
+/** The session that a sign-out names. An unknown token, or another user's, is not an error (RFC 7009 section 2.2). */
+async function findSignedOut(
+  db: Database,
+  own: SessionId,
+  { caller, refreshToken }: SignOut,
+): Promise<SessionId | undefined> {
+  if (refreshToken === undefined) return own
+  const session = await findSessionOfToken(db, hashToken(refreshToken))
+  return session?.userId === caller.userId ? session.id : undefined
 }
 
 /** The caller's session, user and accounts. `session` is undefined for an API key. */
@@ -202,4 +243,13 @@ export async function describeSession(db: Database, caller: Caller): Promise<Ses
   const found = await findSessionDescription(db, caller.userId, caller.sessionId)
   if (!found) throw notFound('user')
   return found
+}
+
+/** The session of the caller's token. Throws 409 for an API key, which has none. */
+export async function loadCallerSession(db: Database, caller: Caller): Promise<SessionRecord> {
+  if (caller.sessionId === null)
+    throw new Problem('conflict', 'An API key has no session. Use the session JWT of a person.')
+  const session = await findSession(db, caller.sessionId)
+  if (!session) throw notFound('session')
+  return session
 }

@@ -10,6 +10,7 @@ import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { endUserSessions, revokeUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { deleteProofTokens } from './proof-token.store.ts'
 import {
   findUser,
   findUserByEmail,
@@ -165,6 +166,7 @@ async function endOldPassword(
   { email = user.email, keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  await deleteProofTokens(db, user.id, 'reset')
   for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
 }
 

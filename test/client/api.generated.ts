@@ -31,6 +31,8 @@ export interface components {
       /** Null for a caller who does not hold `user:find-one`. */
       email: string | null
       name: string | null
+      /** The roles of this membership. They hold in this account only. */
+      roles: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -55,6 +57,8 @@ export interface components {
     AddAccountMember: {
       /** A UUID in lower case. */
       user: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     ApiKey: {
       /** A UUID in lower case. */
@@ -176,6 +180,13 @@ export interface components {
       data: components['schemas']['CatalogueStatus']
       message: string
     }
+    ChangePassword: {
+      current_password: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      new_password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     Contract: {
       /** A UUID in lower case. */
       document_id: string
@@ -260,7 +271,7 @@ export interface components {
       email: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -380,6 +391,13 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EmailVerified: {
+      verified: true
+    }
+    EmailVerifiedAnswer: {
+      data: components['schemas']['EmailVerified']
+      message: string
+    }
     EndTokens: {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
@@ -479,15 +497,38 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    ExchangeHandshake: {
+      /** The value of `sso_token`. */
+      token: string
+    }
     ExchangeLoginCode: {
       /** The `code` of the deep link. */
       code: string
       /** What the `code_challenge` of the start is the SHA-256 of. */
       code_verifier: string
     }
+    ExchangedSession: {
+      /** The JWT of a new session. */
+      jwt: string
+    }
     FieldError: {
       path: string
       code: string
+      message: string
+    }
+    ForgotPassword: {
+      email: string
+    }
+    Handshake: {
+      /** Send the browser here. */
+      redirect_url: string
+      /** Whether `redirect_url` holds a handshake token. */
+      cross_domain: boolean
+      /** Lifetime of the token in seconds; null without one. */
+      expires_in: number | null
+    }
+    HandshakeAnswer: {
+      data: components['schemas']['Handshake']
       message: string
     }
     Health: {
@@ -533,6 +574,15 @@ export interface components {
       data: Array<components['schemas']['Identity']>
       message: string
       pagination: components['schemas']['Pagination']
+    }
+    KeptMail: {
+      /** A UUID in lower case. */
+      document_id: string
+      to: string
+      subject: string
+      text: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
     }
     ListedSession: {
       /** A UUID in lower case. */
@@ -588,6 +638,14 @@ export interface components {
       data: components['schemas']['LoginPayload']
       message: string
     }
+    /** The same for every address. */
+    MailAccepted: {
+      accepted: true
+    }
+    MailAcceptedAnswer: {
+      data: components['schemas']['MailAccepted']
+      message: string
+    }
     OAuthStart: {
       /** The address of the provider. */
       redirectUrl: string
@@ -623,7 +681,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -740,9 +798,19 @@ export interface components {
       data: components['schemas']['ReplayPreview']
       message: string
     }
+    ResetPassword: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     RevokeSession: {
       /** Every session of the user. Default false. */
       all?: boolean
+      /** Also the session that this one was opened from by a handshake, and every session opened from that. Default false. */
+      family?: boolean
       /** `sbr_...` */
       refresh_token?: string
     }
@@ -836,7 +904,13 @@ export interface components {
       permissions: Array<string>
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** Patterns of an API key, which narrow both. */
+      /** Patterns that hold in one account each: those of the roles of a membership. */
+      membership_permissions: Array<{
+        /** A UUID in lower case. */
+        account: string
+        permissions: Array<string>
+      }>
+      /** Patterns of an API key, which narrow all of these. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -884,6 +958,12 @@ export interface components {
       replay_waiting?: number
       /** It was deleted since the job was made. */
       gone?: number
+    }
+    StartHandshake: {
+      /** Where the target app takes the token. Its origin is one of `SSO_TARGETS`. */
+      target_url: string
+      /** Path and query on the target, where the app continues. It begins with one slash. */
+      next?: string
     }
     StartIdentityLink: {
       /** Gets `link_code` in its query. */
@@ -940,6 +1020,12 @@ export interface components {
       /** Not blank; no control characters. */
       name: string
     }
+    UpdateAccountMember: {
+      /** A UUID in lower case. */
+      user: string
+      /** Ids of account-scoped roles. */
+      roles: Array<string>
+    }
     UpdateContract: {
       /** Not blank. */
       name?: string
@@ -961,7 +1047,7 @@ export interface components {
       email?: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -1004,6 +1090,10 @@ export interface components {
       data: Array<components['schemas']['User']>
       message: string
       pagination: components['schemas']['Pagination']
+    }
+    VerifyEmail: {
+      /** The `token` of the link. */
+      token: string
     }
     Webhook: {
       /** A UUID in lower case. */
@@ -1104,6 +1194,24 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AuditEntryPage']
   }
+  /** Verify an address by the link of a mail */
+  emailVerify: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify"
+    path: undefined
+    query: undefined
+    body: components['schemas']['VerifyEmail']
+    answer: components['schemas']['EmailVerifiedAnswer']
+  }
+  /** Ask for a link that verifies the caller's own address */
+  emailRequestVerification: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify/request"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
   /** Exchange the one-time code of a deep link for tokens */
   loginCode: {
     method: "POST"
@@ -1158,6 +1266,33 @@ export interface operations {
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
   }
+  /** Change the caller's own password */
+  passwordChange: {
+    method: "POST"
+    url: "/api/v3/auth/password/change"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ChangePassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Ask for a link to set a new password */
+  passwordForgot: {
+    method: "POST"
+    url: "/api/v3/auth/password/forgot"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ForgotPassword']
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Set a new password by the link of a mail */
+  passwordReset: {
+    method: "POST"
+    url: "/api/v3/auth/password/reset"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ResetPassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
   /** Read the caller of the token and its permissions */
   sessionFindOne: {
     method: "GET"
@@ -1184,6 +1319,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['RevokeSession'] | undefined
     answer: components['schemas']['RevokedSessionsAnswer']
+  }
+  /** Exchange a handshake token for a session JWT */
+  ssoExchange: {
+    method: "POST"
+    url: "/api/v3/auth/sso/exchange"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeHandshake']
+    answer: components['schemas']['ExchangedSession']
+  }
+  /** Start a handshake with an app on another domain */
+  ssoHandshake: {
+    method: "POST"
+    url: "/api/v3/auth/sso/handshake"
+    path: undefined
+    query: undefined
+    body: components['schemas']['StartHandshake']
+    answer: components['schemas']['HandshakeAnswer']
   }
   /** List contracts */
   contractFindAll: {
@@ -1310,6 +1463,15 @@ export interface operations {
     query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
     body: undefined
     answer: components['schemas']['AccountMemberPage']
+  }
+  /** Replace the roles of a membership */
+  accountMemberUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/member"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountMember']
+    answer: components['schemas']['AccountMemberAnswer']
   }
   /** Add a user to an account */
   accountMemberCreate: {
@@ -1877,5 +2039,17 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
+  }
+  /** Read the mails that were kept and not sent (development) */
+  mailFindKept: {
+    method: "GET"
+    url: "/auth/mail"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: {
+      data: Array<components['schemas']['KeptMail']>
+      message: string
+    }
   }
 }

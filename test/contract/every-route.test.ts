@@ -48,6 +48,9 @@ async function walkIdentity() {
   await step('account.update', { name: 'Walked' }, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
+  const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
+  const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
+  await step('account-member.update', membership, byAccount)
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)

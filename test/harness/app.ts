@@ -64,6 +64,8 @@ export interface TestAppOptions {
   /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
   secretKey?: string[]
   fetchProvider?: AppOptions['fetchProvider']
+  /** The secrets of handshakes, instead of those of `TEST_SECRETS`. */
+  ssoHandshake?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
   hasStarted?: () => boolean
 }
@@ -84,7 +86,8 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }
-  const secrets = { ...TEST_SECRETS, ...(options.secretKey && { secretKey: options.secretKey }) }
+  const { secretKey, ssoHandshake } = options
+  const secrets = { ...TEST_SECRETS, ...(secretKey && { secretKey }), ...(ssoHandshake && { ssoHandshake }) }
   const adminId = database.administrator ?? (await prepareForTest(database, clock))
   const app = await buildApp({
     ...world,

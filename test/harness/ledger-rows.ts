@@ -1,4 +1,5 @@
 import type { TestApp } from './app.ts'
+import { COUNT_ADDED } from './delivery-counts.ts'
 
 /** The values of a ledger row. Times are ages in milliseconds before the clock of the app. */
 export interface LedgerRowSpec {
@@ -36,6 +37,7 @@ export async function addLedgerRows(app: TestApp, spec: LedgerRowSpec & { count:
     : leasedForMs === undefined
       ? await pool.query(INSERT_WAITING, [...values, at(dueAgeMs)])
       : await pool.query(INSERT_CLAIMED, [...values, at(0), at(-leasedForMs)])
+  await pool.query(COUNT_ADDED, [at(createdAgeMs), spec.status, spec.count])
   return rows.rows.map((row) => row.document_id)
 }
 
@@ -94,6 +96,6 @@ export async function addWebhook(app: TestApp): Promise<string> {
 export async function clearLedger(app: TestApp): Promise<void> {
   await app.database.pool.query(
     `truncate webhook, event_occurrence, event_queue, webhook_dispatch_open, webhook_dispatch_ended, webhook_attempt,
-      webhook_queue, delivery_worker, webhook_delivery_total cascade`,
+      webhook_queue, delivery_worker, webhook_delivery_minute cascade`,
   )
 }

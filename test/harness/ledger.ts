@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { recordEvents } from '../../src/event/event.ts'
 import type { AccountScope } from '../../src/http/route.ts'
 import {
@@ -12,6 +12,7 @@ import {
 import type { Database } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import type { AttemptTrigger, DispatchStatus } from '../../src/webhook/delivery/outcome.ts'
+import { COUNT_ADDED } from './delivery-counts.ts'
 import type { ManualClock } from './manual-clock.ts'
 
 /** What a test may say of a webhook that it writes straight into the table. */
@@ -137,6 +138,7 @@ export function buildLedger(db: Database, clock: ManualClock) {
     if (values.status !== 'pending' && values.status !== 'retrying') await insertEnded(db, values)
     else if (leaseUntil === null) await insertWaiting(db, { ...values, dueAt })
     else await insertClaimed(db, { ...values, leaseUntil, leaseOwner, claimedAt: now() })
+    await db.executeQuery(CompiledQuery.raw(COUNT_ADDED, [createdAt, values.status, list.length]))
     return list.map((one) => one.id as DispatchId)
   }
 

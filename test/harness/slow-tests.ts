@@ -3,6 +3,7 @@
  * Each of these files gets a process of its own; all other tests share two (vitest.config.ts).
  */
 export const SLOW_TESTS: readonly string[] = [
+  'packages/sso/test/built-package.test.ts',
   'packages/webhooks/test/built-package.test.ts',
   'src/app/logger.test.ts',
   'src/webhook/delivery/claim-plan.test.ts',
@@ -11,7 +12,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/postgres/embedded.test.ts',
   'src/postgres/migrate.test.ts',
   'src/tracing/no-export.test.ts',
-  'test/{bin,browser,command,concurrency,simulation,snippets}/**/*.test.ts',
+  'test/{bin,browser,command,concurrency,examples,simulation,snippets}/**/*.test.ts',
   'test/contract/identity.test.ts',
   'test/journeys/{delivery,documented-permissions,hostile-input}.test.ts',
   'test/{docs,tidy,worked-example}.test.ts',

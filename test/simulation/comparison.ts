@@ -1,6 +1,7 @@
 import type { DispatchId, WebhookId } from '../../src/id.ts'
+import { readTotals } from '../../src/webhook/delivery/delivery-count.store.ts'
 import type { AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
-import { readTotals } from '../../src/webhook/delivery/total.store.ts'
+import { listMiscounts } from '../harness/delivery-counts.ts'
 import { applyLog, type LogEntry } from './model.ts'
 import type { World } from './world.ts'
 
@@ -30,6 +31,7 @@ export async function compare(world: World): Promise<void> {
   const totals = await readTotals(db)
   for (const [status, count] of model.totals)
     if (totals.get(status) !== count) world.faults.push(`total of ${status} is ${totals.get(status)}, not ${count}`)
+  world.faults.push(...(await listMiscounts(db)))
   const disables = await db
     .selectFrom('event_occurrence')
     .select('document_id')

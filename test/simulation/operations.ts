@@ -1,4 +1,4 @@
-import { type EventDraft, recordEvents } from '../../src/event/event.ts'
+import { buildEvents, type EventDraft, recordEvents } from '../../src/event/event.ts'
 import { Problem } from '../../src/http/problem.ts'
 import type { AccountId, EventId, WebhookId } from '../../src/id.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
@@ -14,6 +14,7 @@ import {
   setWebhookActive,
 } from '../../src/webhook/webhook.ts'
 import { addRow, countStatus, type ModelWebhook } from './model.ts'
+import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'
 
 const CALLER = { userId: null } as never
@@ -76,12 +77,7 @@ function pickIllness({ dice }: World): number {
 /** Events, in a transaction that commits or is rolled back (docs/contract/events.md#atomicity). */
 export async function emitEvents(world: World, count: number): Promise<EventId[]> {
   const { dice, db } = world
-  const drafts = Array.from({ length: count }, (): EventDraft => {
-    const event = dice.pick(CAUSED)
-    const [resource = '', action = ''] = event.split('.')
-    const account = dice.chance(0.9) ? dice.pick(world.accounts) : (null as AccountId | null)
-    return { type: event, accountScope: EVENT_TYPES[event], account, resource, action, resourceId: null, url: null }
-  })
+  const drafts = draftEvents(world, count)
   const deps = { ids: world.ids, enableApiEventQueue: true }
   const isRolledBack = dice.chance(0.15)
   const change = inTransaction(db, async (tx) => {
@@ -96,6 +92,23 @@ export async function emitEvents(world: World, count: number): Promise<EventId[]
 }
 
 class RolledBack extends Error {}
+
+function draftEvents({ dice, accounts }: World, count: number): EventDraft[] {
+  return Array.from({ length: count }, (): EventDraft => {
+    const event = dice.pick(CAUSED)
+    const [resource = '', action = ''] = event.split('.')
+    const account = dice.chance(0.9) ? dice.pick(accounts) : (null as AccountId | null)
+    return { type: event, accountScope: EVENT_TYPES[event], account, resource, action, resourceId: null, url: null }
+  })
+}
+
+/** A process publishes events, which it routes as it records them if it has room. Returns their ids. */
+export async function publishEvents(world: World, process: SimulatedProcess, count: number): Promise<EventId[]> {
+  const deps = { ids: world.ids, enableApiEventQueue: true }
+  const events = buildEvents(deps, draftEvents(world, count), new Date(world.clock.now()))
+  await process.publish(events)
+  return events.map((one) => one.id)
+}
 
 /** One thing an operator does, to the service and to the model. */
 export async function operate(world: World): Promise<void> {

@@ -1,9 +1,11 @@
 import pg from 'pg'
 import pino from 'pino'
+import { recordAndRoute, recordPublicationBatch } from '../../src/app/publication-batch.store.ts'
 import type { Clock } from '../../src/clock.ts'
 import { buildDispatcher } from '../../src/delivery/dispatcher.ts'
 import { buildRouter } from '../../src/delivery/router.ts'
 import { buildWorkerLease } from '../../src/delivery/worker-lease.ts'
+import type { EventRecord } from '../../src/event/event.ts'
 import type { IdMaker } from '../../src/id.ts'
 import type { Keyring } from '../../src/keyring.ts'
 import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
@@ -46,6 +48,8 @@ export interface SimulatedProcess {
   isHung: boolean
   /** Routes what waits. */
   route(): Promise<void>
+  /** Records events, and routes them in the same statement while it has room. */
+  publish(events: readonly EventRecord[]): Promise<void>
   /** Posts what is due and records it; resolves early when the process goes down. */
   work(): Promise<void>
   /** Says that it is alive, as each process does every second. */
@@ -86,7 +90,8 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     woken.resolve()
     woken = Promise.withResolvers()
   }
-  const clock = buildProcessClock(deps.clock, () => woken.promise)
+  // Sleeps end when the test runs the process, or resumes it after a hang.
+  const clock: Clock = { now: deps.clock.now, sleep: () => woken.promise }
   let gate = Promise.resolve()
   let openGate = () => {}
   let posts = 0
@@ -139,13 +144,21 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       onRecording: () => onDispatcherPoint('during-record'),
     }),
     clock,
+    rest,
     logger,
     workerId: plan.workerId,
     lease,
     isEnabled: true,
     onDispatcherPoint,
   })
-  const router = buildRouter({ clock, db, logger, dispatchers: [dispatcher] })
+  const router = buildRouter({ clock, rest, db, logger, dispatchers: [dispatcher] })
+  const publish = async (events: readonly EventRecord[]) => {
+    const items = [{ events, pairs: [], auditEntries: [] }]
+    const routing = await router.takeInline()
+    if (!routing) return void (await recordPublicationBatch(db, items))
+    const { byPolicy } = await recordAndRoute(db, items, routing.policies)
+    await routing.accept(byPolicy)
+  }
   /** What a process that is gone did not finish is no fault. */
   const untilLost = async (work: Promise<unknown>) => {
     const done = work.catch((error: unknown) => {
@@ -158,6 +171,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     isLost: false,
     isHung: false,
     route: () => untilLost(router.drain()),
+    publish: (events) => untilLost(publish(events)),
     work: async () => {
       wake()
       if (plan.isRunning) dispatcher.notify()
@@ -197,14 +211,8 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
   return self
 }
 
-/** How long results are collected (acknowledger.ts). */
-const REST_MS = 4
-
-/** Rests of this length pass at once. Other sleeps end when the test runs the process, or resumes it after a hang. */
-function buildProcessClock(clock: Clock, waitForWork: () => Promise<void>): Clock {
-  const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { now: clock.now, sleep: (ms) => (ms === REST_MS ? rest() : waitForWork()) }
-}
+/** Rests between batches pass at once. */
+const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 type State = 'open' | 'blocked' | 'destroyed'
 

@@ -17,7 +17,7 @@ import { buildLedger, type Ledger } from '../harness/ledger.ts'
 import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'
 import { compare } from './comparison.ts'
 import { addRow, buildModel, listRecipients, type Model } from './model.ts'
-import { EVENT_TYPES } from './operations.ts'
+import { EVENT_TYPES, publishEvents } from './operations.ts'
 import { type Answer, type Fault, type SimulatedProcess, startProcess } from './process.ts'
 import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
 
@@ -142,7 +142,12 @@ export async function route(world: World): Promise<void> {
   // Lost attempts are taken back before: they may raise events, which would be routed unseen.
   await dispatch(world, 'none')
   const types = new Map(Object.entries(EVENT_TYPES))
-  const events = await db.selectFrom('event_occurrence').selectAll().where('routed_at', 'is', null).execute()
+  const inline = await publishByProcess(world)
+  const events = await db
+    .selectFrom('event_occurrence')
+    .selectAll()
+    .where((eb) => eb.or([eb('routed_at', 'is', null), eb('document_id', 'in', [NO_EVENT, ...inline])]))
+    .execute()
   const expected = new Set<string>()
   for (const event of events)
     for (const webhook of listRecipients(model, {
@@ -174,6 +179,18 @@ export async function route(world: World): Promise<void> {
     process.release()
     await settle(world)
   }
+}
+
+/** No event has this id: a list of none is no SQL. */
+const NO_EVENT = '00000000-0000-0000-0000-000000000000' as EventId
+
+/** Lets a process publish events; what it claims with them is held back until the model knows it. Returns their ids. */
+async function publishByProcess(world: World): Promise<EventId[]> {
+  const { dice } = world
+  const [process] = world.processes.filter((one) => one.plan.isRunning && !one.isLost)
+  if (!process) return []
+  for (const one of world.processes) one.hold()
+  return publishEvents(world, process, dice.between(1, 16))
 }
 
 /** Lets one process or two at once route what waits. What they claim as they route is held back until the model knows it. */

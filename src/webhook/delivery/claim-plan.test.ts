@@ -10,7 +10,7 @@ import {
 import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
-import { routeBatch } from '../../delivery/routing.store.ts'
+import { routeBatch, routeInline } from '../../delivery/routing.store.ts'
 import { renewLease } from '../../delivery/worker.store.ts'
 import type { AccountId, DispatchId, WebhookId } from '../../id.ts'
 import { type Database, INDEX_ONLY_PLANS } from '../../postgres/database.ts'
@@ -77,6 +77,17 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const input = { after: '00000000-0000-0000-0000-000000000000', limit: 500, now }
     return routeBatch(db, input, [{ name: 'webhook', part: buildWebhookRouting(request(change)) }])
   }
+  /** Routes events in a statement of its own, as that of a publication does. */
+  const inline = (db: Database, events: readonly string[]) => {
+    const text = 'routed as materialized (select * from event_occurrence where document_id = any($1::uuid[]))'
+    const policies = [{ name: 'webhook', part: buildWebhookRouting(request()) }]
+    return routeInline(
+      db,
+      { name: 'plan', text, values: [events] },
+      policies,
+      (parts, answers) => `with ${parts.join(', ')} select (select is_inline from inline), ${answers.join(', ')}`,
+    )
+  }
   const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimDispatches(db, request(change))
   const findLost = (db: Database, workerId: string) =>
     findLostClaims(db, { workerId, claimedBefore: now, now, limit: 50 })
@@ -108,6 +119,7 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const nothing = { id, fence: 1, attempt: 1, webhook }
     for (let round = 0; round < 2; round += 1) {
       await route(watched.db)
+      await inline(watched.db, [id])
       await claim(watched.db)
       await settle(watched.db, [end(nothing, 200), end(nothing, 500)])
       await releaseClaims(watched.db, [nothing], now)
@@ -135,6 +147,14 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     await ledger.recordMany('contract.create', { account, count: 20 })
     const { events, byPolicy } = await expectReads(60 * 8, (db) => route(db))
     expect({ events, opened: byPolicy[0]!.opened }).toEqual({ events: 20, opened: 60 })
+  })
+
+  it('routes with the same reads in the statement of a publication', async () => {
+    const events = await ledger.recordMany('contract.create', { account, count: 5 })
+    const ids = events.map((one) => one.id)
+    const { row, byPolicy } = await expectReads(LOST + 15 * 9, (db) => inline(db, ids))
+    expect({ isInline: row.is_inline, opened: byPolicy[0]!.opened }).toEqual({ isInline: true, opened: 15 })
+    await sql`delete from event_queue where event_id = any(${ids})`.execute(database.db)
   })
 
   it('routes what nobody has room for with the same reads', async () => {

@@ -10,9 +10,9 @@ import { recordEvents } from '../../event/event.ts'
 import type { AccountId, EventId, WebhookId } from '../../id.ts'
 import { deleteOrphanedDispatches } from '../ledger/removal.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
+import { readTotals } from './delivery-count.store.ts'
 import { buildWebhookRouting } from './routing.store.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
-import { readTotals } from './total.store.ts'
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
 

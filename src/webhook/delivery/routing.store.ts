@@ -1,7 +1,7 @@
 import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
 import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
+import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
-import { countInto, findShard } from './total.store.ts'
 
 /**
  * The id of the dispatch of an event for a webhook: made of both, so that an event is never routed to a webhook twice. The
@@ -17,10 +17,9 @@ const DISPATCH_ID = `
  * webhooks beside the join, the planner may read all webhooks first.
  */
 const MATCHED = `
-  webhook_matched as (
     select ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
-      w.secret_encrypted, row_number() over (partition by w.document_id order by e.document_id) as nth
+      w.secret_encrypted
     from routed e
     cross join lateral (
       select t.document_id, t.account_scope, t.is_actived from event t where t.internal = e.event offset 0
@@ -39,8 +38,7 @@ const MATCHED = `
     ) w
     cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h
     where t.is_actived and w.is_actived and w.deleted_at is null and w.created_at <= e.created_at
-      and e.excluded_webhook is distinct from w.document_id
-  )`
+      and e.excluded_webhook is distinct from w.document_id`
 
 /**
  * Which rows this worker claims as they are written: as many as it has slots for, no more of a webhook than its cap allows,
@@ -53,7 +51,11 @@ const PLACED = `
       and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $3::int as is_claimed
     from (
       select m.*, m.turn <= $4::int and m.webhook <> all($7::uuid[]) as is_eligible
-      from (select n.*, n.nth + ${inFlightOf('webhook_busy', 'n.webhook')} as turn from webhook_matched n) m
+      from (
+        select n.*, row_number() over (partition by n.webhook order by n.event_id)
+          + ${inFlightOf('webhook_busy', 'n.webhook')} as turn
+        from webhook_matched n
+      ) m
     ) t
   )`
 
@@ -65,10 +67,10 @@ const WRITTEN = `
       case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
       case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
     from webhook_placed p
-    returning document_id as id
+    returning document_id as id, created_at
   ),
   webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$2' })}),
-  webhook_counted as (${countInto('webhook_opened', `'pending'`, '$8')}),
+  webhook_counted as (${countChanges([cameInto('webhook_opened', `'pending'`)], '$8')}),
   webhook_work as (
     select json_build_array(document_id, 1, 1, 'schedule', false, (extract(epoch from $2::timestamptz) * 1000)::bigint, webhook, url,
       secret_encrypted, event_id, event, (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action,
@@ -86,20 +88,17 @@ const WRITTEN = `
 export function buildWebhookRouting(request: ClaimRequest): RoutingPart {
   const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
   const [webhooks, counts] = listBusy(request)
-  return {
-    name: 'webhook',
-    text: [MATCHED, PLACED, WRITTEN].join(', '),
-    values: [
-      workerId,
-      now,
-      fastSlots,
-      perGroup,
-      webhooks,
-      counts,
-      slowGroups,
-      findShard(workerId),
-      hasPeers,
-      listBlocked(request),
-    ],
-  }
+  const values = [
+    workerId,
+    now,
+    fastSlots,
+    perGroup,
+    webhooks,
+    counts,
+    slowGroups,
+    findShard(workerId),
+    hasPeers,
+    listBlocked(request),
+  ]
+  return { matched: MATCHED, written: { name: 'webhook', text: [PLACED, WRITTEN].join(', '), values } }
 }

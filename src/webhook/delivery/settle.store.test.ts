@@ -8,10 +8,10 @@ import { findDispatchWithAttempts } from '../ledger/dispatch.store.ts'
 import { scheduleReplays } from '../replay/replay.store.ts'
 import { claimDispatches } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
+import { readTotals } from './delivery-count.store.ts'
 import type { AttemptResult } from './outcome.ts'
 import { type DispatchChange, settleChanges } from './settle.store.ts'
 import { type EndedAttempt, settleAttempts } from './settle.ts'
-import { readTotals } from './total.store.ts'
 
 const listAttempts = async ({ db }: { db: Database }, id: DispatchId) =>
   (await findDispatchWithAttempts(db, id))!.attempts

@@ -3,9 +3,9 @@ import type { DispatchId, WebhookId } from '../../id.ts'
 import type { PostTimings } from '../../outbound/post-result.ts'
 import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
+import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } from './delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus, ErrorClass } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
-import { findShard } from './total.store.ts'
 
 /** What an attempt changes in its ledger row, and its entry of the attempt log (docs/contract/delivery.md#attempt-log). */
 export interface DispatchChange {
@@ -45,7 +45,7 @@ const SETTLE = `
     left join lateral (select * from webhook w where w.document_id = x.webhook offset 0) w on true
   ),
   claim as materialized (
-    select x.*, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test, d.replay_job,
+    select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test, d.replay_job,
       d.created_at, case when d.attempt_trigger = 'test' then 'schedule' else d.attempt_trigger end as attempt_trigger
     from change x
     cross join lateral (
@@ -89,11 +89,7 @@ const SETTLE = `
     select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
       response_headers, timings from claim
   ),
-  counted as (
-    insert into webhook_delivery_total (status, shard, deliveries)
-    select status, $18::int, count(*) from claim group by status order by status
-    on conflict (status, shard) do update set deliveries = webhook_delivery_total.deliveries + excluded.deliveries
-  )
+  counted as (${countChanges([cameInto('claim', 'status'), leftFrom('claim', 'was')], '$18')})
   select id, fence, true as is_settled from claim
   union all select id, fence, false from change where not is_settled`
 
@@ -142,7 +138,7 @@ export async function settleChanges(
     column((one) => json(one.responseHeaders)),
     column((one) => json(one.timings)),
     options.withFailures,
-    findShard(options.workerId),
+    findSettlingShard(options.workerId),
   ])
   return { settled: rows.filter((row) => row.is_settled), deferred: rows.filter((row) => !row.is_settled) }
 }
@@ -151,8 +147,9 @@ const removeOrphans = statement<never>(`
   with gone as (
     delete from webhook_dispatch_open d
     where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)
-    returning d.document_id
-  )
+    returning d.document_id, d.created_at, d.status
+  ),
+  counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))})
   delete from webhook_attempt where dispatch = any(array(select document_id from gone))`)
 
 /** Deletes rows of webhooks that were purged while the rows were on their way, with their attempts. */

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database.ts'
+import { listMiscounts } from '../../../test/harness/delivery-counts.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
-import { countInto, findShard, readTotals } from '../delivery/total.store.ts'
 import { insertDispatch } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
@@ -37,8 +38,8 @@ async function openLedger() {
 
 /** Counts rows of `status` as the statements that write them do. */
 async function addToTotals(db: Database, workerId: string, status: DispatchStatus, count: number): Promise<void> {
-  await sql`with source as (select from generate_series(1, ${count}::int))
-    ${sql.raw(countInto('source', `'${status}'`, String(findShard(workerId))))}`.execute(db)
+  await sql`with source as (select now() as created_at from generate_series(1, ${count}::int))
+    ${sql.raw(countChanges([cameInto('source', `'${status}'`)], String(findShard(workerId))))}`.execute(db)
 }
 
 describe('a purged webhook', () => {
@@ -50,6 +51,7 @@ describe('a purged webhook', () => {
     await t.ledger.addDispatches(other, { count: 2 })
     await inTransaction(t.db, (tx) => deleteLedger(tx, purged))
     expect(await t.countByStatus()).toEqual({ pending: 2 })
+    expect(await listMiscounts(t.db)).toEqual([])
   })
 })
 

@@ -3,10 +3,10 @@ import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { ListFilter } from '../../listing/filter.ts'
 import type { Database } from '../../postgres/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
 import type { DispatchChange } from '../delivery/settle.store.ts'
-import { countInto, findShard } from '../delivery/total.store.ts'
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
@@ -123,9 +123,9 @@ const insert = aheadStatement(`
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, created_at, updated_at)
     values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, $8, $8, $8)
-    returning webhook
+    returning webhook, created_at
   ), queued as (${queueWebhooks('opened', { at: '$8', wakes: true })})
-  ${countInto('opened', `'pending'`, '$9')}`)
+  ${countChanges([cameInto('opened', `'pending'`)], '$9')}`)
 
 /** Writes a ledger row, `pending` and due at once; sent with the next statement of the transaction. */
 export async function insertDispatch(

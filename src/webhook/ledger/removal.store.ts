@@ -1,7 +1,7 @@
 import type { WebhookId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
-import { countInto, findShard } from '../delivery/total.store.ts'
+import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
 
 /**
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
@@ -21,7 +21,7 @@ const cancel = (ids: string) =>
       select document_id, webhook, event_id, event, account, 'cancelled', attempts, last_error, last_attempt_at,
         last_status_code, last_duration_ms, delivered_at, $1, is_test, attempt_trigger, replay_job, fence, created_at, $1
       from cancelled
-    ), counted as (${countInto('cancelled', `'cancelled'`, '$2')})
+    ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$2')})
     select count(*)::int as cancelled from cancelled`)
 
 const cancelWaiting = cancel(`
@@ -70,8 +70,9 @@ const deleteOrphaned = statement<{ deleted: number }>(`
         select d.document_id from webhook_dispatch_open d
         where d.webhook = o.webhook and d.next_attempt_at is not null limit $1 for update skip locked) d
       limit $1))
-    returning document_id
-  ), attempts as (
+    returning document_id, created_at, status
+  ), counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
+  attempts as (
     delete from webhook_attempt where dispatch = any(array(select document_id from gone))
   ), unqueued as (
     delete from webhook_queue q using orphan o
@@ -91,7 +92,8 @@ export async function deleteOrphanedDispatches(db: Database, before: Date, limit
 
 /** The parts that delete the rows which `ids` selects from a table of the ledger, with their attempts. */
 const deleteFrom = (table: string, ids: string) => `
-  with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id),
+  with gone as (delete from ${table} where document_id = any(array(${ids})) returning document_id, created_at, status),
+  counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
   attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)))
   select count(*)::int as deleted from gone`
 

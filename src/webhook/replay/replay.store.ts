@@ -1,9 +1,9 @@
 import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
-import { countInto, findShard } from '../delivery/total.store.ts'
 import {
   type DispatchColumns,
   type DispatchRecord,
@@ -109,14 +109,18 @@ const schedule = aheadStatement(`
       last_status_code, last_error, last_duration_ms, delivered_at, is_test, 'replay', $3::uuid, fence + 1, created_at, $2
     from reopened
     returning webhook
+  ), waiting as materialized (
+    select document_id, created_at, status from webhook_dispatch_open
+    where document_id = any($1::uuid[]) and lease_owner is null for update
   ), hurried as (
     update webhook_dispatch_open
     set status = 'retrying', attempt_trigger = 'replay', replay_job = $3, next_attempt_at = $2, updated_at = $2
-    where document_id = any($1::uuid[]) and lease_owner is null
+    where document_id = any(array(select document_id from waiting))
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
+  moved as (select created_at, status from reopened union all select created_at, status from waiting),
   queued as (${queueWebhooks('due', { at: '$2', wakes: true })})
-  ${countInto('due', `'retrying'`, '$4')}`)
+  ${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')}`)
 
 /** Makes rows due now for one replay POST each, on behalf of a job or of nobody's; sent with the next statement. */
 export async function scheduleReplays(

@@ -1,0 +1,70 @@
+import { buildAuthenticate } from '../access/authenticate.ts'
+import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
+import { listSubscribedTypes } from '../event/event.store.ts'
+import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
+import type { Caller } from '../http/caller.ts'
+import type { Pipeline } from '../http/pipeline-deps.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { IdMaker } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import type { AppOptions } from './app.ts'
+import { buildRecorders } from './record-change.ts'
+import { ROUTE_TREE } from './route-tree.ts'
+
+/** The caches of this process, which a trigger's note of a change invalidates. */
+export interface Held {
+  callers: CallerCache<Caller>
+  reads: ReadSubscriptions
+  apply: (note: string) => void
+}
+
+/** Builds the caches. `isProven`: whether notes of changes are proven to arrive. */
+export function buildHeld(db: Database, isProven: () => boolean): Held {
+  const callers = buildCallerCache<Caller>(isProven)
+  const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
+  const apply = (note: string) => {
+    callers.apply(note)
+    reads.apply(note)
+  }
+  return { callers, reads, apply }
+}
+
+/** Builds what the pipeline of every request uses. */
+export function buildPipeline(parts: {
+  options: AppOptions
+  ids: IdMaker
+  baseUrl: () => string
+  held: Held
+  limiter: RateLimiter
+  notify: () => void
+}): Pipeline {
+  const { options, ids, baseUrl, held, limiter, notify } = parts
+  const { config, secrets, clock, logger } = options
+  const { db } = options.database
+  const recording = {
+    ids,
+    logger,
+    enableApiEventQueue: config.enableApiEventQueue,
+    isReadSubscribed: (eventType: string) => held.reads.has(eventType),
+  }
+  return {
+    db,
+    clock,
+    authenticate: buildAuthenticate({
+      db,
+      clock,
+      sessionSecrets: secrets.sessionJwt,
+      issuer: baseUrl,
+      cache: held.callers,
+    }),
+    ...buildRecorders(recording, db, ROUTE_TREE),
+    afterCommit: (notes) => {
+      options.onCrashPoint?.('after-change')
+      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
+      for (const note of notes === '' ? [] : notes.split(',')) held.apply(note)
+      notify()
+    },
+    limitAddress: limiter.limitAddress,
+    limitCaller: limiter.limitCaller,
+  }
+}

@@ -1,0 +1,74 @@
+import type { Caller } from '../http/caller.ts'
+import { invalidField, Problem } from '../http/problem.ts'
+import type { SessionId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { loadCallerSession } from '../session/session.ts'
+import type { SsoDeps } from './exchange.ts'
+import { encodeNonce, HANDSHAKE_SECONDS, signHandshake } from './handshake-token.ts'
+import { readNextPath } from './next-path.ts'
+import { isSameSite, readTarget } from './target.ts'
+
+/** Where the browser continues. */
+export interface StartedHandshake {
+  sessionId: SessionId
+  /** The origin of the target. */
+  audience: string
+  /** The URL to send the browser to, with a handshake token when the target is on another domain. */
+  redirectUrl: string
+  isCrossDomain: boolean
+  /** Lifetime of the token from now; null without a token. */
+  expiresInSeconds: number | null
+}
+
+/**
+ * Starts a handshake for the session of the caller (docs/contract/sso.md#handshake). Throws 422 for a target that is not
+ * registered and for a `next` that is no path, and 409 for an API key and for a session that a handshake opened.
+ */
+export async function startHandshake(
+  deps: SsoDeps,
+  db: Database,
+  input: { caller: Caller; targetUrl: string; next: string | undefined; now: Date },
+): Promise<StartedHandshake> {
+  const { rules } = deps
+  const target = readTarget(input.targetUrl, rules)
+  if (!target) throw buildTargetRefusal()
+  const next = input.next === undefined ? null : readNextPath(input.next)
+  if (input.next !== undefined && next === null) throw buildNextRefusal()
+  const session = await loadCallerSession(db, input.caller)
+  if (session.parentId !== null) throw buildRelayRefusal()
+  const audience = target.origin
+  if (isSameSite(target, rules.baseUrl())) {
+    const redirectUrl = next === null ? target.href : `${audience}${next}`
+    return { sessionId: session.id, audience, redirectUrl, isCrossDomain: false, expiresInSeconds: null }
+  }
+  const issuedAt = new Date(Math.floor(input.now.getTime() / 1000) * 1000)
+  const expiresAt = new Date(Math.min(issuedAt.getTime() + HANDSHAKE_SECONDS * 1000, session.expiresAt.getTime()))
+  const token = signHandshake(rules, {
+    userId: session.userId,
+    sessionId: session.id,
+    audience,
+    next,
+    issuedAt,
+    expiresAt,
+    nonce: encodeNonce(deps.random),
+  })
+  target.searchParams.delete('sso_error')
+  target.searchParams.set('sso_token', token)
+  const expiresInSeconds = Math.floor((expiresAt.getTime() - input.now.getTime()) / 1000)
+  return { sessionId: session.id, audience, redirectUrl: target.href, isCrossDomain: true, expiresInSeconds }
+}
+
+function buildTargetRefusal(): Problem {
+  const rule = 'must be an http(s) URL whose origin is a target. An operator adds origins to SSO_TARGETS.'
+  return invalidField('target_url', 'sso_target_not_allowed', rule)
+}
+
+function buildNextRefusal(): Problem {
+  const rule = 'must be a path of the target app that begins with one slash, such as /orders?page=2.'
+  return invalidField('next', 'next_not_a_path', rule)
+}
+
+function buildRelayRefusal(): Problem {
+  const detail = 'A handshake opened this session. Start the next one in the app where the person signed in.'
+  return new Problem('conflict', detail, { reason: 'session_of_handshake' })
+}

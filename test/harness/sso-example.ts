@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
+import { buildIdMaker } from '../../src/id.ts'
+import { systemRandom } from '../../src/random.ts'
+import { hashPassword } from '../../src/sign-in/password.ts'
+import { registerUser } from '../../src/user/user.ts'
+import { createTestDatabase } from './database.ts'
+import { PROJECT_ROOT, startProcess } from './process.ts'
+import { type ServiceProcess, startService } from './service-process.ts'
+
+/** The people of the example. */
+export const PASSWORD = 'correct horse battery'
+export const ADA = 'ada@example.com'
+export const BOB = 'bob@example.com'
+
+/** The two apps of `examples/sso` in a process, on a service in another one. */
+export interface SsoExample extends AsyncDisposable {
+  /** The origins of the apps. */
+  a: string
+  b: string
+  service: ServiceProcess
+}
+
+/** A port that nobody listens on. */
+async function findFreePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts service and apps, with two people who can sign in. */
+export async function startSsoExample(): Promise<SsoExample> {
+  const [portA, portB] = [await findFreePort(), await findFreePort()]
+  const [a, b] = [`http://a.localhost:${portA}`, `http://b.localhost:${portB}`]
+  const database = await createTestDatabase({ content: 'prepared' })
+  const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom }
+  const now = new Date(systemClock.now())
+  const passwordHash = await hashPassword(PASSWORD, systemRandom)
+  for (const email of [ADA, BOB])
+    await registerUser(deps, database.db, { email, passwordHash, emailVerifiedAt: now, now })
+  const env = { SSO_TARGETS: b, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGNALBOX_ROLES: 'api,maintenance' }
+  const service = await startService({ databaseUrl: database.connectionString, token: '', env })
+  const apps = startProcess({
+    args: [join(PROJECT_ROOT, 'examples', 'sso', 'main.ts')],
+    env: { SIGNALBOX_URL: service.url, APP_A_PORT: String(portA), APP_B_PORT: String(portB) },
+  })
+  await apps.waitForOutput(/App B, on another domain/)
+  return {
+    a,
+    b,
+    service,
+    [Symbol.asyncDispose]: async () => {
+      await apps.kill()
+      await service.kill()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
