@@ -121,8 +121,8 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found }
-        const { error, iss } = query
-        return { finished: await finishFlow(deps, db, { ...callback, parameters: { error, iss } }) }
+        const { error, error_code: errorCode, iss } = query
+        return { finished: await finishFlow(deps, db, { ...callback, parameters: { error, errorCode, iss } }) }
       },
       handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
         const { provider } = params
@@ -156,6 +156,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       body: CallbackForm,
       data: Type.String(),
+      media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
     },
@@ -204,8 +205,9 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
       prepare: async (deps, { db, params, query, headers, now }) => {
         const cookies = readHeader(headers, 'cookie') ?? undefined
-        const { state, code, iss, error, access_token: accessToken, refresh_token: refreshToken } = query
-        const parameters = { code, iss, error, accessToken, refreshToken }
+        const { state, code, iss, error, error_code: errorCode } = query
+        const { access_token: accessToken, refresh_token: refreshToken } = query
+        const parameters = { code, iss, error, errorCode, accessToken, refreshToken }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
       handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {
