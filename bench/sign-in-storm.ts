@@ -40,9 +40,9 @@ export async function measureStorm({ seconds, rounds }: { seconds: number; round
     const path = `/api/v3/contract/contract/${fixture.contracts[0]}`
     const base = { origin: service.origin, path, jwt: fixture.jwt }
     const read = (time: number) => reader.ask({ ...base, kind: 'read', perSecond: READS_PER_SECOND, seconds: time })
-    const attack = (time: number) =>
-      stormer.ask({ ...base, kind: 'wrong-password', perSecond: STORM_PER_SECOND, seconds: time })
-    await read(WARM_UP_SECONDS)
+    const attack = (time: number, perSecond = STORM_PER_SECOND) =>
+      stormer.ask({ ...base, kind: 'wrong-password', perSecond, seconds: time })
+    await Promise.all([read(WARM_UP_SECONDS), attack(WARM_UP_SECONDS, STORM_PER_SECOND / 10)])
     const measured: StormRound[] = []
     for (let round = 1; round <= rounds; round += 1) {
       const quiet = await read(seconds)
