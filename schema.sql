@@ -13,6 +13,28 @@ create table "account" (
   constraint account_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
 
+create table "account_invitation" (
+  document_id uuid not null,
+  account uuid not null,
+  email text not null,
+  roles uuid[] not null,
+  token_hash bytea not null,
+  invited_by uuid not null,
+  expires_at timestamp(3) with time zone not null,
+  accepted_at timestamp(3) with time zone,
+  accepted_by uuid,
+  revoked_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint account_invitation_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES "user"(document_id),
+  constraint account_invitation_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
+  constraint account_invitation_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES "user"(document_id),
+  constraint account_invitation_pkey PRIMARY KEY (document_id),
+  constraint account_invitation_token_hash_key UNIQUE (token_hash)
+);
+CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
+CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL));
+
 create table "account_member" (
   document_id uuid not null,
   account uuid not null,
@@ -25,6 +47,16 @@ create table "account_member" (
   constraint account_member_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX account_member_user_idx ON public.account_member USING btree ("user");
+
+create table "account_member_role" (
+  member uuid not null,
+  role uuid not null,
+  created_at timestamp(3) with time zone not null,
+  constraint account_member_role_member_fkey FOREIGN KEY (member) REFERENCES account_member(document_id) ON DELETE CASCADE,
+  constraint account_member_role_pkey PRIMARY KEY (member, role),
+  constraint account_member_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
+);
+CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role);
 
 create table "api_key" (
   document_id uuid not null,
@@ -100,6 +132,7 @@ create table "event" (
   source text not null default 'route'::text,
   description text,
   is_actived boolean not null default true,
+  is_tenant_visible boolean not null default false,
   constraint event_account_scope_check CHECK ((account_scope = ANY (ARRAY['account'::text, 'none'::text]))),
   constraint event_internal_key UNIQUE (internal),
   constraint event_pkey PRIMARY KEY (document_id),
@@ -149,14 +182,62 @@ create table "identity" (
   provider text not null,
   subject text not null,
   email text,
-  email_verified boolean not null default false,
+  is_email_verified boolean not null default false,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  name text,
+  avatar_url text,
+  last_login_at timestamp(3) with time zone,
   constraint identity_pkey PRIMARY KEY (document_id),
   constraint identity_provider_subject_key UNIQUE (provider, subject),
   constraint identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX identity_user_idx ON public.identity USING btree ("user");
+
+create table "kept_mail" (
+  document_id uuid not null,
+  recipient text not null,
+  subject text not null,
+  text text not null,
+  created_at timestamp(3) with time zone not null,
+  constraint kept_mail_pkey PRIMARY KEY (document_id)
+);
+
+create table "login_code" (
+  code_hash bytea not null,
+  purpose text not null,
+  "user" uuid not null,
+  code_challenge text,
+  is_new_user boolean not null default false,
+  identity jsonb,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint login_code_pkey PRIMARY KEY (code_hash),
+  constraint login_code_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
+
+create table "login_flow" (
+  state_hash bytea not null,
+  provider text not null,
+  purpose text not null,
+  "user" uuid,
+  redirect_url text not null,
+  is_deep_link boolean not null,
+  binding_hash bytea,
+  secret text not null,
+  code_challenge text,
+  posted_name text,
+  expires_at timestamp(3) with time zone not null,
+  consumed_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
+  constraint login_flow_pkey PRIMARY KEY (state_hash),
+  constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_flow_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX login_flow_expires_idx ON public.login_flow USING btree (expires_at);
 
 create table "login_throttle" (
   email_hash bytea not null,
@@ -168,6 +249,24 @@ create table "login_throttle" (
   constraint login_throttle_pkey PRIMARY KEY (email_hash, address_hash)
 );
 
+create table "mail_outbox" (
+  document_id uuid not null,
+  kind text not null,
+  recipient text not null,
+  content text,
+  status text not null default 'waiting'::text,
+  attempts integer not null default 0,
+  due_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone not null,
+  last_error text,
+  created_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone,
+  constraint mail_outbox_pkey PRIMARY KEY (document_id),
+  constraint mail_outbox_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'sent'::text, 'failed'::text])))
+);
+CREATE INDEX mail_outbox_due_idx ON public.mail_outbox USING btree (due_at) WHERE (status = 'waiting'::text);
+CREATE INDEX mail_outbox_ended_idx ON public.mail_outbox USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
 create table "permission" (
   name text not null,
   description text,
@@ -175,6 +274,20 @@ create table "permission" (
   updated_at timestamp(3) with time zone not null,
   constraint permission_pkey PRIMARY KEY (name)
 );
+
+create table "proof_token" (
+  token_hash bytea not null,
+  purpose text not null,
+  "user" uuid not null,
+  email text not null,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint proof_token_pkey PRIMARY KEY (token_hash),
+  constraint proof_token_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verification'::text]))),
+  constraint proof_token_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX proof_token_expires_idx ON public.proof_token USING btree (expires_at);
+CREATE INDEX proof_token_user_idx ON public.proof_token USING btree ("user", purpose, created_at);
 
 create table "publish_key" (
   caller text not null,
@@ -257,6 +370,10 @@ create table "session" (
   revoked_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  amr text[] not null default '{}'::text[],
+  acr text,
+  auth_time timestamp(3) with time zone not null,
+  last_used_at timestamp(3) with time zone not null,
   constraint session_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint session_parent_fkey FOREIGN KEY (parent) REFERENCES session(document_id),
   constraint session_pkey PRIMARY KEY (document_id),
@@ -273,6 +390,9 @@ create table "session_refresh" (
   spent_at timestamp(3) with time zone,
   expires_at timestamp(3) with time zone not null,
   created_at timestamp(3) with time zone not null,
+  spent_by bytea,
+  successor_salt bytea,
+  successor_hash bytea,
   constraint session_refresh_pkey PRIMARY KEY (token_hash),
   constraint session_refresh_session_fkey FOREIGN KEY (session) REFERENCES session(document_id) ON DELETE CASCADE
 );

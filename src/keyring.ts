@@ -15,6 +15,8 @@ export interface Keyring {
   open(box: string, context: string): string
   /** The prefix of ciphertexts under the first secret. Others should be re-encrypted (rotation). */
   currentPrefix: string
+  /** A key of 32 bytes for `purpose` from each secret, in their order: the first is the current one. */
+  deriveKeys(purpose: string): readonly Buffer[]
 }
 
 /** A ciphertext that cannot be decrypted. The message never holds the plain text. */
@@ -49,6 +51,8 @@ export function buildKeyring(secrets: readonly string[], random: Random): Keyrin
     },
     open: (box, context) => openBox(keys, box, context),
     currentPrefix: `v1.${first.id}.`,
+    deriveKeys: (purpose) =>
+      secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', `signalbox ${purpose}`, 32))),
   }
 }
 

@@ -3,11 +3,15 @@ import { posix } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
+import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
 /** The documents match the code: every name in them exists, and every error for operators is documented. */
+
+/** A setting whose name holds the name of a provider. */
+const SOCIAL_SETTING = /^SOCIAL_[A-Z0-9_]+_(?:CLIENT_ID|CLIENT_SECRET|ISSUER|TEAM_ID|KEY_ID|TRUST_EMAIL)$/
 
 const repository = readRepository()
 const byPath = new Map(repository.map((file) => [file.path, file]))
@@ -151,7 +155,10 @@ describe('names in documents exist:', () => {
     const unknown = own.flatMap(({ path, text }) =>
       [...text.matchAll(/(?<![\w<-])`?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:`|=)/g)]
         .map(([, name = '']) => name)
-        .filter((name) => !(name in VARIABLES) && !others.some((other) => name.startsWith(other)))
+        .filter(
+          (name) =>
+            !(name in VARIABLES) && !SOCIAL_SETTING.test(name) && !others.some((other) => name.startsWith(other)),
+        )
         .filter(
           (name) => !service.some(({ text: code }) => code.includes(`const ${name}`)) && !isShellVariable(text, name),
         )
@@ -185,7 +192,9 @@ describe('names in documents exist:', () => {
 
 /** Every route that is served, its path parameters without their names. */
 const SERVED_ROUTES = [
-  ...ROUTE_TREE.map(({ method, path }) => `${method} ${path}`),
+  ...[...ROUTE_TREE, ...listPages({ appEnv: 'development' }).flatMap(({ routes }) => routes)].map(
+    ({ method, path }) => `${method} ${path}`,
+  ),
   'POST /api/v3/webhook/sink',
   'GET /livez',
   'GET /readyz',

@@ -1,6 +1,6 @@
 import type { Variable } from '../src/app/config-variables.ts'
 
-type Variables = Record<string, Variable<unknown>>
+type Variables = Record<string, Pick<Variable<unknown>, 'meaning' | 'fallback' | 'secret'>>
 
 /** `.env.example`: every variable with its meaning and default, commented out. */
 export function renderEnvExample(variables: Variables): string {

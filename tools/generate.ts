@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
+import { SOCIAL_VARIABLES } from '../src/app/social-settings.ts'
 import { buildCatalogue } from '../src/catalogue/catalogue.ts'
 import { renderCatalogueFiles } from '../src/catalogue/catalogue-files.ts'
 import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
@@ -21,6 +22,8 @@ import { renderSchema } from './schema.ts'
  */
 
 const ROOT = join(import.meta.dirname, '..')
+/** Every setting, with those whose names hold the name of a provider. */
+const DOCUMENTED = { ...VARIABLES, ...SOCIAL_VARIABLES }
 const isCheck = process.argv.includes('--check')
 
 const dataDir = await mkdtemp(join(tmpdir(), 'signalbox generate '))
@@ -37,8 +40,8 @@ try {
     ...renderCatalogueFiles(buildCatalogue(ROUTE_TREE)),
     ['openapi.json', `${JSON.stringify(openApi, null, 2)}\n`],
     ['test/client/api.generated.ts', renderClientTypes(openApi)],
-    ['.env.example', renderEnvExample(VARIABLES)],
-    ['docs/configuration.md', renderConfigurationDocs(VARIABLES)],
+    ['.env.example', renderEnvExample(DOCUMENTED)],
+    ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
     ['schema.sql', await renderSchema(postgres.connectionString)],
     ['src/postgres/tables.generated.ts', await renderTables(postgres.connectionString)],
   ])

@@ -4,7 +4,8 @@ import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
 import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
-import { type ApiKeyDeps, createApiKey, findKeyOwners, loadApiKey, revokeApiKey } from './api-key.ts'
+import { type ApiKeyDeps, createApiKey, loadApiKey, revokeApiKey } from './api-key.ts'
+import { findOwners } from './own-rows.ts'
 
 const API_KEY_FIELDS = {
   document_id: { type: 'uuid' },
@@ -75,7 +76,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
     },
     {
       handle: async (_deps: ApiKeyDeps, { db, caller, listing }) => {
-        const page = await readPage(selectApiKeys(db, findKeyOwners(caller, 'api-key:find-all')), {
+        const page = await readPage(selectApiKeys(db, findOwners(caller, 'api-key:find-all')), {
           listing,
           fields: API_KEY_FIELDS,
           toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Caller, findPermissionScope, matchesPattern } from '../http/caller.ts'
+import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -17,6 +17,7 @@ import {
   revokeUserApiKeyRows,
 } from './api-key.store.ts'
 import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
+import { checkKeyMay, findOwners } from './own-rows.ts'
 import { checkPatternsKnown } from './pattern.ts'
 
 /** Limit of unrevoked, unexpired keys of one user. */
@@ -30,27 +31,12 @@ export interface ApiKeyDeps {
   listPermissions: () => readonly string[]
 }
 
-/**
- * Checks that an API key may manage API keys. A session may manage the user's own keys; an API key needs the permission,
- * because a leaked narrow key could otherwise create a successor that does not expire. Throws 403.
- */
-function checkKeyMay(caller: Caller, permission: string): void {
-  if (caller.keyPatterns === null || caller.keyPatterns.some((pattern) => matchesPattern(pattern, permission))) return
-  throw new Problem('permission_denied', `This API key does not hold ${permission}.`)
-}
-
-/** The owner whose keys `caller` reaches: its own, or with the permission all. */
-export function findKeyOwners(caller: Caller, permission: string): UserId | 'all' {
-  checkKeyMay(caller, permission)
-  return findPermissionScope(caller, permission) === 'all' ? 'all' : caller.userId
-}
-
 /** The unrevoked key with this id. Throws 404, also for another user's key that the caller does not reach. */
 export async function loadApiKey(
   db: Database,
   input: { id: string; caller: Caller; permission: string },
 ): Promise<ApiKeyRecord> {
-  const owners = findKeyOwners(input.caller, input.permission)
+  const owners = findOwners(input.caller, input.permission)
   const key = await findApiKey(db, input.id)
   if (!key || !isOwnedBy(owners, key)) throw notFound('API key')
   return key
@@ -125,7 +111,7 @@ export async function revokeApiKey(
   input: { id: string; caller: Caller; permission: string; now: Date },
 ): Promise<ApiKeyRecord> {
   const { id, caller, permission, now } = input
-  const owners = findKeyOwners(caller, permission)
+  const owners = findOwners(caller, permission)
   const own = caller.keyPatterns === null && (await revokeApiKeyRow(db, id, { owner: caller.userId, now }))
   if (own) return own
   const key = await findApiKeyWithHoldings(db, id)

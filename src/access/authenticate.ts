@@ -3,11 +3,14 @@ import type { Clock } from '../clock.ts'
 import type { Caller } from '../http/caller.ts'
 import type { Database } from '../postgres/database.ts'
 import { verifySessionToken } from '../session/session-token.ts'
-import { findKeyCaller, findSessionCaller, touchApiKey } from './caller.store.ts'
+import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
 import type { CallerCache } from './caller-cache.ts'
 
 /** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
 const LAST_USED_PRECISION_MS = 60_000
+
+/** Interval between updates of a session's last use (docs/contract/sessions.md#last-use). */
+const SESSION_USED_PRECISION_MS = 5 * 60_000
 
 /** Dependencies of authentication. */
 export interface AuthenticateOptions {
@@ -67,10 +70,16 @@ async function authenticateSession(
     accountId: accountId !== null && accounts.includes(accountId) ? accountId : null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
+    membershipPatterns: found.membershipPatterns,
     accounts,
     keyPatterns: null,
   }
-  const endsAt = found.expiresAt < expiresAt ? found.expiresAt : expiresAt
+  const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
+  const isUseDue = found.lastUsedAt <= before
+  if (isUseDue) await touchSession(db, { id: sessionId, before, now })
+  // Cached until its last use has to be written again.
+  const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
+  const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
   cache.hold(token, { caller, userId, note: `s:${sessionId}`, expiresAt: endsAt }, mark)
   return caller
 }
@@ -98,6 +107,7 @@ async function authenticateKey(
     accountId: null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
+    membershipPatterns: found.membershipPatterns,
     accounts: found.accounts,
     keyPatterns: found.keyPatterns,
   }

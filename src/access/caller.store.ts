@@ -1,3 +1,4 @@
+import type { AccountPatterns } from '../http/caller.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
@@ -8,6 +9,7 @@ export interface CallerRecord {
   userId: UserId
   patterns: string[]
   accountPatterns: string[]
+  membershipPatterns: AccountPatterns[]
   accounts: AccountId[]
 }
 
@@ -21,8 +23,10 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
   return { userId: row.user_id as UserId, ...toHoldings(row) }
 }
 
-const selectSessionCaller = statement<CallerColumns & { account: string | null; expires_at: Date }>(`
-  select ${CALLER_COLUMNS}, s.account, s.expires_at from session s join "user" u on u.document_id = s."user"
+const selectSessionCaller = statement<
+  CallerColumns & { account: string | null; expires_at: Date; last_used_at: Date }
+>(`
+  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at from session s join "user" u on u.document_id = s."user"
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
 
@@ -30,9 +34,16 @@ const selectSessionCaller = statement<CallerColumns & { account: string | null; 
 export async function findSessionCaller(
   db: Database,
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date }) | undefined> {
+): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date; lastUsedAt: Date }) | undefined> {
   const [row] = await selectSessionCaller(db, [sessionId, userId, now])
-  return row && { ...toCallerRecord(row), accountId: row.account as AccountId | null, expiresAt: row.expires_at }
+  return (
+    row && {
+      ...toCallerRecord(row),
+      accountId: row.account as AccountId | null,
+      expiresAt: row.expires_at,
+      lastUsedAt: row.last_used_at,
+    }
+  )
 }
 
 /** The owner of an API key, and the patterns of the key. */
@@ -68,6 +79,13 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
       expiresAt: row.expires_at,
     }
   )
+}
+
+const touch = statement(`update session set last_used_at = $3 where document_id = $1 and last_used_at <= $2`)
+
+/** Updates the last use of a session, unless it was updated after `before`. */
+export async function touchSession(db: Database, input: { id: SessionId; before: Date; now: Date }): Promise<void> {
+  await touch(db, [input.id, input.before, input.now])
 }
 
 /** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */

@@ -12,6 +12,7 @@ import {
   holdsGrant,
   listGivenGrants,
   listGrants,
+  listMemberRoleGrants,
   listMembershipGrants,
   listRoleGrants,
   narrowHoldings,
@@ -27,14 +28,24 @@ const B = 'account-b' as AccountId
 /** A caller with these holdings; `keyPatterns` makes it an API key. */
 function caller(holdings: Partial<Holdings> = {}, keyPatterns: readonly string[] | null = null): Caller {
   const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, accountId: null }
-  return { ...token, patterns: [], accountPatterns: [], accounts: [], ...holdings, keyPatterns }
+  return { ...token, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ...holdings, keyPatterns }
 }
 
-const someHoldings = fc.record({
-  patterns: fc.subarray(PATTERNS),
-  accountPatterns: fc.subarray(PATTERNS),
-  accounts: fc.subarray([A, B]),
-})
+/** Any holdings; a membership is of an account of the user. */
+const someHoldings = fc.subarray([A, B]).chain((accounts) =>
+  fc.record({
+    patterns: fc.subarray(PATTERNS),
+    accountPatterns: fc.subarray(PATTERNS),
+    membershipPatterns: fc
+      .subarray(accounts)
+      .chain((some) =>
+        fc.tuple(
+          ...some.map((account) => fc.record({ account: fc.constant(account), patterns: fc.subarray(PATTERNS) })),
+        ),
+      ),
+    accounts: fc.constant(accounts),
+  }),
+)
 const someKey = fc.option(fc.subarray(PATTERNS), { nil: null })
 
 const canReachAccount = (caller: Caller, permission: string, account: AccountId) =>
@@ -97,6 +108,24 @@ describe('what a caller holds', () => {
       { pattern: 'user:*', place: 'everywhere' },
       false,
     ],
+    [
+      'the patterns of a membership in its account',
+      caller({ membershipPatterns: [{ account: A, patterns: ['user:*'] }] }),
+      { pattern: 'user:create', place: A },
+      true,
+    ],
+    [
+      'no patterns of a membership in another account',
+      caller({ membershipPatterns: [{ account: A, patterns: ['user:*'] }], accounts: [A, B] }),
+      { pattern: 'user:create', place: B },
+      false,
+    ],
+    [
+      'no patterns of a membership everywhere',
+      caller({ membershipPatterns: [{ account: A, patterns: ['*:*'] }] }),
+      { pattern: 'user:create', place: 'everywhere' },
+      false,
+    ],
     ['nothing without roles', caller(), { pattern: 'user:create', place: A }, false],
   ])('is %s', (_name, held, grant, expected) => {
     expect(holdsGrant(held, grant)).toBe(expected)
@@ -105,10 +134,13 @@ describe('what a caller holds', () => {
 
 describe('what is given or taken', () => {
   test('a user holds global patterns everywhere and account patterns in each own account', () => {
-    expect(listGrants({ patterns: ['user:*'], accountPatterns: ['webhook:*'], accounts: [A, B] })).toEqual([
+    const membershipPatterns = [{ account: B, patterns: ['contract:*'] }]
+    const holdings = { patterns: ['user:*'], accountPatterns: ['webhook:*'], membershipPatterns, accounts: [A, B] }
+    expect(listGrants(holdings)).toEqual([
       { pattern: 'user:*', place: 'everywhere' },
       { pattern: 'webhook:*', place: A },
       { pattern: 'webhook:*', place: B },
+      { pattern: 'contract:*', place: B },
     ])
   })
 
@@ -126,15 +158,30 @@ describe('what is given or taken', () => {
     expect(listGivenGrants({ ...role, isAccountScoped: false }, [A]).map(({ place }) => place)).toEqual(['everywhere'])
   })
 
-  test('a membership gives the account patterns of the user in that account only', () => {
-    expect(listMembershipGrants({ accountPatterns: ['user:*'] }, B)).toEqual([{ pattern: 'user:*', place: B }])
+  test('a membership gives the account patterns of the user and those of its own roles, in that account only', () => {
+    const membershipPatterns = [
+      { account: A, patterns: ['contract:*'] },
+      { account: B, patterns: ['webhook:*'] },
+    ]
+    expect(listMembershipGrants({ accountPatterns: ['user:*'], membershipPatterns }, B)).toEqual([
+      { pattern: 'user:*', place: B },
+      { pattern: 'webhook:*', place: B },
+    ])
+    expect(listMemberRoleGrants({ patterns: ['contract:*'] }, A)).toEqual([{ pattern: 'contract:*', place: A }])
   })
 
   test('a key holds the narrower of each two patterns that overlap', () => {
-    const holdings = { patterns: ['webhook:*', 'user:create'], accountPatterns: ['*:*'], accounts: [A] }
+    const membershipPatterns = [{ account: A, patterns: ['user:*'] }]
+    const holdings = {
+      patterns: ['webhook:*', 'user:create'],
+      accountPatterns: ['*:*'],
+      membershipPatterns,
+      accounts: [A],
+    }
     expect(narrowHoldings(holdings, ['webhook:create', 'user:*'])).toEqual({
       patterns: ['webhook:create', 'user:create'],
       accountPatterns: ['webhook:create', 'user:*'],
+      membershipPatterns: [{ account: A, patterns: ['user:*'] }],
       accounts: [A],
     })
   })

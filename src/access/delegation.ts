@@ -1,4 +1,4 @@
-import type { Caller } from '../http/caller.ts'
+import type { AccountPatterns, Caller } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { AccountId, UserId } from '../id.ts'
 import { coversPattern } from './pattern.ts'
@@ -21,14 +21,19 @@ export interface Grant {
 export interface Holdings {
   /** Patterns of global roles. They hold everywhere. */
   patterns: readonly string[]
-  /** Patterns of account-scoped roles. They hold in `accounts`. */
+  /** Patterns of account-scoped roles of the user. They hold in `accounts`. */
   accountPatterns: readonly string[]
+  /** Patterns of the roles of each membership. They hold in its account. */
+  membershipPatterns: readonly AccountPatterns[]
   /** The accounts of the user that are not deleted. */
   accounts: readonly AccountId[]
 }
 
 /** The permissions of a token: the holdings of its user, narrowed by `keyPatterns` for an API key. */
-export type CallerHoldings = Pick<Caller, 'patterns' | 'accountPatterns' | 'accounts' | 'keyPatterns'>
+export type CallerHoldings = Pick<
+  Caller,
+  'patterns' | 'accountPatterns' | 'membershipPatterns' | 'accounts' | 'keyPatterns'
+>
 
 /** The permissions of a role. */
 export interface RoleScope {
@@ -44,7 +49,9 @@ export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   const { pattern, place } = grant
   if (caller.keyPatterns !== null && !isCovered(caller.keyPatterns, pattern)) return false
   if (isCovered(caller.patterns, pattern)) return true
-  return place !== 'everywhere' && caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)
+  if (place === 'everywhere') return false
+  if (caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)) return true
+  return caller.membershipPatterns.some((one) => one.account === place && isCovered(one.patterns, pattern))
 }
 
 /** The first of `grants` that `caller` does not hold. */
@@ -52,10 +59,17 @@ export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[
   return grants.find((grant) => !holdsGrant(caller, grant))
 }
 
-/** Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts. */
+/**
+ * Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts, those of a
+ * membership in its account.
+ */
 export function listGrants(holdings: Holdings): Grant[] {
-  const { patterns, accountPatterns, accounts } = holdings
-  return [...at('everywhere', patterns), ...accounts.flatMap((account) => at(account, accountPatterns))]
+  const { patterns, accountPatterns, membershipPatterns, accounts } = holdings
+  return [
+    ...at('everywhere', patterns),
+    ...accounts.flatMap((account) => at(account, accountPatterns)),
+    ...membershipPatterns.flatMap((one) => at(one.account, one.patterns)),
+  ]
 }
 
 /** The grants of a role by itself. Any user may get it, so its patterns count everywhere, also account-scoped ones. */
@@ -72,9 +86,18 @@ export function listGivenGrants(role: RoleScope, accounts: readonly AccountId[])
   return accounts.flatMap((account) => at(account, role.patterns))
 }
 
-/** The grants of a membership for a user whose account-scoped roles hold `accountPatterns`. */
-export function listMembershipGrants(holdings: Pick<Holdings, 'accountPatterns'>, account: AccountId): Grant[] {
-  return at(account, holdings.accountPatterns)
+/** The grants of a role of a membership in `account`. */
+export function listMemberRoleGrants(role: Pick<RoleScope, 'patterns'>, account: AccountId): Grant[] {
+  return at(account, role.patterns)
+}
+
+/** The grants of a user's membership: of its account-scoped roles, and of the roles of the membership. */
+export function listMembershipGrants(
+  holdings: Pick<Holdings, 'accountPatterns' | 'membershipPatterns'>,
+  account: AccountId,
+): Grant[] {
+  const own = holdings.membershipPatterns.filter((one) => one.account === account)
+  return [...at(account, holdings.accountPatterns), ...own.flatMap(({ patterns }) => at(account, patterns))]
 }
 
 /** The holdings of an API key with `keyPatterns`: of each pair of patterns that overlap, the narrower one. */
@@ -88,6 +111,10 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
   return {
     patterns: narrow(holdings.patterns),
     accountPatterns: narrow(holdings.accountPatterns),
+    membershipPatterns: holdings.membershipPatterns.map(({ account, patterns }) => ({
+      account,
+      patterns: narrow(patterns),
+    })),
     accounts: holdings.accounts,
   }
 }
@@ -98,7 +125,8 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
  */
 export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
   const { keyPatterns } = caller
-  const held = [...caller.patterns, ...caller.accountPatterns]
+  const ofMemberships = caller.membershipPatterns.flatMap(({ patterns }) => patterns)
+  const held = [...caller.patterns, ...caller.accountPatterns, ...ofMemberships]
   return patterns.find(
     (pattern) => !isCovered(held, pattern) || (keyPatterns !== null && !isCovered(keyPatterns, pattern)),
   )

@@ -2,7 +2,13 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
-import { checkHoldsGrants, listGivenGrants, listRoleGrants } from './delegation.ts'
+import {
+  type CallerHoldings,
+  checkHoldsGrants,
+  listGivenGrants,
+  listMemberRoleGrants,
+  listRoleGrants,
+} from './delegation.ts'
 import { checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
@@ -130,17 +136,44 @@ export async function checkGrantableRoles(
   input: { caller: Caller; ids: readonly string[]; held: readonly RoleId[]; accounts: readonly AccountId[] },
 ): Promise<RoleId[]> {
   const { caller, ids, held, accounts } = input
-  const found = new Map((await findRoles(db, ids, { lock: 'give' })).map((role) => [role.id as string, role]))
-  const roles = ids.map((id, index) => {
-    const role = found.get(id)
-    if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
-    return role
-  })
+  const roles = pickRoles(await findRoles(db, ids, { lock: 'give' }), ids)
   for (const role of roles) {
     const isFree = role.isSystem && role.name === MEMBER_ROLE && accounts.length === 0
     if (isFree || held.includes(role.id)) continue
     checkHoldsGrants(caller, listGivenGrants(role, accounts), `give the role ${role.name}`)
   }
+  return roles.map(({ id }) => id)
+}
+
+/** The roles with these ids, in their order. Throws 422 at `roles.<index>` for one that is not among `found`. */
+function pickRoles(found: readonly RoleWithPatterns[], ids: readonly string[]): RoleWithPatterns[] {
+  return ids.map((id, index) => {
+    const role = found.find((one) => one.id === id)
+    if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
+    return role
+  })
+}
+
+/**
+ * Checks that `caller` may replace the roles `held` of a membership in `account` by those with these ids, and returns the
+ * latter, locked against changes until the transaction ends. The caller must hold, in the account, everything that each
+ * given and each taken role holds.
+ * Throws 422 at `roles.<index>` for a role that does not exist or is not account-scoped, 403.
+ */
+export async function checkMemberRoles(
+  db: Database,
+  input: { caller: CallerHoldings; ids: readonly string[]; held: readonly RoleId[]; account: AccountId },
+): Promise<RoleId[]> {
+  const { caller, ids, held, account } = input
+  const found = await findRoles(db, [...new Set([...ids, ...held])], { lock: 'give' })
+  const roles = pickRoles(found, ids)
+  const globalAt = roles.findIndex((role) => !role.isAccountScoped)
+  if (globalAt >= 0)
+    throw invalidField(`roles.${globalAt}`, 'not_account_scoped', 'A membership takes account-scoped roles only.')
+  for (const role of roles.filter(({ id }) => !held.includes(id)))
+    checkHoldsGrants(caller, listMemberRoleGrants(role, account), `give the role ${role.name}`)
+  for (const role of found.filter(({ id }) => held.includes(id) && !ids.includes(id)))
+    checkHoldsGrants(caller, listMemberRoleGrants(role, account), `take the role ${role.name}`)
   return roles.map(({ id }) => id)
 }
 

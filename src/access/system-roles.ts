@@ -9,6 +9,42 @@ export const ADMINISTRATOR_ROLE = 'administrator'
 /** Assigned at sign-up; holds in the accounts of the user (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
+/** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next two. */
+const ACCOUNT_ADMIN_ROLE = 'account-admin'
+const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
+const ACCOUNT_VIEWER_ROLE = 'account-viewer'
+
+const DEVELOPER_PATTERNS = [
+  'contract:*',
+  'webhook:*',
+  'webhook-event:*',
+  'webhook-dispatch:*',
+  'event:find-all',
+  'event:find-one',
+  'event-occurrence:*',
+]
+
+/** The reads of `account-admin`. A test compares them with the routes. */
+const VIEWER_PATTERNS = [
+  'account:find-all',
+  'account:find-one',
+  'account-member:find-all',
+  'contract:find-all',
+  'contract:find-one',
+  'webhook:find-all',
+  'webhook:find-one',
+  'webhook-event:find-all',
+  'webhook-event:find-one',
+  'webhook-event:find-set',
+  'webhook-dispatch:find-all',
+  'webhook-dispatch:find-one',
+  'event:find-all',
+  'event:find-one',
+  'event-occurrence:find-all',
+  'event-occurrence:find-one',
+  'event-occurrence:routing',
+]
+
 const SYSTEM_ROLES = [
   {
     name: ADMINISTRATOR_ROLE,
@@ -21,6 +57,24 @@ const SYSTEM_ROLES = [
     description: 'Assigned to every new user. Holds in the accounts of the user.',
     isAccountScoped: true,
     patterns: ['realtime:auth', 'account:find-one', 'contract:*'],
+  },
+  {
+    name: ACCOUNT_ADMIN_ROLE,
+    description: 'For a membership: may do everything in its account.',
+    isAccountScoped: true,
+    patterns: ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS],
+  },
+  {
+    name: ACCOUNT_DEVELOPER_ROLE,
+    description: 'For a membership: may change contracts and webhooks of its account.',
+    isAccountScoped: true,
+    patterns: DEVELOPER_PATTERNS,
+  },
+  {
+    name: ACCOUNT_VIEWER_ROLE,
+    description: 'For a membership: may read what is in its account.',
+    isAccountScoped: true,
+    patterns: VIEWER_PATTERNS,
   },
 ]
 

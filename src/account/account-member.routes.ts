@@ -9,8 +9,9 @@ import {
   AddAccountMemberBody,
   RemoveAccountMemberBody,
   toAccountMemberRow,
+  UpdateAccountMemberBody,
 } from './account.schema.ts'
-import { type AccountDeps, addMember, loadAccount, removeMember, showMember } from './account.ts'
+import { type AccountDeps, addMember, changeMemberRoles, loadAccount, removeMember, showMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toNamedMember } from './account-member.store.ts'
 
 const MEMBER_FIELDS = {
@@ -31,10 +32,10 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       resource: 'account-member',
       action: 'create',
       accountScope: 'account',
-      ownAccounts: true,
       status: 201,
       summary: 'Add a user to an account',
-      description: 'The caller must hold, in this account, everything that the account-scoped roles of the user hold.',
+      description:
+        'Needs the permission everywhere; with it in one account only, invite the person instead. The caller must hold, in this account, everything that `roles` and the account-scoped roles of the user hold.',
       params: IdParams,
       body: AddAccountMemberBody,
       data: AccountMemberRow,
@@ -43,13 +44,43 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
-        const member = await addMember(deps, db, { target, userId: body.user, caller, now })
+        const { user: userId, roles = [] } = body
+        const member = await addMember(deps, db, { target, userId, roles, caller, now })
         return {
           data: toAccountMemberRow(member),
           message: 'Member added.',
           changed: changedOf(member),
           location: `/api/v3/identity/account/${member.account}/member`,
-          audit: { user: member.userId },
+          audit: { user: member.userId, roles: member.roles },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/identity/account/{id}/member',
+      resource: 'account-member',
+      action: 'update',
+      accountScope: 'account',
+      ownAccounts: true,
+      summary: 'Replace the roles of a membership',
+      description:
+        '`roles` is the full list. The caller must hold, in this account, everything that each given and each taken role holds. The change takes effect with the next request of the user.',
+      params: IdParams,
+      body: UpdateAccountMemberBody,
+      data: AccountMemberRow,
+    },
+    {
+      locate: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+        const change = { target: { id: params.id, scope }, userId: body.user, roles: body.roles, caller, now }
+        const { member, isChanged } = await changeMemberRoles(db, change)
+        return {
+          data: toAccountMemberRow(member),
+          message: isChanged ? 'Member updated.' : 'Member unchanged.',
+          changed: isChanged ? changedOf(member) : [],
+          audit: { user: member.userId, roles: member.roles },
         }
       },
     },
@@ -94,7 +125,8 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Remove a user from an account',
-      description: 'The caller must hold, in this account, everything that the account-scoped roles of the user hold.',
+      description:
+        'The caller must hold, in this account, everything that the roles of the membership and the account-scoped roles of the user hold.',
       params: IdParams,
       body: RemoveAccountMemberBody,
       data: AccountMemberRow,

@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
+import type { RoleId } from '../access/role.store.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { aheadStatement, statement } from '../postgres/statement.ts'
@@ -11,6 +13,8 @@ export interface AccountMemberRecord {
   id: AccountMemberId
   account: AccountId
   userId: UserId
+  /** The account-scoped roles of this membership. */
+  roles: RoleId[]
   createdAt: Date
   updatedAt: Date
 }
@@ -26,18 +30,25 @@ interface MemberColumns {
   document_id: string
   account: string
   user: string
+  roles: string[]
   created_at: Date
   updated_at: Date
 }
 
+/** The roles of a row of `account_member`. */
+const ROLES = `array(select mr.role from account_member_role mr
+  where mr.member = account_member.document_id order by mr.role)`
+const ROLES_COLUMN = `${ROLES} as roles`
+
 /** The columns above, as SQL. */
-const RETURNED = 'document_id, account, "user", created_at, updated_at'
+const RETURNED = `document_id, account, "user", created_at, updated_at, ${ROLES_COLUMN}`
 
 function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
   return {
     id: row.document_id as AccountMemberId,
     account: row.account as AccountId,
     userId: row.user as UserId,
+    roles: row.roles as RoleId[],
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -60,6 +71,7 @@ export function selectAccountMembers(db: Database, account: string) {
       'account_member.user',
       'account_member.created_at',
       'account_member.updated_at',
+      sql.raw<string[]>(ROLES).as('roles'),
       'user.email',
       'user.name',
     ])
@@ -135,4 +147,30 @@ export async function deleteAccountMember(
 ): Promise<AccountMemberRecord | undefined> {
   const [row] = await remove(db, [account, userId])
   return row && toAccountMemberRecord(row)
+}
+
+const selectOne = statement<MemberColumns>(`select ${RETURNED} from account_member where account = $1 and "user" = $2`)
+
+/** The membership of a user in an account. */
+export async function findAccountMember(
+  db: Database,
+  account: AccountId,
+  userId: UserId,
+): Promise<AccountMemberRecord | undefined> {
+  const [row] = await selectOne(db, [account, userId])
+  return row && toAccountMemberRecord(row)
+}
+
+const replaceRoles = aheadStatement(`
+  with taken as (delete from account_member_role where member = $1 and not role = any($2::uuid[])),
+    changed as (update account_member set updated_at = $3 where document_id = $1)
+  insert into account_member_role (member, role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+  on conflict do nothing`)
+
+/** Replaces the roles of a membership; sent with the next statement of the transaction. */
+export async function replaceMemberRoles(
+  db: Database,
+  input: { member: AccountMemberId; roles: readonly RoleId[]; now: Date },
+): Promise<void> {
+  await replaceRoles(db, [input.member, input.roles, input.now])
 }

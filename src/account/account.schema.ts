@@ -29,12 +29,27 @@ export const AccountMemberRow = named(
     user: UuidSchema,
     email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
     name: nullable(Type.String()),
+    roles: Type.Array(UuidSchema, { description: 'The roles of this membership. They hold in this account only.' }),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),
 )
 
-export const AddAccountMemberBody = named('AddAccountMember', Type.Object({ user: UuidSchema }))
+/** The ids of the roles of a membership. */
+const MemberRolesSchema = Type.Array(UuidSchema, {
+  maxItems: 20,
+  uniqueItems: true,
+  description: 'Ids of account-scoped roles.',
+})
+
+export const AddAccountMemberBody = named(
+  'AddAccountMember',
+  Type.Object({ user: UuidSchema, roles: Type.Optional(MemberRolesSchema) }),
+)
+export const UpdateAccountMemberBody = named(
+  'UpdateAccountMember',
+  Type.Object({ user: UuidSchema, roles: MemberRolesSchema }),
+)
 export const RemoveAccountMemberBody = named('RemoveAccountMember', Type.Object({ user: UuidSchema }))
 
 /** Maps an account for the wire. */
@@ -58,6 +73,7 @@ export function toAccountMemberRow(member: NamedAccountMember): Static<typeof Ac
     user: member.userId,
     email: member.email,
     name: member.name,
+    roles: member.roles,
     created_at: member.createdAt.toISOString(),
     updated_at: member.updatedAt.toISOString(),
   }

@@ -127,16 +127,18 @@ describe('accounts', () => {
       app.call(method, path, { token: owner.token, body })
     expect((await asOwner('GET', ACCOUNTS)).body.data).toMatchObject([{ document_id: mine.document_id }])
     expect((await asOwner('PATCH', mine.path, { name: 'Renamed' })).status).toBe(200)
-    expect((await asOwner('POST', `${mine.path}/member`, { user: plain.user.id })).status).toBe(201)
+    await asRoot('POST', `${mine.path}/member`, { user: plain.user.id })
     for (const [method, path, body] of [
       ['PATCH', theirs.path, { name: 'Renamed' }],
       ['DELETE', theirs.path, undefined],
-      ['POST', `${theirs.path}/member`, { user: owner.user.id }],
       ['GET', `${theirs.path}/member`, undefined],
       ['DELETE', `${theirs.path}/member`, { user: plain.user.id }],
     ] as const)
       expect((await asOwner(method, path, body)).status).toBe(404)
     expect((await asOwner('POST', ACCOUNTS, { name: 'One more' })).status).toBe(403)
+    // A user is added by id with the permission everywhere only; an account invites.
+    for (const { path } of [mine, theirs])
+      expect((await asOwner('POST', `${path}/member`, { user: plain.user.id })).status).toBe(403)
   })
 })
 
@@ -210,11 +212,16 @@ describe("a member's e-mail address", () => {
     const role = await asRoot('POST', '/api/v3/identity/role', {
       name: 'adds members',
       permissions: ['account-member:*'],
-      is_account_scoped: true,
     })
     const { path } = await createAccount()
-    const [boss, stranger] = [await app.person('adder', [role.body.data.document_id]), await app.person('stranger')]
-    await asRoot('POST', `${path}/member`, { user: boss.user.id })
+    const holdings = ['realtime:auth', 'account:find-one', 'contract:*']
+    const [boss, stranger] = [await app.callerWith('adder', holdings), await app.person('stranger')]
+    await asRoot('PATCH', `/api/v3/identity/user/${boss.user.id}`, {
+      roles: [
+        ...(await asRoot('GET', `/api/v3/identity/user/${boss.user.id}`)).body.data.roles,
+        role.body.data.document_id,
+      ],
+    })
     for (const method of ['POST', 'DELETE']) {
       const reply = await app.call(method, `${path}/member`, { token: boss.token, body: { user: stranger.user.id } })
       expect(reply.body.data).toMatchObject({ user: stranger.user.id, email: null })

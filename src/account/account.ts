@@ -1,4 +1,5 @@
 import { checkMayChangeMember } from '../access/delegation.ts'
+import { checkMemberRoles } from '../access/role.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
@@ -16,9 +17,11 @@ import {
 import {
   type Candidate,
   deleteAccountMember,
+  findAccountMember,
   insertAccountMember,
   lockCandidate,
   type NamedAccountMember,
+  replaceMemberRoles,
 } from './account-member.store.ts'
 
 /** Dependencies of the operations on accounts. */
@@ -95,27 +98,31 @@ export async function deleteAccount(
 interface MemberChange {
   target: AccountTarget
   userId: string
+  /** The ids of the roles of the membership. */
+  roles?: readonly string[]
   caller: Caller
   now: Date
 }
 
 /**
- * Adds a user to an account. Throws 404 for an unknown account, 422 for an unknown user, 403 when the membership gives
- * more than the caller holds there, 409 when the user is a member already.
+ * Adds a user to an account, with roles. Throws 404 for an unknown account, 422 for an unknown user or role, 403 when the
+ * membership gives more than the caller holds there, 409 when the user is a member already.
  */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'>,
   db: Database,
-  { target, userId: asked, caller, now }: MemberChange,
+  { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
   const { account, candidate } = await loadCandidate(db, target, asked)
   if (!candidate.isLiving)
     throw invalidField('user', 'unknown_user', 'There is no user with this id, or it was deleted.')
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
+  const roles = await checkMemberRoles(db, { caller, ids, held: [], account })
   const userId = asked as UserId
   const member = await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account, userId, now })
   if (!member) throw new Problem('conflict', 'This user is already a member of the account.')
-  return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
+  if (roles.length > 0) await replaceMemberRoles(db, { member: member.id, roles, now })
+  return showMember({ ...member, roles, email: candidate.email, name: candidate.name }, caller)
 }
 
 /**
@@ -133,6 +140,26 @@ export async function removeMember(
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
   await leaveAccount(db, { account, userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
+}
+
+/**
+ * Replaces the roles of a membership; `isChanged` is false when it has exactly these. The change holds with the next
+ * request of the user. Throws 404 when the user is not a member, 422 for an unknown or global role, 403 when a given or
+ * taken role holds more than the caller holds there.
+ */
+export async function changeMemberRoles(
+  db: Database,
+  { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
+): Promise<{ member: NamedAccountMember; isChanged: boolean }> {
+  const { account, candidate } = await loadCandidate(db, target, asked)
+  const found = await findAccountMember(db, account, asked as UserId)
+  if (!found) throw new Problem('not_found', 'This user is not a member of the account.')
+  const named = { ...found, email: candidate.email, name: candidate.name }
+  const roles = await checkMemberRoles(db, { caller, ids, held: found.roles, account })
+  const isSame = roles.length === found.roles.length && roles.every((role) => found.roles.includes(role))
+  if (isSame) return { member: showMember(named, caller), isChanged: false }
+  await replaceMemberRoles(db, { member: found.id, roles, now })
+  return { member: showMember({ ...named, roles, updatedAt: now }, caller), isChanged: true }
 }
 
 async function loadCandidate(

@@ -9,7 +9,6 @@ import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
 import { buildHealthDeps } from '../health/health.ts'
 import type { Caller } from '../http/caller.ts'
-import { mountRoutes } from '../http/pipeline.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
@@ -20,16 +19,24 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
+import { loadBrand } from '../pages/brand.ts'
+import { mountPageFiles } from '../pages/page-file.ts'
+import { buildProblemRenderer } from '../pages/problem-page.ts'
 import type { Database, DatabasePool } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
-import { sinkRoutes } from '../webhook/sink.routes.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
+import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
+import { mountDevelopmentRoutes } from './development-routes.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
 import { buildHandshakeRules } from './handshake-rules.ts'
+import { buildIdentityParts } from './identity-engine.ts'
+import { decideMailWay } from './mail-transport.ts'
+import { buildPageSettings, listPageFiles, listPages, type PageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
 import { buildRecorders } from './record-change.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -57,6 +64,8 @@ export interface AppOptions {
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
+  /** Answers the requests to sign-in providers in place of the network; for tests. */
+  fetchProvider?: GuardedFetch
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }
@@ -93,16 +102,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { trustProxy, httpMaxConnections: maxConnections } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
-  const world = { logger, clock, ids, startTrace, upgrades, limitUnknown: limiter.limitVisit }
+  const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
+  const renderProblem = buildProblemRenderer(brand)
+  const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
   const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
-  const sender = buildHttpSender({
-    lookup: options.lookup,
-    rules: callbackRules,
-    ...(options.ca && { ca: options.ca }),
-  })
+  const { lookup, ca } = options
+  const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
   const held = buildHeld(db, () => workers.isProven())
   const workers: Workers = buildWorkers({
@@ -119,26 +127,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
     const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
-    const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
-    const parts: FeatureParts = {
-      ids,
-      random,
-      keyring,
-      catalogue,
-      callbackRules,
-      lookup: options.lookup,
-      workerId,
-      enableApiEventQueue: config.enableApiEventQueue,
-      publications: buildPublicationBatch(db),
-      keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
-      handshakes: buildHandshakeRules(options, baseUrl),
-      listPermissions: () => permissions,
-      health: buildHealthDeps(db, clock),
-    }
+    const { authenticate } = pipeline
+    const built = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, authenticate }
+    const parts = buildFeatureParts(options, built)
     countRequests(server, metrics)
-    for (const feature of FEATURES) feature.mount(server, pipeline, parts)
+    for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
+    mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
     const { webhookSinkSecret: sinkSecret } = config
-    if (isSinkMounted(config)) mountRoutes(server, pipeline, sinkRoutes, { db, logger, keyring, sinkSecret, sinkUrl })
+    mountDevelopmentRoutes(server, { config, pipeline, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
   await server.ready()
   const running: Promise<void>[] = []
@@ -161,6 +157,32 @@ export async function buildApp(options: AppOptions): Promise<App> {
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },
+  }
+}
+
+function buildFeatureParts(
+  options: AppOptions,
+  built: Pick<FeatureParts, 'ids' | 'keyring' | 'catalogue' | 'callbackRules' | 'workerId'> &
+    Pick<PageSettings, 'brand' | 'baseUrl' | 'authenticate'>,
+): FeatureParts {
+  const { config, secrets, database, clock, random, lookup } = options
+  const { brand, baseUrl, authenticate, ...rest } = built
+  const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
+  const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
+  return {
+    ...rest,
+    ...identity,
+    random,
+    lookup,
+    enableApiEventQueue: config.enableApiEventQueue,
+    publications: buildPublicationBatch(database.db),
+    keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
+    handshakes: buildHandshakeRules(options, baseUrl),
+    canSendMail: decideMailWay(config) !== 'none',
+    listPermissions: () => permissions,
+    health: buildHealthDeps(database.db, clock),
+    pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }
 
@@ -208,28 +230,6 @@ async function closeServer(server: FastifyInstance): Promise<void> {
   })
   await closed
   grace.abort()
-}
-
-/** The base URL of the service: BASE_URL, or localhost with the actual port; before listening, with that of the settings. */
-function buildBaseUrl(config: Config, findPort: () => number | undefined): () => string {
-  let known = config.baseUrl
-  return () => {
-    if (known !== undefined) return known
-    const port = findPort()
-    if (port !== undefined) known = `http://localhost:${port}`
-    return known ?? `http://localhost:${config.port}`
-  }
-}
-
-function readPort(server: FastifyInstance): number | undefined {
-  const address = server.server.address()
-  return typeof address === 'object' ? address?.port : undefined
-}
-
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
-function isSinkMounted(config: Config): boolean {
-  if (config.appEnv === 'development') return true
-  return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined
 }
 
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {

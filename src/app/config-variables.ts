@@ -1,5 +1,26 @@
 import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
+import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
+import {
+  bearerToken,
+  brandName,
+  cookieDomain,
+  email,
+  flag,
+  httpUrl,
+  integer,
+  list,
+  mailbox,
+  metricsToken,
+  oneOf,
+  origins,
+  password,
+  postgresUrl,
+  secrets,
+  sinkSecret,
+  smtpUrl,
+  text,
+} from './config-parsers.ts'
 
 /** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
@@ -28,100 +49,11 @@ function secretVariable<Value>(parse: (text: string) => Value, fallback: string,
   return { parse, fallback, meaning, secret: true }
 }
 
-const text = (value: string) => value
-
-function oneOf<const Choice extends string>(...choices: Choice[]) {
-  return (value: string): Choice => {
-    const found = choices.find((choice) => choice === value)
-    if (found === undefined) throw new Error(`must be one of ${choices.join(', ')}`)
-    return found
-  }
-}
-
-function flag(value: string): boolean {
-  if (value === 'true') return true
-  if (value === 'false') return false
-  throw new Error('must be true or false')
-}
-
-function integer(from: number, to: number) {
-  return (value: string): number => {
-    const number = Number(value)
-    if (!/^\d+$/.test(value) || number < from || number > to)
-      throw new Error(`must be a whole number from ${from} to ${to}`)
-    return number
-  }
-}
-
-function httpUrl(value: string): string {
-  const url = URL.parse(value)
-  if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be an http or https URL')
-  if (url.search || url.hash || url.username || url.password) throw new Error('must have no query, fragment or user')
-  return url.href.replace(/\/+$/, '')
-}
-
-function postgresUrl(value: string): string {
-  const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol))
-    throw new Error('must be a postgres:// or postgresql:// URL')
-  return value
-}
-
-function email(value: string): string {
-  if (!/^[^\s@]+@[^\s@]+$/.test(value) || value.length > 254) throw new Error('must be an e-mail address')
-  return value
-}
-
-function list(value: string): string[] {
-  return value
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-}
-
-/** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
-function origins(value: string): string[] {
-  const parts = list(value)
-  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
-  if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
-  return parts
-}
-
 function roles(value: string): Role[] {
   const parts = list(value)
   const unknown = parts.find((part) => !ROLES.includes(part as Role))
   if (unknown !== undefined || parts.length === 0) throw new Error(`must list some of ${ROLES.join(', ')}`)
   return [...new Set(parts as Role[])]
-}
-
-/** Comma-separated secrets, the newest first; each at least 32 bytes (docs/contract/sessions.md#session-jwt). */
-function secrets(value: string): string[] {
-  const parts = list(value)
-  if (parts.length === 0) throw new Error('must hold at least one secret')
-  if (parts.some((part) => Buffer.byteLength(part) < 32))
-    throw new Error('must hold secrets of at least 32 bytes each; make one with: openssl rand -base64 32')
-  return parts
-}
-
-function password(value: string): string {
-  if (value.length < 8 || value.length > 256) throw new Error('must have 8 to 256 characters')
-  return value
-}
-
-function sinkSecret(value: string): string {
-  if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
-    throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
-  return value
-}
-
-function bearerToken(value: string): string {
-  if (!/^[A-Za-z0-9._~+/=-]+$/.test(value)) throw new Error('must be one token without spaces or line breaks')
-  return value
-}
-
-function metricsToken(value: string): string {
-  if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
-  return bearerToken(value)
 }
 
 /** Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md` are generated from this table. */
@@ -199,9 +131,14 @@ export const VARIABLES = {
     'Origins that a handshake may open. Only https:// in production.',
   ),
   AUTH_REDIRECT_ALLOW_LIST: variable(
-    list,
+    parseRedirectAllowList,
     'empty (development: loopback origins)',
-    'Allowed return URLs of a sign-in: origins with an optional path prefix, or custom schemes.',
+    'Allowed return URLs of a sign-in: origins with an optional path prefix (https://app.example.com/app), or custom schemes (com.example.app:).',
+  ),
+  SESSION_COOKIE_DOMAIN: variable(
+    cookieDomain,
+    'none: the host of BASE_URL alone',
+    'The domain whose hosts all get the session cookie of the pages, for apps on sibling hosts. Trust every host of it.',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
@@ -209,6 +146,12 @@ export const VARIABLES = {
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
   SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
+  SMTP_URL: secretVariable(
+    smtpUrl,
+    'none (development: mails are kept and shown at /auth/mail)',
+    'The mail server: smtp://user:password@host:587 (with TLS, unless it is this machine or has ?ignoreTLS=true) or smtps://host. Without it no mail is sent.',
+  ),
+  MAIL_FROM: variable(mailbox, 'none', 'The sender of mails: name@example.com or Name <name@example.com>.'),
   ENABLE_API_EVENT_QUEUE: variable(flag, 'true', 'When false, no event is recorded or sent.'),
   WEBHOOK_SINK_SECRET: secretVariable(
     sinkSecret,
@@ -263,6 +206,12 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
+  BRAND_NAME: variable(brandName, 'Signalbox', 'The name of the product on the pages that people see.'),
+  BRAND_LOGO: variable(
+    text,
+    'a built-in mark',
+    'A file with the logo of these pages: .svg, .png, .webp or .jpg, at most 256 KiB, readable at 32 pixels.',
+  ),
   LOG_LEVEL: variable(
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

@@ -78,6 +78,14 @@ describe('configuration', () => {
     ['SSO_TARGETS', 'https://*.example.test'],
     ['SSO_TARGETS', 'ftp://b.example.test'],
     ['SSO_ACCEPT_SESSION_JWT', 'maybe'],
+    ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test, app'],
+    ['SESSION_COOKIE_DOMAIN', '.example.test'],
+    ['SESSION_COOKIE_DOMAIN', 'localhost'],
+    ['BRAND_NAME', 'x'.repeat(61)],
+    ['SMTP_URL', 'http://mail.example'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'Name <a@b.example>\r\nBcc: c@d.example'],
+    ['SMTP_URL', 'smtp://mail.example'],
   ])('refuses %s=%s by name', (name, value) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} .*[.]$`))
   })
@@ -93,11 +101,20 @@ describe('configuration', () => {
     ['TRUST_PROXY', '1'],
     ['TRUST_PROXY', 'loopback, 10.0.0.0/8, fd00::/8'],
     ['METRICS_PORT', '9464'],
+    ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test/x, com.example.app:'],
+    ['BRAND_NAME', 'Acme Rail'],
     ['METRICS_TOKEN', 'exactly-16-chars'],
     ['SSO_TARGETS', 'https://b.example.test, http://localhost:4001'],
     ['SSO_ACCEPT_SESSION_JWT', 'false'],
   ])('takes %s=%s', (name, value) => {
     expect(faultsOf({ [name]: value })).toBe('')
+  })
+
+  it('takes a mail server with its sender, and neither alone', () => {
+    const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'Signalbox <no-reply@mail.example>' }
+    expect(readConfig(smtp, '/nowhere').smtp).toEqual({ url: smtp.SMTP_URL, from: smtp.MAIL_FROM })
+    expect(readConfig({}, '/nowhere').smtp).toBeUndefined()
+    expect(faultsOf({ MAIL_FROM: 'a@b.example' })).toMatch(/^SMTP_URL and MAIL_FROM belong together/)
   })
 
   it('lists all errors at once', () => {
@@ -130,6 +147,14 @@ describe('configuration', () => {
     expect(faultsOf({ ...PRODUCTION, APP_ENV: 'certification', WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toBe(
       '',
     )
+  })
+
+  it('takes a cookie domain at or above the host of BASE_URL only', () => {
+    const BASE_URL = 'https://id.example.test'
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'example.test' })).toBe('')
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'id.example.test' })).toBe('')
+    expect(faultsOf({ BASE_URL, SESSION_COOKIE_DOMAIN: 'ample.test' })).toContain('a domain above it')
+    expect(faultsOf({ SESSION_COOKIE_DOMAIN: 'example.test' })).toContain('a domain above it')
   })
 
   it('refuses one secret for sessions and handshakes', () => {

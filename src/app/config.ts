@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { readSocialSettings } from './social-settings.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
 export class ConfigError extends Error {
@@ -45,6 +48,10 @@ export interface Config {
   /** Default: the base URL. */
   ssoHandshakeIssuer: string | undefined
   ssoAcceptSessionJwt: boolean
+  /** The mail server and the sender of mails. */
+  smtp: { url: string; from: string } | undefined
+  /** The social providers that `SOCIAL_*` enables. */
+  socialProviders: readonly EnabledProvider[]
   enableApiEventQueue: boolean
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
@@ -58,6 +65,11 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  redirectAllowList: AllowedRedirect[]
+  sessionCookieDomain: string | undefined
+  brandName: string
+  /** The file of the logo. */
+  brandLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
@@ -77,7 +89,9 @@ export function readConfig(environment: Environment = process.env, directory = p
     if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
       faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
   }
-  const config = buildConfig(values, directory)
+  const social = readSocialSettings(env, values.APP_ENV ?? 'development')
+  faults.push(...social.faults)
+  const config = { ...buildConfig(values, directory), socialProviders: social.providers }
   faults.push(...findContradictions(config, values))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
@@ -137,7 +151,7 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
   return { values: values as Values, faults }
 }
 
-function buildConfig(values: Values, directory: string): Config {
+function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
   return {
     appEnv: values.APP_ENV ?? 'development',
     host: values.HOST ?? '127.0.0.1',
@@ -161,6 +175,7 @@ function buildConfig(values: Values, directory: string): Config {
     ssoTargets: values.SSO_TARGETS ?? [],
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
+    smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
@@ -174,6 +189,10 @@ function buildConfig(values: Values, directory: string): Config {
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    brandName: values.BRAND_NAME ?? 'Signalbox',
+    brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
@@ -199,11 +218,17 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
   if (config.crashPoint !== undefined && config.appEnv !== 'test')
     faults.push('SIGNALBOX_CRASH_POINT is allowed only when APP_ENV is test. Remove it.')
+  if ((values.SMTP_URL === undefined) !== (values.MAIL_FROM === undefined))
+    faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
   if (config.appEnv === 'production' && config.ssoTargets.some((origin) => !origin.startsWith('https:')))
     faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
   faults.push(...findSharedSecrets(config.givenSecrets))
+  const { sessionCookieDomain: domain } = config
+  const host = new URL(config.baseUrl ?? 'http://localhost').hostname
+  if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
+    faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
   return faults
 }
 

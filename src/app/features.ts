@@ -10,6 +10,8 @@ import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { contractRoutes } from '../contract/contract.routes.ts'
 import { dashboardRoutes } from '../dashboard/dashboard.routes.ts'
+import type { DevProvider } from '../engine/embedded/dev-provider.ts'
+import type { Engine } from '../engine/engine.ts'
 import { eventRoutes } from '../event/event.routes.ts'
 import { healthRoutes } from '../health/health.routes.ts'
 import type { HealthDeps } from '../health/health.ts'
@@ -20,12 +22,20 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
+import { signInBrowser } from '../pages/browser-session.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
+import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
+import type { BrowserBinding } from '../social-login/browser-binding.ts'
+import { identityRoutes } from '../social-login/identity.routes.ts'
+import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import { openTarget } from '../sso/handshake.ts'
 import type { HandshakeRules } from '../sso/handshake-token.ts'
 import { ssoRoutes } from '../sso/sso.routes.ts'
+import { linkRoutes } from '../user/link.routes.ts'
+import { passwordRoutes } from '../user/password.routes.ts'
 import { userRoutes } from '../user/user.routes.ts'
 import { exportRoutes } from '../webhook/export.routes.ts'
 import { dispatchRoutes } from '../webhook/ledger/dispatch.routes.ts'
@@ -36,6 +46,7 @@ import { routingExplanationRoutes } from '../webhook/routing-explanation.routes.
 import { subscriptionRoutes } from '../webhook/subscription.routes.ts'
 import { webhookRoutes } from '../webhook/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../webhook/webhook.ts'
+import type { PageSettings } from './pages.ts'
 import type { PublicationBatch } from './publication-batch.ts'
 
 /** The parts that features are built from, created once by the app. */
@@ -54,9 +65,18 @@ export interface FeatureParts {
   keys: SessionKeys
   /** The settings of handshakes. */
   handshakes: HandshakeRules
+  /** Whether mails can be sent. */
+  canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
+  /** The OIDC engine. */
+  engine: Engine
+  /** Ties a sign-in with a provider to the browser that begins it. */
+  binding: BrowserBinding
+  /** The provider of sample people; in development. */
+  devProvider?: DevProvider
+  pages: PageSettings
 }
 
 /** A feature: its routes, and the function that mounts them with their dependencies. */
@@ -66,7 +86,7 @@ export interface Feature {
 }
 
 /** Declares a feature: `build` selects the dependencies of its operations from the parts. */
-function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
+export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Deps): Feature {
   return {
     routes,
     mount: (server, pipeline, parts) => mountRoutes(server, pipeline, routes, build(parts)),
@@ -74,7 +94,14 @@ function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts) => Dep
 }
 
 const nothing = () => ({})
-const sessionDeps = ({ ids, random, keys }: FeatureParts) => ({ ids, random, keys })
+const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
+  ids,
+  random,
+  keyring,
+  canSendMail,
+  baseUrl: keys.issuer,
+})
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
@@ -84,14 +111,28 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   },
 })
 
+const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialLoginDeps => ({
+  ...parts,
+  brand: pages.brand,
+  baseUrl: pages.baseUrl,
+  redirectRules: pages.redirectRules,
+  keepInBrowser: (tokens) => signInBrowser({ ...pages, random: parts.random }, tokens),
+  openTarget: (db, input) => openTarget({ rules: handshakes, random: parts.random }, db, input),
+})
+
 /**
  * All features with routes. The catalogue, the permissions, the OpenAPI document and the audit log follow from this list.
  * The sink is not in it, because only some environments have it.
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
+  feature(socialLoginRoutes, socialLoginDeps),
+  feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(sessionListRoutes, nothing),
+  feature(passwordRoutes, ({ random }) => ({ random })),
+  feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

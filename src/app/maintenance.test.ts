@@ -208,7 +208,8 @@ it.each([
         )
       case 'session':
         return pool.query(
-          `insert into session (document_id, "user", expires_at, created_at, updated_at) values (gen_random_uuid(), $2, $1, $1, $1)`,
+          `insert into session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at)
+           values (gen_random_uuid(), $2, $1, $1, $1, $1, $1)`,
           [time, house.app.adminId],
         )
     }
@@ -226,8 +227,8 @@ it('a session that others were opened from stays until they went', async () => {
   const insert = async (parent: string | null, ageMs: number) =>
     (
       await house.app.database.pool.query(
-        `insert into session (document_id, "user", parent, expires_at, created_at, updated_at)
-         values (gen_random_uuid(), $2, $3, $1, $1, $1) returning document_id as id`,
+        `insert into session (document_id, "user", parent, expires_at, auth_time, last_used_at, created_at, updated_at)
+         values (gen_random_uuid(), $2, $3, $1, $1, $1, $1, $1) returning document_id as id`,
         [house.at(ageMs), house.app.adminId, parent],
       )
     ).rows[0].id
@@ -287,4 +288,28 @@ it('two sweeps at once share the work', async () => {
   const sweep = (one: TestApp) => one.app.maintenance.sweep()
   const reports = await Promise.all([sweep(house.app), sweep(house.app)])
   expect(reports.reduce((sum, report) => sum + report.dispatches, 0)).toBe(1500)
+})
+
+it('flows of a sign-in and one-time codes are deleted an hour after they expired', async () => {
+  const house = await startHouse()
+  const { pool } = app.database
+  await pool.query('truncate login_flow, login_code')
+  for (const [hash, ageMs] of [
+    ['\\x01', 3_600_001],
+    ['\\x02', 3_599_000],
+  ]) {
+    const expiresAt = house.at(Number(ageMs))
+    await pool.query(
+      `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, secret, expires_at, created_at)
+       values ($1, 'google', 'sign-in', 'https://app.example.com/', false, '', $2, $2)`,
+      [hash, expiresAt],
+    )
+    await pool.query(
+      `insert into login_code (code_hash, purpose, "user", expires_at, created_at) values ($1, 'link', $2, $3, $3)`,
+      [hash, app.adminId, expiresAt],
+    )
+  }
+  expect(await app.app.maintenance.sweep()).toMatchObject({ loginFlows: 1, loginCodes: 1 })
+  expect(await house.countRows('login_flow')).toBe(1)
+  expect(await house.countRows('login_code')).toBe(1)
 })

@@ -6,11 +6,15 @@ import { PUBLISH_KEY_KEPT_MS } from '../event/publish.ts'
 import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
+import { deleteEndedMails } from '../mail/outbox.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
+import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
+import { deleteExpiredProofTokens } from '../user/proof-token.store.ts'
 import {
   cancelOrphanedDispatches,
   deleteOldDispatches,
@@ -35,11 +39,16 @@ const RATE_WINDOW_KEPT_MS = 600_000
 /** Workers that are gone are kept this long, and so is the place of a purged webhook in the queue. */
 const WORKER_KEPT_MS = 3_600_000
 
+/** Mails that were sent or given up are kept this long, without what they said. */
+const MAIL_KEPT_MS = 7 * DAY_MS
+
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
+/** Flows of a sign-in that expired are kept this long, so that a late callback is told from a forged one in the log. */
+const FLOW_KEPT_MS = 3_600_000
 
 export interface MaintenanceDeps {
   db: Database
@@ -64,6 +73,10 @@ export type SweepReport = Record<
   | 'sessions'
   | 'loginThrottles'
   | 'ssoNonces'
+  | 'mails'
+  | 'proofTokens'
+  | 'loginFlows'
+  | 'loginCodes'
   | 'reencrypted',
   number
 >
@@ -109,6 +122,10 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
       ssoNonces: () => inBatches(() => deleteExpiredNonces(db, before(NONCE_KEPT_MS), BATCH_SIZE)),
+      mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
+      proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
+      loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

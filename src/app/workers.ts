@@ -5,6 +5,7 @@ import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
 import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
@@ -16,6 +17,7 @@ import { buildSecretCache } from '../webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import type { Config } from './config.ts'
+import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 
 /** What the workers of a process are built from. */
@@ -43,6 +45,7 @@ export interface Workers {
   router: Router
   replayWorker: ReplayWorker
   maintenance: Maintenance
+  mailWorker: MailWorker
   metrics: Metrics
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
@@ -90,24 +93,27 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
+  const mailWorker = buildMailWorker({ db, clock, logger, keyring, transport: buildMailTransport(config, db) })
   const running: Promise<void>[] = []
   return {
     dispatcher,
     router,
     replayWorker,
     maintenance,
+    mailWorker,
     metrics,
     notify,
     isProven: (withinMs) => notifier.isProven(withinMs),
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
-      if (config.roles.includes('maintenance')) running.push(maintenance.run())
+      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
     },
     stop: async () => {
       router.stop()
       replayWorker.stop()
       maintenance.stop()
+      mailWorker.stop()
       await dispatcher.stop()
       await notifier.stop()
       await Promise.all(running)

@@ -36,7 +36,7 @@ export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEn
     entries.set(entry.internal, entry)
   }
   for (const entry of SYNTHETIC_ENTRIES) add(entry)
-  for (const route of routes) if (route.event !== 'none') add(toEntry(route))
+  for (const route of routes) if (route.event !== 'none' && route.event !== 'shared') add(toEntry(route))
   return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
 }
 

@@ -1,9 +1,30 @@
 import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
 import type { FastifyReply } from 'fastify'
-import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
+import type { DataOutcome, Outcome, RefusalOutcome, RouteDeclaration } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const HTML_TYPE = 'text/html; charset=utf-8'
+
+/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
+export interface AnswerCookie {
+  name: string
+  value: string
+  path: string
+  domain?: string
+  maxAgeSeconds?: number
+  httpOnly: boolean
+  secure: boolean
+  sameSite: 'strict' | 'lax' | 'none'
+}
+
+/** A refusal that is answered with a page or a redirect. */
+export type ShownRefusal = RefusalOutcome & Required<Pick<RefusalOutcome, 'instead'>>
+
+/** Whether a refusal is answered with a page or a redirect instead of its problem. */
+export function isShownRefusal(outcome: Outcome<unknown>): outcome is ShownRefusal {
+  return outcome.kind === 'refusal' && outcome.instead !== undefined
+}
 
 /** A response, ready to send: it is serialized, so sending it cannot fail. */
 export interface Answer {
@@ -17,19 +38,23 @@ export interface Answer {
 /** Builds the response of an outcome. Throws when the data cannot be serialized. */
 export function buildAnswer(
   route: RouteDeclaration,
-  outcome: Exclude<Outcome<unknown>, RefusalOutcome>,
+  outcome: Exclude<Outcome<unknown>, RefusalOutcome> | ShownRefusal,
   reply: FastifyReply,
 ): Answer {
   const { headers = {}, cookies = [] } = outcome
   switch (outcome.kind) {
-    case 'redirect': {
-      const location = { ...headers, location: outcome.location }
-      return { status: outcome.status ?? 302, contentType: undefined, payload: '', headers: location, cookies }
+    case 'refusal': {
+      const { problem, instead } = outcome
+      if ('location' in instead) return buildRedirect({ status: 303, location: instead.location, headers, cookies })
+      const named = { ...problem.headers, ...headers }
+      return { status: problem.status, contentType: HTML_TYPE, payload: instead.html, headers: named, cookies }
     }
+    case 'redirect':
+      return buildRedirect({ status: outcome.status ?? 302, location: outcome.location, headers, cookies })
     case 'page':
       return {
         status: outcome.status ?? 200,
-        contentType: 'text/html; charset=utf-8',
+        contentType: HTML_TYPE,
         payload: outcome.html,
         headers,
         cookies,
@@ -48,6 +73,11 @@ export function buildAnswer(
       }
     }
   }
+}
+
+function buildRedirect(redirect: { location: string } & Pick<Answer, 'status' | 'headers' | 'cookies'>): Answer {
+  const { location, headers, ...rest } = redirect
+  return { ...rest, contentType: undefined, payload: '', headers: { ...headers, location } }
 }
 
 /** The body of a success: the envelope, or the bare data where the declaration says so. */

@@ -14,6 +14,7 @@ function buildCaller(changes: Partial<Caller>): Caller {
     accountId: null,
     patterns: [],
     accountPatterns: [],
+    membershipPatterns: [],
     accounts: [mine],
     keyPatterns: null,
     ...changes,
@@ -55,6 +56,23 @@ describe('the scope of a permission', () => {
     expect(findPermissionScope(caller, 'contract:find-one')).toBe('all')
     expect(findPermissionScope(caller, 'contract:update')).toEqual([mine])
     expect(findPermissionScope(caller, 'webhook:update')).toBeUndefined()
+  })
+
+  test('is the accounts whose membership holds the permission, and no other', () => {
+    const membershipPatterns = [
+      { account: mine, patterns: ['contract:*'] },
+      { account: theirs, patterns: ['contract:find-one'] },
+    ]
+    const caller = buildCaller({ accounts: [mine, theirs], membershipPatterns })
+    expect(findPermissionScope(caller, 'contract:update')).toEqual([mine])
+    expect(findPermissionScope(caller, 'contract:find-one')).toEqual([mine, theirs])
+    expect(findPermissionScope(caller, 'webhook:update')).toBeUndefined()
+    const key = buildCaller({ accounts: [mine, theirs], membershipPatterns, keyPatterns: ['contract:find-one'] })
+    expect(findPermissionScope(key, 'contract:update')).toBeUndefined()
+    expect(findPermissionScope({ ...caller, accountPatterns: ['contract:*'] }, 'contract:update')).toEqual([
+      mine,
+      theirs,
+    ])
   })
 
   test('is narrowed and never widened by an API key', () => {

@@ -1,5 +1,11 @@
 import type { AccountId, SessionId, UserId } from '../id.ts'
 
+/** Patterns that hold in one account only: those of the roles of a membership (docs/contract/identity.md#account-roles). */
+export interface AccountPatterns {
+  account: AccountId
+  patterns: readonly string[]
+}
+
 /** The caller of a request: the user of a session, or the owner of an API key (docs/contract/identity.md#roles). */
 export interface Caller {
   userId: UserId
@@ -12,6 +18,8 @@ export interface Caller {
   patterns: readonly string[]
   /** Patterns that hold for the caller's own accounts only. */
   accountPatterns: readonly string[]
+  /** Patterns that hold in one account each. */
+  membershipPatterns: readonly AccountPatterns[]
   /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
   /** The patterns that an API key narrows its owner's permissions to; null for a session. */
@@ -37,7 +45,10 @@ export function findPermissionScope(caller: Caller, permission: string): Permiss
   if (caller.keyPatterns && !caller.keyPatterns.some(covers)) return undefined
   if (caller.patterns.some(covers)) return 'all'
   if (caller.accountPatterns.some(covers)) return caller.accounts
-  return undefined
+  const accounts = caller.membershipPatterns.flatMap(({ account, patterns }) =>
+    patterns.some(covers) ? [account] : [],
+  )
+  return accounts.length > 0 ? accounts : undefined
 }
 
 /** Whether `scope` covers rows of `account`. Rows without an owner (null) are covered by `all` only. */

@@ -50,6 +50,15 @@ function addNetwork(networks: BlockList, text: string): void {
   networks.addSubnet(address, bits, type)
 }
 
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/** Whether an address of a client is this machine's own. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
 /** The client of a request. */
 export interface ClientAddress {
   address: string

@@ -39,7 +39,7 @@ export interface KeptAnswer {
  */
 export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclaration): IdempotencyKey | undefined {
   const key = request.headers['idempotency-key']
-  if (key === undefined || route.strictRateLimit) return undefined
+  if (key === undefined || route.strictRateLimit || route.page) return undefined
   if (typeof key !== 'string' || !KEY_PATTERN.test(key)) {
     throw new Problem('malformed_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters, without spaces.')
   }

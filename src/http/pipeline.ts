@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
 import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
-import { type Answer, buildAnswer, buildRepeatPayload, sendAnswer } from './answer.ts'
+import {
+  type Answer,
+  buildAnswer,
+  buildRepeatPayload,
+  isShownRefusal,
+  type ShownRefusal,
+  sendAnswer,
+} from './answer.ts'
 import { findPermissionScope } from './caller.ts'
 import {
   buildInProgress,
@@ -128,6 +135,7 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   const { pipeline, route, deps, context, reply } = served
   if (route.prepare) context.prepared = await route.prepare(deps, context)
   const outcome = await handle(served)
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
   return buildAnswer(route, outcome, reply)
@@ -184,16 +192,27 @@ async function commitChange<Deps>(
   tx: Database,
   key: IdempotencyKey | undefined,
 ): Promise<{ result: Answer | Problem; notes: string }> {
-  const { pipeline, route, context, reply } = served
+  const { pipeline, route, context } = served
   context.db = tx
   const outcome = await handle(served)
   // Serialized before the commit: a failure rolls back.
-  const result = outcome.kind === 'refusal' ? outcome.problem : buildAnswer(route, outcome, reply)
+  const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
   const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
     throw key && isLockTimeout(error) ? buildInProgress() : error
   })
   return { result, notes }
+}
+
+function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Answer | Problem {
+  if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
+  return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
+}
+
+/** The page or redirect of a refusal. Its problem is logged like one that is sent. */
+function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
+  request.problem = outcome.problem
+  return buildAnswer(route, outcome, reply)
 }
 
 function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknown>, answer: Answer): KeptAnswer {

@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
+import type { AnswerCookie } from './answer.ts'
 import type { Caller, PermissionScope } from './caller.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
@@ -17,17 +18,6 @@ export interface Changed {
   account: AccountId | null
   /** The path that reads it, where that is not the `find-one` route of the route's own resource. */
   url?: string | null
-}
-
-/** A cookie that an answer sets; `value` may be empty with `maxAgeSeconds: 0` to remove it. */
-export interface AnswerCookie {
-  name: string
-  value: string
-  path: string
-  maxAgeSeconds?: number
-  httpOnly: boolean
-  secure: boolean
-  sameSite: 'strict' | 'lax' | 'none'
 }
 
 /** Parts that every outcome may have. */
@@ -85,6 +75,8 @@ export interface StreamOutcome extends OutcomeFacts {
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
+  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
+  instead?: { html: string } | { location: string }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }
@@ -174,14 +166,19 @@ export interface RouteDeclaration {
   /**
    * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
    * it (the synthetic `webhook.test`). `none`: not in the catalogue (the development sink, whose events would loop).
+   * `shared`: as `pipeline`, with the event type of an API route that runs the same operation and has the same names.
    */
-  event?: 'pipeline' | 'operation' | 'none'
+  event?: 'pipeline' | 'operation' | 'none' | 'shared'
+  /** Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). */
+  page?: boolean
   /** Whether a request writes. Default: every method but GET. */
   writes?: boolean
   /** The status of a success. Default 200. */
   status?: 200 | 201 | 202
   /** A second kind of success, distinguished by its status: a dry run. */
   also?: { status: 200; description: string; data: TSchema }
+  /** The statuses of its redirects, and where they lead. For the OpenAPI document. */
+  redirect?: { statuses: readonly (302 | 303)[]; description: string }
   /** The media types of a streamed success, each with its shape; `data` is then unused. */
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */

@@ -145,7 +145,7 @@ const RESPONSE_DESCRIPTION = 'x-response-description'
 
 /** Whether the route takes an `Idempotency-Key`. */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
-  return isChange(route) && !route.strictRateLimit
+  return isChange(route) && !route.strictRateLimit && !route.page
 }
 
 function needsPermission(route: RouteDeclaration): boolean {
@@ -172,11 +172,23 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
+function buildRedirects({ redirect }: RouteDeclaration): Record<string, unknown> {
+  if (!redirect) return {}
+  const schema = {
+    [RESPONSE_DESCRIPTION]: redirect.description,
+    type: 'null',
+    headers: { location: { type: 'string', format: 'uri' } },
+  }
+  return Object.fromEntries(redirect.statuses.map((status) => [status, schema]))
+}
+
 /** The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). */
 export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined
   return {
+    // The document describes the API; pages outside it are for browsers.
+    ...(route.page && !route.path.startsWith('/api/') && { hide: true }),
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,
@@ -197,6 +209,7 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     // Problems are not serialized by schema: src/reference/openapi.ts adds their statuses to the document.
     response: {
       [route.status ?? 200]: { [RESPONSE_DESCRIPTION]: 'Success', ...buildSuccessSchema(route) },
+      ...buildRedirects(route),
       ...(route.also && {
         [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),

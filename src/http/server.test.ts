@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildPipelineServer } from '../../test/harness/pipeline-server.ts'
 import { openDatabase } from '../postgres/database.ts'
-import { toProblem } from './server.ts'
+import { toProblem } from './problem-answer.ts'
 
 const THING = '/api/v3/sample/thing'
 const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`

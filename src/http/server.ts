@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import formbody from '@fastify/formbody'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -13,12 +12,13 @@ import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
-import { isDatabaseUnavailable, isGivenUp } from '../postgres/database.ts'
 import { findClientAddress, type TrustProxy } from './client-address.ts'
 import { buildSerializerCompiler } from './compiled-schemas.ts'
+import { readForms } from './form-body.ts'
 import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
-import { buildProblemBody, formatBytes, Problem } from './problem.ts'
+import { Problem } from './problem.ts'
+import { BODY_LIMIT_BYTES, type ProblemAnswerOptions, sendProblem, toProblem } from './problem-answer.ts'
 import type { RequestTraceStart } from './request-trace.ts'
 import {
   HEAD_LIMIT_MS,
@@ -32,9 +32,6 @@ import { classifyReadError, endWithProblem } from './unreadable.ts'
 import type { UpgradeRouter } from './upgrade.ts'
 import { compileValidator } from './validation.ts'
 
-/** Default limit of a body: 64 KiB. */
-const BODY_LIMIT_BYTES = 65_536
-
 /** Default limit of open connections. */
 const CONNECTIONS_LIMIT = 2_000
 
@@ -43,7 +40,7 @@ const FORWARDED_LOG_MS = 60_000
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/
 
-export interface ServerOptions {
+export interface ServerOptions extends ProblemAnswerOptions {
   logger: Logger
   clock: Clock
   ids: IdMaker
@@ -53,8 +50,6 @@ export interface ServerOptions {
   maxConnections?: number
   /** Idle limit of a connection with a request in flight, in milliseconds. */
   socketIdleLimitMs?: number
-  /** The base URL of the service; a function, because the port may be chosen at start. */
-  baseUrl: () => string
   /** Handles protocol upgrades; without it, `Upgrade` headers are ignored. */
   upgrades?: UpgradeRouter
   /** Counts a request that no route serves against its address. Throws `rate_limited`. */
@@ -111,8 +106,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   if (options.upgrades) server.server.on('upgrade', options.upgrades.upgrade)
   // Node emits CONNECT requests on this event only.
   server.server.on('connect', ({ url }, socket) => endConnection(socket as Socket, known.buildProblem(url ?? '')))
-  await server.register(formbody)
   keepRawBody(server)
+  readForms(server)
   logRequests(server, options)
   if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
   server.addHook('onRequest', (request, reply, done) => {
@@ -126,14 +121,12 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       done(error as Error)
     }
   })
-  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, baseUrl()))
+  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), request, reply, options))
   return server
 }
 
-function buildFastifyOptions(
-  { logger, ids, baseUrl, upgrades, socketIdleLimitMs }: ServerOptions,
-  clientErrorHandler: (error: Error, socket: Socket) => void,
-) {
+function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error: Error, socket: Socket) => void) {
+  const { logger, ids, upgrades, socketIdleLimitMs } = options
   return {
     loggerInstance: logger as FastifyBaseLogger,
     // `logRequest` writes the one line of a request. Every line of a request carries its id.
@@ -157,7 +150,7 @@ function buildFastifyOptions(
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // An error before any hook: a path that cannot be decoded.
       reply.header('x-request-id', request.id)
-      return sendProblem(toProblem(error, request), request, reply, baseUrl())
+      return sendProblem(toProblem(error, request), request, reply, options)
     },
     clientErrorHandler,
     genReqId: (raw: IncomingMessage) => {
@@ -207,60 +200,6 @@ function readClientAddresses(server: FastifyInstance, trust: TrustProxy, clock: 
     }
     done()
   })
-}
-
-/** Maps an error to the problem that the caller receives. Unexpected errors map to one fixed text (docs/contract/api.md#errors). */
-export function toProblem(error: unknown, request: FastifyRequest): Problem {
-  if (error instanceof Problem) return error
-  const { code, statusCode } = (error ?? {}) as FastifyError
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new Problem('body_too_large', `This route takes a body of at most ${formatBytes(bodyLimitOf(request))}.`)
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
-  // 414 is a path parameter that is longer than any id.
-  if (statusCode === 414) return new Problem('not_found', 'There is nothing at this path.')
-  if (statusCode === 400)
-    return new Problem('malformed_request', 'The request is malformed. Check its headers and body.')
-  if (isGivenUp(error)) {
-    request.log.warn({ err: error }, 'transaction aborted: deadlock or serialization failure')
-    return new Problem(
-      'dependency_unavailable',
-      'A concurrent change aborted this one. Nothing was changed; try again.',
-      {
-        headers: { 'retry-after': '1' },
-      },
-    )
-  }
-  if (isDatabaseUnavailable(error)) {
-    request.log.error({ err: error }, 'database unavailable: see docs/operations.md, database')
-    return new Problem(
-      'dependency_unavailable',
-      'The database is unavailable. Try again; repeat a change with the same Idempotency-Key, in case it was committed.',
-      {
-        headers: { 'retry-after': '5' },
-      },
-    )
-  }
-  request.log.error({ err: error }, 'unexpected error')
-  return new Problem(
-    'internal_error',
-    'Unexpected error. Report the request id to the operator; repeat a change only with its Idempotency-Key.',
-  )
-}
-
-function bodyLimitOf(request: FastifyRequest): number {
-  return request.routeOptions.bodyLimit ?? BODY_LIMIT_BYTES
-}
-
-function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply, baseUrl: string) {
-  request.problem = problem
-  for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
-  return reply
-    .code(problem.status)
-    .header('content-type', 'application/problem+json')
-    .header('cache-control', 'no-store')
-    .serializer((body: unknown) => JSON.stringify(body))
-    .send(buildProblemBody(problem, { requestId: request.id, baseUrl }))
 }
 
 /** The declared path, without parameter values; null where no route matched. */

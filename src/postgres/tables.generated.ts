@@ -33,12 +33,33 @@ export interface Account {
   updated_by: string | null;
 }
 
+export interface AccountInvitation {
+  accepted_at: Timestamp | null;
+  accepted_by: string | null;
+  account: string;
+  created_at: Timestamp;
+  document_id: string;
+  email: string;
+  expires_at: Timestamp;
+  invited_by: string;
+  revoked_at: Timestamp | null;
+  roles: string[];
+  token_hash: Buffer;
+  updated_at: Timestamp;
+}
+
 export interface AccountMember {
   account: string;
   created_at: Timestamp;
   document_id: string;
   updated_at: Timestamp;
   user: string;
+}
+
+export interface AccountMemberRole {
+  created_at: Timestamp;
+  member: string;
+  role: string;
 }
 
 export interface ApiKey {
@@ -95,6 +116,7 @@ export interface Event {
   document_id: string;
   internal: string;
   is_actived: Generated<boolean>;
+  is_tenant_visible: Generated<boolean>;
   method: string | null;
   route: string | null;
   source: Generated<string>;
@@ -133,14 +155,52 @@ export interface IdempotencyKey {
 }
 
 export interface Identity {
+  avatar_url: string | null;
   created_at: Timestamp;
   document_id: string;
   email: string | null;
-  email_verified: Generated<boolean>;
+  is_email_verified: Generated<boolean>;
+  last_login_at: Timestamp | null;
+  name: string | null;
   provider: string;
   subject: string;
   updated_at: Timestamp;
   user: string;
+}
+
+export interface KeptMail {
+  created_at: Timestamp;
+  document_id: string;
+  recipient: string;
+  subject: string;
+  text: string;
+}
+
+export interface LoginCode {
+  code_challenge: string | null;
+  code_hash: Buffer;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  identity: Json | null;
+  is_new_user: Generated<boolean>;
+  purpose: string;
+  user: string;
+}
+
+export interface LoginFlow {
+  binding_hash: Buffer | null;
+  code_challenge: string | null;
+  consumed_at: Timestamp | null;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  is_deep_link: boolean;
+  posted_name: string | null;
+  provider: string;
+  purpose: string;
+  redirect_url: string;
+  secret: string;
+  state_hash: Buffer;
+  user: string | null;
 }
 
 export interface LoginThrottle {
@@ -152,11 +212,34 @@ export interface LoginThrottle {
   wait_until: Timestamp | null;
 }
 
+export interface MailOutbox {
+  attempts: Generated<number>;
+  content: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  due_at: Timestamp;
+  ended_at: Timestamp | null;
+  expires_at: Timestamp;
+  kind: string;
+  last_error: string | null;
+  recipient: string;
+  status: Generated<string>;
+}
+
 export interface Permission {
   created_at: Timestamp;
   description: string | null;
   name: string;
   updated_at: Timestamp;
+}
+
+export interface ProofToken {
+  created_at: Timestamp;
+  email: string;
+  expires_at: Timestamp;
+  purpose: string;
+  token_hash: Buffer;
+  user: string;
 }
 
 export interface PublishKey {
@@ -214,10 +297,14 @@ export interface RolePermission {
 
 export interface Session {
   account: string | null;
+  acr: string | null;
   address: string | null;
+  amr: Generated<string[]>;
+  auth_time: Timestamp;
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp;
+  last_used_at: Timestamp;
   parent: string | null;
   revoked_at: Timestamp | null;
   updated_at: Timestamp;
@@ -230,6 +317,9 @@ export interface SessionRefresh {
   expires_at: Timestamp;
   session: string;
   spent_at: Timestamp | null;
+  spent_by: Buffer | null;
+  successor_hash: Buffer | null;
+  successor_salt: Buffer | null;
   token_hash: Buffer;
 }
 
@@ -383,7 +473,9 @@ export interface WebhookQueue {
 
 export interface DB {
   account: Account;
+  account_invitation: AccountInvitation;
   account_member: AccountMember;
+  account_member_role: AccountMemberRole;
   api_key: ApiKey;
   audit_log: AuditLog;
   contract: Contract;
@@ -393,8 +485,13 @@ export interface DB {
   event_queue: EventQueue;
   idempotency_key: IdempotencyKey;
   identity: Identity;
+  kept_mail: KeptMail;
+  login_code: LoginCode;
+  login_flow: LoginFlow;
   login_throttle: LoginThrottle;
+  mail_outbox: MailOutbox;
   permission: Permission;
+  proof_token: ProofToken;
   publish_key: PublishKey;
   rate_limit: RateLimit;
   replay_job: ReplayJob;

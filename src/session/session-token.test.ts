@@ -19,6 +19,7 @@ const claims: SessionClaims = {
   issuedAt,
   expiresAt: new Date('2026-09-11T13:00:00.000Z'),
 }
+const facts = { amr: ['pwd'], acr: 'aal1', authTime: new Date('2026-09-11T11:30:00.900Z') }
 const wire = {
   iss: 'https://id.test',
   aud: 'signalbox',
@@ -28,6 +29,9 @@ const wire = {
   iat: issuedAt.getTime() / 1000,
   exp: issuedAt.getTime() / 1000 + 3600,
   jti: 'token',
+  amr: ['pwd'],
+  acr: 'aal1',
+  auth_time: Date.parse('2026-09-11T11:30:00Z') / 1000,
 }
 const sign = (change: Record<string, unknown>, type = 'JWT') =>
   signHs256({ ...wire, ...change }, { secret: 'first secret', type })
@@ -35,21 +39,25 @@ const isTaken = (token: string, now = issuedAt) => verifySessionToken(keys, toke
 
 describe('a session JWT', () => {
   test('has exactly the claims of the contract, and verifies', () => {
-    const token = signSessionToken(keys, claims)
+    const token = signSessionToken(keys, { ...claims, ...facts })
     expect(JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())).toEqual(wire)
     expect(JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())).toEqual({ alg: 'HS256', typ: 'JWT' })
     expect(verifySessionToken(keys, token, issuedAt)).toEqual({ ok: true, claims })
   })
 
   test('is signed with the first secret and verified with every listed one', () => {
-    const token = signSessionToken(keys, claims)
+    const token = signSessionToken(keys, { ...claims, ...facts })
     const withSecrets = (...secrets: string[]) => verifySessionToken({ ...keys, secrets }, token, issuedAt).ok
     expect(withSecrets('new secret', 'first secret')).toBe(true)
     expect(withSecrets('second secret')).toBe(false)
   })
 
+  test('verifies without the claims on the sign-in, as older ones have none', () => {
+    expect(isTaken(sign({ amr: undefined, acr: undefined, auth_time: undefined }))).toBe(true)
+  })
+
   test('may have no account', () => {
-    const token = signSessionToken(keys, { ...claims, accountId: null })
+    const token = signSessionToken(keys, { ...claims, ...facts, accountId: null })
     expect(verifySessionToken(keys, token, issuedAt)).toMatchObject({ ok: true, claims: { accountId: null } })
   })
 
@@ -74,7 +82,7 @@ describe('a session JWT', () => {
   })
 
   test('is valid until five seconds after exp, for clock skew', () => {
-    const token = signSessionToken(keys, claims)
+    const token = signSessionToken(keys, { ...claims, ...facts })
     expect(isTaken(token, new Date(claims.expiresAt.getTime() + 4_999))).toBe(true)
     expect(isTaken(token, new Date(claims.expiresAt.getTime() + 5_000))).toBe(false)
   })

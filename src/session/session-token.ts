@@ -31,8 +31,15 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/** Signs a session JWT: `iss`, `aud`, `sub`, `sid`, `account`, `iat`, `exp`, `jti` (docs/contract/sessions.md#session-jwt). Times are cut to seconds. */
-export function signSessionToken(keys: SessionKeys, claims: SessionClaims): string {
+/** How and when the person signed in (docs/contract/sessions.md#how-a-person-signed-in). For readers of the token: requests use the row. */
+export interface SignInFacts {
+  amr: readonly string[]
+  acr: string | null
+  authTime: Date
+}
+
+/** Signs a session JWT with the claims of docs/contract/sessions.md#session-jwt. Times are cut to seconds. */
+export function signSessionToken(keys: SessionKeys, claims: SessionClaims & SignInFacts): string {
   const [secret] = keys.secrets
   if (secret === undefined) throw new Error('session tokens need at least one secret')
   return signHs256(
@@ -45,6 +52,9 @@ export function signSessionToken(keys: SessionKeys, claims: SessionClaims): stri
       iat: Math.floor(claims.issuedAt.getTime() / 1000),
       exp: Math.floor(claims.expiresAt.getTime() / 1000),
       jti: claims.tokenId,
+      amr: claims.amr,
+      acr: claims.acr,
+      auth_time: Math.floor(claims.authTime.getTime() / 1000),
     },
     { secret, type: 'JWT' },
   )

@@ -1,5 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { type RefreshDeps, refreshSession } from './refresh.ts'
 import {
   RefreshBody,
   RefreshedTokens,
@@ -9,7 +10,7 @@ import {
   toRefreshedTokens,
   toSessionRow,
 } from './session.schema.ts'
-import { describeSession, refreshSession, type SessionDeps, signOut } from './session.ts'
+import { describeSession, type SessionDeps, signOut } from './session.ts'
 
 /** The value of a header that was sent exactly once. */
 export function readHeader(headers: Record<string, string | string[] | undefined>, name: string): string | null {
@@ -21,7 +22,7 @@ export function readHeader(headers: Record<string, string | string[] | undefined
 export const NO_STORE = { 'cache-control': 'no-store' }
 
 /** Refresh, sign-out and "who am I" (docs/contract/sessions.md#refresh-tokens). */
-export const sessionRoutes: Routes<SessionDeps> = [
+export const sessionRoutes: Routes<RefreshDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -33,14 +34,15 @@ export const sessionRoutes: Routes<SessionDeps> = [
       strictRateLimit: true,
       summary: 'Exchange a refresh token for a new session JWT',
       description:
-        'The refresh token rotates: it is valid once, and the answer holds the next one. A spent refresh token revokes the whole session.',
+        'The refresh token rotates: it is valid once, and the answer holds the next one. The same client may repeat the request for 10 seconds and gets the same next token. Any other use of a spent refresh token revokes the whole session.',
       body: RefreshBody,
       data: RefreshedTokens,
       problems: ['refresh_failed'],
     },
     {
-      handle: async (deps: SessionDeps, { db, body, now }) => {
-        const result = await refreshSession(deps, db, { refreshToken: body.refresh_token, now })
+      handle: async (deps: RefreshDeps, { db, body, address, headers, now }) => {
+        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+        const result = await refreshSession(deps, db, { refreshToken: body.refresh_token, origin, now })
         const { session } = result
         const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
         if (result.kind === 'refused')
@@ -61,7 +63,10 @@ export const sessionRoutes: Routes<SessionDeps> = [
           data: toRefreshedTokens(result),
           message: 'Session refreshed.',
           headers: NO_STORE,
-          changed: [{ id: result.session.id, account: null }],
+          // A repeat changes nothing: it has an audit entry and no event.
+          ...(result.isRepeat
+            ? { audit: { is_repeat: true } }
+            : { changed: [{ id: result.session.id, account: null }] }),
           actor,
         }
       },

@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { Refreshed } from './refresh.ts'
 import type { AccountName, SessionUser } from './session.store.ts'
-import type { Refreshed, SessionDescription } from './session.ts'
+import type { SessionDescription } from './session.ts'
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 
@@ -66,6 +67,10 @@ export const SessionRow = named(
         parent: nullable(UuidSchema),
         address: nullable(Type.String()),
         user_agent: nullable(Type.String()),
+        amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+        acr: nullable(Type.String()),
+        auth_time: TimestampSchema,
+        last_used_at: TimestampSchema,
         expires_at: TimestampSchema,
         created_at: TimestampSchema,
         updated_at: TimestampSchema,
@@ -77,7 +82,12 @@ export const SessionRow = named(
     accounts: Type.Array(AccountNameRow),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
-    key_permissions: nullable(Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow both.' })),
+    membership_permissions: Type.Array(Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) }), {
+      description: 'Patterns that hold in one account each: those of the roles of a membership.',
+    }),
+    key_permissions: nullable(
+      Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow all of these.' }),
+    ),
   }),
 )
 
@@ -114,6 +124,10 @@ export function toSessionRow(
           parent: session.parentId,
           address: session.address,
           user_agent: session.userAgent,
+          amr: session.amr,
+          acr: session.acr,
+          auth_time: session.authTime.toISOString(),
+          last_used_at: session.lastUsedAt.toISOString(),
           expires_at: session.expiresAt.toISOString(),
           created_at: session.createdAt.toISOString(),
           updated_at: session.updatedAt.toISOString(),
@@ -125,6 +139,10 @@ export function toSessionRow(
     accounts: accounts.map(toAccountNameRow),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
+    membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
+      account,
+      permissions: [...patterns],
+    })),
     key_permissions: caller.keyPatterns ? [...caller.keyPatterns] : null,
   }
 }

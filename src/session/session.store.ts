@@ -13,6 +13,12 @@ export interface SessionRecord {
   parentId: SessionId | null
   address: string | null
   userAgent: string | null
+  /** The methods of the sign-in (docs/contract/sessions.md#how-a-person-signed-in). */
+  amr: string[]
+  acr: string | null
+  authTime: Date
+  /** To some minutes (docs/contract/sessions.md#last-use). */
+  lastUsedAt: Date
   expiresAt: Date
   revokedAt: Date | null
   createdAt: Date
@@ -31,7 +37,7 @@ export const ACCOUNTS_COLUMN = `
     from account_member m join account a on a.document_id = m.account
     where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
 
-/** A row with the columns of `OF_SESSION`. */
+/** The columns that `toSessionRecord` reads. */
 export interface SessionColumns {
   document_id: string
   user: string
@@ -39,6 +45,10 @@ export interface SessionColumns {
   parent: string | null
   address: string | null
   user_agent: string | null
+  amr: string[]
+  acr: string | null
+  auth_time: Date
+  last_used_at: Date
   expires_at: Date
   revoked_at: Date | null
   created_at: Date
@@ -46,10 +56,10 @@ export interface SessionColumns {
 }
 
 /** The columns above of the session `s`. */
-export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.expires_at, s.revoked_at,
-  s.created_at, s.updated_at`
+export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.amr, s.acr, s.auth_time,
+  s.last_used_at, s.expires_at, s.revoked_at, s.created_at, s.updated_at`
 
-/** Maps a row with the columns of `OF_SESSION`. */
+/** Maps `OF_SESSION`. */
 export function toSessionRecord(row: SessionColumns): SessionRecord {
   return {
     id: row.document_id as SessionId,
@@ -58,6 +68,10 @@ export function toSessionRecord(row: SessionColumns): SessionRecord {
     parentId: row.parent as SessionId | null,
     address: row.address,
     userAgent: row.user_agent,
+    amr: row.amr,
+    acr: row.acr,
+    authTime: row.auth_time,
+    lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     createdAt: row.created_at,
@@ -73,8 +87,9 @@ export interface NewRefreshToken {
 
 const insert = aheadStatement(`
   with opened as (
-    insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning document_id
+    insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at,
+      last_used_at, amr, acr, auth_time)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $11, $12, $13) returning document_id
   )
   insert into session_refresh (token_hash, session, expires_at, created_at)
   select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null`)
@@ -82,13 +97,17 @@ const insert = aheadStatement(`
 /** Inserts a session, with its first refresh token if there is one. */
 export async function insertSession(
   db: Database,
-  row: Omit<SessionRecord, 'revokedAt' | 'createdAt' | 'updatedAt'> & { refresh: NewRefreshToken | null; now: Date },
+  row: Omit<SessionRecord, 'lastUsedAt' | 'revokedAt' | 'createdAt' | 'updatedAt'> & {
+    refresh: NewRefreshToken | null
+    now: Date
+  },
 ): Promise<SessionRecord> {
   const { refresh, now, ...session } = row
   const { id, userId, accountId, parentId, address, userAgent, expiresAt } = session
   const token = [refresh?.tokenHash ?? null, refresh?.expiresAt ?? null]
-  await insert(db, [id, userId, accountId, parentId, address, userAgent, expiresAt, now, ...token])
-  return { ...session, revokedAt: null, createdAt: now, updatedAt: now }
+  const proof = [session.amr, session.acr, session.authTime]
+  await insert(db, [id, userId, accountId, parentId, address, userAgent, expiresAt, now, ...token, ...proof])
+  return { ...session, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
 const lockUser = aheadStatement('select from "user" where document_id = $1 for no key update')
@@ -121,6 +140,19 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
 }
 
 const lockOne = aheadStatement('select from session where document_id = $1 for no key update')
+const REVOKE_TREE = `
+  with recursive tree as (
+    select document_id from session where document_id = $1
+    union
+    select child.document_id from session child join tree on child.parent = tree.document_id
+  )
+  update session set revoked_at = $2, updated_at = $2
+  where document_id in (
+    select document_id from session
+    where document_id in (select document_id from tree) and revoked_at is null
+    order by document_id for no key update)`
+const revokeTree = statement<{ document_id: SessionId }>(`${REVOKE_TREE} returning document_id`)
+const revokeTreeAhead = aheadStatement(REVOKE_TREE)
 
 /**
  * Revokes a session and every session opened from it. Returns those that this call revoked. Locks the session first, as
@@ -129,19 +161,13 @@ const lockOne = aheadStatement('select from session where document_id = $1 for n
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
   await lockOne(db, [id])
-  const { rows } = await sql<{ document_id: SessionId }>`
-    with recursive tree as (
-      select document_id from session where document_id = ${id}
-      union
-      select child.document_id from session child join tree on child.parent = tree.document_id
-    )
-    update session set revoked_at = ${now}, updated_at = ${now}
-    where document_id in (
-      select document_id from session
-      where document_id in (select document_id from tree) and revoked_at is null
-      order by document_id for no key update)
-    returning document_id`.execute(db)
-  return rows.map((row) => row.document_id)
+  return (await revokeTree(db, [id, now])).map((row) => row.document_id)
+}
+
+/** Revokes a session and every session opened from it; sent with the next statement of the transaction. */
+export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
+  await lockOne(db, [id])
+  await revokeTreeAhead(db, [id, now])
 }
 
 const selectRoot = statement<{ document_id: SessionId }>(`
@@ -193,42 +219,6 @@ export async function clearSessionAccount(
 ): Promise<void> {
   const { account, userId, now } = input
   await clearAccount(db, [account, userId === 'all' ? null : userId, now])
-}
-
-const rotate = statement<SessionColumns & { is_living: boolean; is_expired: boolean }>(`
-  with spent as (
-    update session_refresh set spent_at = $2 where token_hash = $1 and spent_at is null returning session, expires_at
-  ), found as (
-    select ${OF_SESSION}, s.revoked_at is null and s.expires_at > $2 and u.is_actived and u.deleted_at is null as is_living,
-      spent.expires_at <= $2 as is_expired
-    from spent join session s on s.document_id = spent.session join "user" u on u.document_id = s."user"
-  ), fresh as (
-    insert into session_refresh (token_hash, session, expires_at, created_at)
-    select $3, document_id, least($4, expires_at), $2 from found where is_living and not is_expired
-  )
-  select * from found`)
-
-/** A refresh token that was spent, with its session. */
-export interface SpentToken {
-  session: SessionRecord
-  /** Whether the session is valid: unrevoked, unexpired, its user active. */
-  isLiving: boolean
-  /** Whether the token was expired. */
-  isExpired: boolean
-}
-
-/**
- * Spends a refresh token and, when session and token are valid, inserts `next`, which expires with the session at the
- * latest. One statement, so exactly one of two concurrent calls spends the token. Undefined for an unknown or spent
- * token.
- */
-export async function rotateRefreshToken(
-  db: Database,
-  input: { tokenHash: Buffer; next: NewRefreshToken; now: Date },
-): Promise<SpentToken | undefined> {
-  const { tokenHash, next, now } = input
-  const [row] = await rotate(db, [tokenHash, now, next.tokenHash, next.expiresAt])
-  return row && { session: toSessionRecord(row), isLiving: row.is_living, isExpired: row.is_expired }
 }
 
 /** The session of the refresh token with this hash, spent or not. */

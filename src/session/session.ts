@@ -4,6 +4,7 @@ import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
+import { type AuthMethod, rateMethods } from './auth-method.ts'
 import {
   type AccountName,
   clearSessionAccount,
@@ -18,7 +19,6 @@ import {
   type NewRefreshToken,
   revokeSessionTree,
   revokeUserSessionRows,
-  rotateRefreshToken,
   type SessionRecord,
   type SessionUser,
 } from './session.store.ts'
@@ -54,21 +54,31 @@ export interface SessionOrigin {
   userAgent: string | null
 }
 
-function hashToken(token: string): Buffer {
+/** The hash of a refresh token, as the table keeps it. */
+export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-function earlier(one: Date, other: Date): Date {
+/** The earlier of two instants. */
+export function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
 }
 
-function signFor(deps: SessionDeps, session: SessionRecord, now: Date): { jwt: string; expiresInSeconds: number } {
+/** Signs a JWT for a session: for an hour, and no longer than the session. */
+export function signFor(
+  deps: SessionDeps,
+  session: SessionRecord,
+  now: Date,
+): { jwt: string; expiresInSeconds: number } {
   const expiresAt = earlier(new Date(now.getTime() + SESSION_JWT_SECONDS * 1000), session.expiresAt)
   const jwt = signSessionToken(deps.keys, {
     userId: session.userId,
     sessionId: session.id,
     accountId: session.accountId,
     tokenId: deps.ids.next<'session token'>(),
+    amr: session.amr,
+    acr: session.acr,
+    authTime: session.authTime,
     issuedAt: now,
     expiresAt,
   })
@@ -84,8 +94,8 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
 /**
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
- * else none. A session with a `parentId` is revoked with it and expires with it at the latest. Undefined when the user is
- * disabled or deleted, or `passwordHash` is no longer the hash of its password.
+ * else none. A session with a `parent` is revoked with it and expires with it at the latest; it takes over how and when the
+ * person signed in. Undefined when the user is disabled or deleted, or `passwordHash` is no longer the hash of its password.
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -98,6 +108,12 @@ export async function issueSession(
     isRefreshable?: boolean
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
+    /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
+    amr?: readonly AuthMethod[]
+    /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
+    acr?: string
+    /** When the person proved its identity. Default: that of the parent, else now. */
+    authTime?: Date
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
@@ -119,6 +135,9 @@ export async function openLockedSession(
     accountId?: AccountId | null
     parent?: SessionRecord
     isRefreshable?: boolean
+    amr?: readonly AuthMethod[]
+    acr?: string
+    authTime?: Date
     now: Date
   },
 ): Promise<IssuedSession> {
@@ -134,6 +153,7 @@ export async function openLockedSession(
     parentId: parent?.id ?? null,
     address: origin.address,
     userAgent: origin.userAgent?.slice(0, 500) ?? null,
+    ...describeSignIn(input),
     expiresAt,
     refresh: refresh ? { ...refresh.kept, expiresAt: earlier(refresh.kept.expiresAt, expiresAt) } : null,
     now,
@@ -141,45 +161,21 @@ export async function openLockedSession(
   return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
 }
 
-/** The tokens of a refresh. */
-export type RotatedTokens = Omit<IssuedSession, 'account' | 'refreshToken'> & { refreshToken: string }
-
-/** A refreshed session and its new tokens. */
-export type Refreshed = { kind: 'refreshed'; session: SessionRecord; issued: RotatedTokens }
-
-/** The reason of a refused refresh, for the log and the audit trail only, and the session of the token. */
-export interface RefreshRefusal {
-  kind: 'refused'
-  reason: 'unknown' | 'reused' | 'expired' | 'session_ended'
-  session: SessionRecord | undefined
-}
-
-/**
- * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction. Reuse of a spent token,
- * by the attacker or by the legitimate client, revokes its session and those opened from it. Exactly one of two
- * concurrent refreshes succeeds. The caller must commit the revocation of a refusal.
- */
-export async function refreshSession(
-  deps: SessionDeps,
-  tx: Database,
-  input: { refreshToken: string; now: Date },
-): Promise<Refreshed | RefreshRefusal> {
-  const { now } = input
-  const tokenHash = hashToken(input.refreshToken)
-  const { token: refreshToken, kept: next } = createRefreshToken(deps, now)
-  const spent = await rotateRefreshToken(tx, { tokenHash, next, now })
-  if (!spent) return revokeReused(tx, tokenHash, now)
-  const { session } = spent
-  if (!spent.isLiving) return { kind: 'refused', reason: 'session_ended', session }
-  if (spent.isExpired) return { kind: 'refused', reason: 'expired', session }
-  return { kind: 'refreshed', session, issued: { sessionId: session.id, ...signFor(deps, session, now), refreshToken } }
-}
-
-async function revokeReused(tx: Database, tokenHash: Buffer, now: Date): Promise<RefreshRefusal> {
-  const session = await findSessionOfToken(tx, tokenHash)
-  if (!session) return { kind: 'refused', reason: 'unknown', session: undefined }
-  await revokeSessionTree(tx, session.id, now)
-  return { kind: 'refused', reason: 'reused', session }
+/** How and when the person signed in, as the session keeps it (docs/contract/sessions.md#how-a-person-signed-in). Pure. */
+function describeSignIn(input: {
+  amr?: readonly AuthMethod[]
+  acr?: string
+  authTime?: Date
+  parent?: SessionRecord
+  now: Date
+}): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
+  const { parent, now } = input
+  const amr = [...new Set<string>(input.amr ?? (parent ? [...parent.amr, 'sso'] : []))]
+  return {
+    amr,
+    acr: input.acr ?? parent?.acr ?? rateMethods(amr),
+    authTime: input.authTime ?? parent?.authTime ?? now,
+  }
 }
 
 /** Revokes all sessions of a user, at once in every process. Returns those that this call revoked. */
@@ -202,10 +198,10 @@ export function leaveAccount(
 
 /** What a sign-out ends: the session of the token, or the one of `refreshToken`; with `all` every session of the user. */
 export interface SignOut {
-  caller: Caller
+  caller: Pick<Caller, 'userId' | 'sessionId'>
   all: boolean
   /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
-  family: boolean
+  family?: boolean
   refreshToken: string | undefined
   now: Date
 }
@@ -252,11 +248,16 @@ export async function describeSession(db: Database, caller: Caller): Promise<Ses
   return found
 }
 
+/** The session with this id. Throws 404. */
+export async function loadSession(db: Database, id: SessionId): Promise<SessionRecord> {
+  const session = await findSession(db, id)
+  if (!session) throw notFound('session')
+  return session
+}
+
 /** The session of the caller's token. Throws 409 for an API key, which has none. */
 export async function loadCallerSession(db: Database, caller: Caller): Promise<SessionRecord> {
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key has no session. Use the session JWT of a person.')
-  const session = await findSession(db, caller.sessionId)
-  if (!session) throw notFound('session')
-  return session
+  return loadSession(db, caller.sessionId)
 }

@@ -96,15 +96,23 @@ async function openSession(
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
   if (passwordHash === null) return undefined
-  const origin = { address, userAgent }
-  const signedIn = await signIn(deps, tx, { user, passwordHash, origin, isNewUser: false, redirectUrl: null, now })
+  const signedIn = await signIn(deps, tx, {
+    user,
+    passwordHash,
+    origin: { address, userAgent },
+    amr: ['pwd'],
+    isNewUser: false,
+    redirectUrl: null,
+    now,
+  })
   if (!signedIn) return undefined
   if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
   await forgiveAttempt(tx, login)
   return signedIn
 }
 
-function buildThrottled(until: Date, now: Date): Problem {
+/** 429 for an attempt that has to wait. */
+export function buildThrottled(until: Date, now: Date): Problem {
   const seconds = Math.ceil((until.getTime() - now.getTime()) / 1000)
   return new Problem('rate_limited', `Too many failed sign-ins. Try again in ${seconds} s.`, {
     headers: { 'retry-after': String(seconds) },

@@ -5,7 +5,7 @@ import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import { buildGate } from './gate.ts'
 
-/** Shortest and longest password, in UTF-16 units. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
+/** Shortest and longest password, in code points. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
 export const PASSWORD_LENGTH_MIN = 8
 export const PASSWORD_LENGTH_LIMIT = 256
 

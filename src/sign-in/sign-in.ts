@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import type { AuthMethod } from '../session/auth-method.ts'
 import { type IssuedSession, issueSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
 import type { UserRecord } from '../user/user.store.ts'
 
@@ -23,6 +24,12 @@ export async function signIn(
     /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
+    /** The methods of this sign-in (RFC 8176). */
+    amr?: readonly AuthMethod[]
+    /** The assurance, where `amr` does not say it. */
+    acr?: string
+    /** When the person proved its identity, if not now. */
+    authTime?: Date
     isNewUser: boolean
     redirectUrl: string | null
     now: Date

@@ -14,6 +14,7 @@ const rules: HandshakeRules = {
   secrets: ['h'.repeat(32), 'i'.repeat(32)],
   issuer: () => 'https://id.example.test',
   baseUrl: () => 'https://id.example.test',
+  cookieDomain: undefined,
   origins: [ORIGIN],
   allowLoopback: false,
   acceptSessionJwt: true,
@@ -37,6 +38,9 @@ const sessionJwt = signSessionToken(session, {
   sessionId: SESSION,
   accountId: null,
   tokenId: 'one',
+  amr: ['pwd'],
+  acr: null,
+  authTime: NOW,
   issuedAt: NOW,
   expiresAt: new Date(NOW.getTime() + SESSION_JWT_SECONDS * 1000),
 })

@@ -29,7 +29,7 @@ describe('the first administrator', () => {
     const { user } = await app.person('someone', [], 'their password')
     const result = await createAdministrator(deps, app.db, {
       email: user.email.toUpperCase(),
-      password: 'my password',
+      password: 'my own phrase',
       now,
     })
     expect(result).toMatchObject({ ok: false, error: expect.stringContaining('exists already') })

@@ -4,7 +4,8 @@ import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
-import { hashPassword, PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
+import { hashPassword } from '../sign-in/password.ts'
+import { findPasswordFault, type PasswordOwner } from '../sign-in/password-rule.ts'
 import { findUserByEmail, type UserWithRoles, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps } from './user.ts'
 
@@ -13,10 +14,9 @@ export { hasAdministrator }
 /** Visible ASCII around one `@`. Catches slips on the command line; the rule of the API is stricter. */
 const EMAIL_PATTERN = /^[!-?A-~]+@[!-?A-~]+$/
 
-const PASSWORD_LENGTH_ERROR = `The password must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters.`
-
-function hasFittingLength(password: string): boolean {
-  return password.length >= PASSWORD_LENGTH_MIN && password.length <= PASSWORD_LENGTH_LIMIT
+function refusePassword(password: string, owner: PasswordOwner): { ok: false; error: string } | undefined {
+  const fault = findPasswordFault(password, owner)
+  return fault && { ok: false, error: `The password ${fault.message}.` }
 }
 
 /** An administrator, or the reason why none was created, with what to do. */
@@ -35,7 +35,8 @@ export async function createAdministrator(
   const { email, password, now } = input
   if (!EMAIL_PATTERN.test(email) || email.length > 254)
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
-  if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
+  const refusal = refusePassword(password, { email, name: null })
+  if (refusal) return refusal
   const passwordHash = await hashPassword(password, deps.random)
   try {
     const user = await inTransaction(db, async (tx) => {
@@ -60,9 +61,10 @@ export async function resetPassword(
   input: { email: string; password: string; keepApiKeys?: boolean; now: Date },
 ): Promise<{ ok: true } | { ok: false; error: string }> {
   const { email, password, keepApiKeys = false, now } = input
-  if (!hasFittingLength(password)) return { ok: false, error: PASSWORD_LENGTH_ERROR }
   const user = await findUserByEmail(db, email)
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
+  const refusal = refusePassword(password, user)
+  if (refusal) return refusal
   const passwordHash = await hashPassword(password, deps.random)
   await inTransaction(db, async (tx) => {
     await updateUser(tx, user.id, { passwordHash, now })

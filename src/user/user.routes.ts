@@ -1,7 +1,10 @@
+import type { Static } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import type { Database } from '../postgres/database.ts'
 import { hashPassword } from '../sign-in/password.ts'
+import { checkNewPassword, type PasswordOwner } from '../sign-in/password-rule.ts'
 import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
 import { selectUsers, toUserWithRoles, type UserWithRoles } from './user.store.ts'
 import {
@@ -25,9 +28,22 @@ const USER_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Hashes the password of a body before the transaction: hashing takes some 40 ms. */
-const hashNewPassword = async ({ random }: UserDeps, { body }: { body: { password?: string } }) =>
-  body.password === undefined ? {} : { passwordHash: await hashPassword(body.password, random) }
+/** Checks and hashes a new password before the transaction: hashing takes some 40 ms. Throws a 422 on `password`. */
+async function hashNewPassword({ random }: UserDeps, password: string, owner: PasswordOwner) {
+  checkNewPassword(password, { path: 'password', owner })
+  return { passwordHash: await hashPassword(password, random) }
+}
+
+/** Prepares an update: with a new password, the user that it has to fit. Throws 404, 422. */
+async function prepareUpdate(
+  deps: UserDeps,
+  { db, params, body }: { db: Database; params: { id: string }; body: Static<typeof UpdateUserBody> },
+): Promise<{ passwordHash?: string }> {
+  if (body.password === undefined) return {}
+  const user = await loadUser(db, params.id)
+  const { email = user.email, name = user.name, password } = body
+  return hashNewPassword(deps, password, { email, name })
+}
 
 const changedOf = (user: UserWithRoles) => [{ id: user.id, account: null }]
 
@@ -47,7 +63,10 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      prepare: hashNewPassword,
+      prepare: async (deps: UserDeps, { body }): Promise<{ passwordHash?: string }> => {
+        const { email, name = null, password } = body
+        return password === undefined ? {} : hashNewPassword(deps, password, { email, name })
+      },
       handle: async (deps, { db, body, prepared, caller, now }) => {
         const { email, name = null, roles = [] } = body
         const user = await createUser(deps, db, { email, name, roles, ...prepared, caller, now })
@@ -113,7 +132,7 @@ export const userRoutes: Routes<UserDeps> = [
     },
     {
       load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
-      prepare: hashNewPassword,
+      prepare: prepareUpdate,
       handle: async (_deps, { db, target, body, prepared, caller, now }) => {
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
         const keep = keepApiKeys === undefined ? {} : { keepApiKeys }

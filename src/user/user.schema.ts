@@ -1,18 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from '../sign-in/password.ts'
+import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import type { UserWithRoles } from './user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
 
-const NewPasswordSchema = Type.String({
-  minLength: PASSWORD_LENGTH_MIN,
-  maxLength: PASSWORD_LENGTH_LIMIT,
-  description: 'Stored as an Argon2id hash.',
-})
-
-const KeepApiKeysSchema = Type.Boolean({
+/** Whether API keys outlive a change that revokes them (docs/contract/identity.md#key-revocation). */
+export const KeepApiKeysSchema = Type.Boolean({
   description: "Whether the user's API keys go on. Default false: they are revoked.",
 })
 

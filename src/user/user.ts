@@ -10,8 +10,10 @@ import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { endUserSessions, revokeUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { deleteProofTokens } from './proof-token.store.ts'
 import {
   findUser,
+  findUserByEmail,
   insertUser,
   lockUser,
   type ManagedUser,
@@ -30,6 +32,11 @@ export interface UserDeps {
 /** The user with this id, not deleted. Throws 404. */
 export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
   return (await findUser(db, id)) ?? throwNotFound()
+}
+
+/** The user with this address in any case, not deleted. For a sign-in only: the address is somebody's secret. */
+export function findUserOfAddress(db: Database, email: string): Promise<UserRecord | undefined> {
+  return findUserByEmail(db, email)
 }
 
 /**
@@ -159,6 +166,7 @@ async function endOldPassword(
   { email = user.email, keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  await deleteProofTokens(db, user.id, 'reset')
   for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
 }
 

@@ -6,11 +6,15 @@ import { fileURLToPath } from 'node:url'
 import packaged, { inflate } from '@sparticuz/chromium'
 import { type Browser, chromium } from 'playwright-core'
 
-/** No sandbox, since it needs rights that containers and root lack; nothing that calls home. */
+/**
+ * No sandbox, since it needs rights that containers and root lack; no shared memory in /dev/shm, of which containers have
+ * little; nothing that calls home.
+ */
 const ARGUMENTS = [
   '--no-sandbox',
   '--headless',
   '--disable-gpu',
+  '--disable-dev-shm-usage',
   '--no-first-run',
   '--disable-background-networking',
   '--disable-component-update',

@@ -31,6 +31,8 @@ export interface components {
       /** Null for a caller who does not hold `user:find-one`. */
       email: string | null
       name: string | null
+      /** The roles of this membership. They hold in this account only. */
+      roles: Array<string>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -55,6 +57,8 @@ export interface components {
     AddAccountMember: {
       /** A UUID in lower case. */
       user: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
     }
     ApiKey: {
       /** A UUID in lower case. */
@@ -176,6 +180,13 @@ export interface components {
       data: components['schemas']['CatalogueStatus']
       message: string
     }
+    ChangePassword: {
+      current_password: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      new_password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     Contract: {
       /** A UUID in lower case. */
       document_id: string
@@ -228,6 +239,10 @@ export interface components {
       account_scope?: components['schemas']['AccountScope']
       description?: string | null
     }
+    CreateIdentity: {
+      /** The `link_code` of the redirect_url. */
+      code: string
+    }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
       filters: Array<string>
@@ -256,7 +271,7 @@ export interface components {
       email: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -376,6 +391,13 @@ export interface components {
       data: components['schemas']['DispatchWithAttempts']
       message: string
     }
+    EmailVerified: {
+      verified: true
+    }
+    EmailVerifiedAnswer: {
+      data: components['schemas']['EmailVerified']
+      message: string
+    }
     EndTokens: {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
@@ -479,6 +501,12 @@ export interface components {
       /** The value of `sso_token`. */
       token: string
     }
+    ExchangeLoginCode: {
+      /** The `code` of the deep link. */
+      code: string
+      /** What the `code_challenge` of the start is the SHA-256 of. */
+      code_verifier: string
+    }
     ExchangedSession: {
       /** The JWT of a new session. */
       jwt: string
@@ -487,6 +515,9 @@ export interface components {
       path: string
       code: string
       message: string
+    }
+    ForgotPassword: {
+      email: string
     }
     Handshake: {
       /** Send the browser here. */
@@ -520,6 +551,73 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    Identity: {
+      /** A UUID in lower case. */
+      document_id: string
+      provider: string
+      email: string | null
+      is_email_verified: boolean
+      name: string | null
+      avatar_url: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      last_login_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    IdentityAnswer: {
+      data: components['schemas']['Identity']
+      message: string
+    }
+    IdentityPage: {
+      data: Array<components['schemas']['Identity']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    KeptMail: {
+      /** A UUID in lower case. */
+      document_id: string
+      to: string
+      subject: string
+      text: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
+    ListedSession: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      account: string | null
+      /** A UUID in lower case. */
+      parent: string | null
+      /** Whether it is the session of this request. */
+      is_current: boolean
+      /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
+      device: string | null
+      address: string | null
+      user_agent: string | null
+      /** The methods of the sign-in (RFC 8176). */
+      amr: Array<string>
+      acr: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    ListedSessionPage: {
+      data: Array<components['schemas']['ListedSession']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
     LocalLogin: {
       email: string
       password: string
@@ -538,6 +636,22 @@ export interface components {
     }
     LoginPayloadAnswer: {
       data: components['schemas']['LoginPayload']
+      message: string
+    }
+    /** The same for every address. */
+    MailAccepted: {
+      accepted: true
+    }
+    MailAcceptedAnswer: {
+      data: components['schemas']['MailAccepted']
+      message: string
+    }
+    OAuthStart: {
+      /** The address of the provider. */
+      redirectUrl: string
+    }
+    OAuthStartAnswer: {
+      data: components['schemas']['OAuthStart']
       message: string
     }
     Pagination: {
@@ -567,7 +681,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -672,6 +786,14 @@ export interface components {
       data: components['schemas']['ReplayPreview']
       message: string
     }
+    ResetPassword: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password: string
+      /** Whether the user's API keys go on. Default false: they are revoked. */
+      keep_api_keys?: boolean
+    }
     RevokeSession: {
       /** Every session of the user. Default false. */
       all?: boolean
@@ -747,6 +869,13 @@ export interface components {
         parent: string | null
         address: string | null
         user_agent: string | null
+        /** The methods of the sign-in (RFC 8176). */
+        amr: Array<string>
+        acr: string | null
+        /** ISO 8601, UTC, milliseconds. */
+        auth_time: string
+        /** ISO 8601, UTC, milliseconds. */
+        last_used_at: string
         /** ISO 8601, UTC, milliseconds. */
         expires_at: string
         /** ISO 8601, UTC, milliseconds. */
@@ -763,7 +892,13 @@ export interface components {
       permissions: Array<string>
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
-      /** Patterns of an API key, which narrow both. */
+      /** Patterns that hold in one account each: those of the roles of a membership. */
+      membership_permissions: Array<{
+        /** A UUID in lower case. */
+        account: string
+        permissions: Array<string>
+      }>
+      /** Patterns of an API key, which narrow all of these. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -818,6 +953,10 @@ export interface components {
       /** Path and query on the target, where the app continues. It begins with one slash. */
       next?: string
     }
+    StartIdentityLink: {
+      /** Gets `link_code` in its query. */
+      redirect_url: string
+    }
     Subscription: {
       /** A UUID in lower case. */
       document_id: string
@@ -869,6 +1008,12 @@ export interface components {
       /** Not blank; no control characters. */
       name: string
     }
+    UpdateAccountMember: {
+      /** A UUID in lower case. */
+      user: string
+      /** Ids of account-scoped roles. */
+      roles: Array<string>
+    }
     UpdateContract: {
       /** Not blank. */
       name?: string
@@ -890,7 +1035,7 @@ export interface components {
       email?: string
       /** Not blank; no control characters. */
       name?: string | null
-      /** Stored as an Argon2id hash. */
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
       password?: string
       /** Role ids. */
       roles?: Array<string>
@@ -933,6 +1078,10 @@ export interface components {
       data: Array<components['schemas']['User']>
       message: string
       pagination: components['schemas']['Pagination']
+    }
+    VerifyEmail: {
+      /** The `token` of the link. */
+      token: string
     }
     Webhook: {
       /** A UUID in lower case. */
@@ -1033,6 +1182,33 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AuditEntryPage']
   }
+  /** Verify an address by the link of a mail */
+  emailVerify: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify"
+    path: undefined
+    query: undefined
+    body: components['schemas']['VerifyEmail']
+    answer: components['schemas']['EmailVerifiedAnswer']
+  }
+  /** Ask for a link that verifies the caller's own address */
+  emailRequestVerification: {
+    method: "POST"
+    url: "/api/v3/auth/email/verify/request"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Exchange the one-time code of a deep link for tokens */
+  loginCode: {
+    method: "POST"
+    url: "/api/v3/auth/login/code"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeLoginCode']
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
   /** Sign in with e-mail and password */
   loginLocal: {
     method: "POST"
@@ -1041,6 +1217,83 @@ export interface operations {
     query: undefined
     body: components['schemas']['LocalLogin']
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Begin a sign-in with a provider */
+  loginOauthStart: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}"
+    path: { provider: string }
+    query: { redirect_url: string; format?: "json"; code_challenge?: string; code_challenge_method?: "S256" }
+    body: undefined
+    answer: components['schemas']['OAuthStartAnswer']
+  }
+  /** The bridge page, to which a provider sends the browser */
+  loginOauthCallback: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}/callback"
+    path: { provider: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    body: undefined
+    answer: string
+  }
+  /** The callback of a provider that posts its answer */
+  loginOauthFormCallback: {
+    method: "POST"
+    url: "/api/v3/auth/login/oauth/{provider}/callback"
+    path: { provider: string }
+    query: undefined
+    body: {
+      /** As it was sent to the provider. */
+      state?: string
+      /** The authorization code. */
+      code?: string
+      /** The issuer (RFC 9207). */
+      iss?: string
+      /** The error of the provider. */
+      error?: string
+      /** The name of the person as JSON, at the first sign-in only. */
+      user?: string
+    }
+    answer: {
+      data: string
+      message: string
+    }
+  }
+  /** Complete a sign-in with a provider */
+  loginOauth: {
+    method: "GET"
+    url: "/api/v3/auth/login/oauth/{provider}/callback-redirect"
+    path: { provider: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    body: undefined
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Change the caller's own password */
+  passwordChange: {
+    method: "POST"
+    url: "/api/v3/auth/password/change"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ChangePassword']
+    answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Ask for a link to set a new password */
+  passwordForgot: {
+    method: "POST"
+    url: "/api/v3/auth/password/forgot"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ForgotPassword']
+    answer: components['schemas']['MailAcceptedAnswer']
+  }
+  /** Set a new password by the link of a mail */
+  passwordReset: {
+    method: "POST"
+    url: "/api/v3/auth/password/reset"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ResetPassword']
+    answer: components['schemas']['RevokedTokensAnswer']
   }
   /** Read the caller of the token and its permissions */
   sessionFindOne: {
@@ -1213,6 +1466,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['AccountMemberPage']
   }
+  /** Replace the roles of a membership */
+  accountMemberUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/member"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountMember']
+    answer: components['schemas']['AccountMemberAnswer']
+  }
   /** Add a user to an account */
   accountMemberCreate: {
     method: "POST"
@@ -1257,6 +1519,51 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['ApiKeyAnswer']
+  }
+  /** List the own identities at sign-in providers */
+  identityFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/identity"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "provider" | "-provider" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['IdentityPage']
+  }
+  /** Connect the provider of a link_code with oneself */
+  identityCreate: {
+    method: "POST"
+    url: "/api/v3/identity/identity"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreateIdentity']
+    answer: components['schemas']['IdentityAnswer']
+  }
+  /** Begin to connect a provider with oneself */
+  identityLink: {
+    method: "POST"
+    url: "/api/v3/identity/identity/link/{provider}"
+    path: { provider: string }
+    query: undefined
+    body: components['schemas']['StartIdentityLink']
+    answer: components['schemas']['OAuthStartAnswer']
+  }
+  /** Disconnect a provider */
+  identityDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/identity/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['IdentityAnswer']
+  }
+  /** Read one of the own identities */
+  identityFindOne: {
+    method: "GET"
+    url: "/api/v3/identity/identity/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['IdentityAnswer']
   }
   /** List permissions */
   permissionFindAll: {
@@ -1311,6 +1618,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateRole']
     answer: components['schemas']['RoleAnswer']
+  }
+  /** List sessions */
+  sessionFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/session"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ListedSessionPage']
+  }
+  /** End a session, at once */
+  sessionDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/session/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RevokedSessionsAnswer']
   }
   /** List users */
   userFindAll: {
@@ -1716,5 +2041,17 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
+  }
+  /** Read the mails that were kept and not sent (development) */
+  mailFindKept: {
+    method: "GET"
+    url: "/auth/mail"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: {
+      data: Array<components['schemas']['KeptMail']>
+      message: string
+    }
   }
 }

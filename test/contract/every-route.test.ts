@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import type { TestCall } from '../harness/app.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
@@ -18,11 +20,13 @@ let world: ContractWorld
 const answers = new Map<string, { status: number; body: Json }>()
 const delivered: Json[] = []
 
+let call: TestCall
+
 async function step(name: string, body?: unknown, params: Record<string, string> = {}, query = ''): Promise<Json> {
   const route = routes.find((one) => eventNameOf(one) === name)
   if (!route) throw new Error(`no route produces ${name}`)
   const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
-  const answer = await world.app.admin(route.method, `${path}${query}`, body)
+  const answer = await call(route.method, `${path}${query}`, body)
   answers.set(name, answer)
   expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(route.status ?? 200)
   return answer.body.data
@@ -44,14 +48,22 @@ async function walkIdentity() {
   await step('account.update', { name: 'Walked' }, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
+  const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
+  const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
+  await step('account-member.update', membership, byAccount)
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)
-  await world.app.app.server.inject({
-    method: 'POST',
-    url: '/api/v3/auth/login/local',
-    payload: { email: 'walk@example.com', password: 'correct horse battery' },
-  })
+  const signIn = () =>
+    world.app.app.server.inject({
+      method: 'POST',
+      url: '/api/v3/auth/login/local',
+      payload: { email: 'walk@example.com', password: 'correct horse battery' },
+    })
+  await signIn()
+  const [session] = await step('session.find-all', undefined, {}, `?filters=user|eq|${user.document_id}`)
+  await step('session.delete', undefined, { id: session.document_id })
+  await signIn()
   await step('user.revoke-sessions', undefined, byUser)
   await step('user.disable', undefined, byUser)
   await step('user.enable', undefined, byUser)
@@ -59,6 +71,34 @@ async function walkIdentity() {
   await step('role.delete', undefined, byRole)
   await step('api-key.delete', undefined, byKey)
   await step('account.delete', undefined, byAccount)
+}
+
+/** The code of a connected provider, as the callback of a provider leaves it. */
+async function leaveLinkCode(code: string) {
+  const now = world.app.clock.now()
+  const identity = { provider: 'walk', subject: '1', email: null, isEmailVerified: false, name: null, avatarUrl: null }
+  await world.app.database.db
+    .insertInto('login_code')
+    .values({
+      code_hash: createHash('sha256').update(code).digest(),
+      purpose: 'link',
+      user: world.app.adminId,
+      identity: JSON.stringify(identity),
+      expires_at: new Date(now + 60_000),
+      created_at: new Date(now),
+    })
+    .execute()
+}
+
+async function walkProviders() {
+  // An API key changes no way to sign in.
+  call = world.app.callAs(world.app.adminToken)
+  await leaveLinkCode('walk')
+  const { document_id: id } = await step('identity.create', { code: 'walk' })
+  await step('identity.find-all')
+  await step('identity.find-one', undefined, { id })
+  await step('identity.delete', undefined, { id })
+  call = world.app.admin
 }
 
 async function walkContract(account: string) {
@@ -127,10 +167,12 @@ async function walkCatalogue() {
 
 beforeAll(async () => {
   world = await startContractWorld()
+  call = world.app.admin
   const account = (await world.createAccount()).document_id
   const all = routes.map(eventNameOf)
   const watcher = await world.createWebhook({ is_global: true }, all)
   await walkIdentity()
+  await walkProviders()
   await walkContract(account)
   await walkWebhook(account)
   await walkCatalogue()

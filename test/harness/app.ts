@@ -65,6 +65,7 @@ export interface TestAppOptions {
   secretKey?: string[]
   /** The secrets of handshakes, instead of those of `TEST_SECRETS`. */
   ssoHandshake?: string[]
+  fetchProvider?: AppOptions['fetchProvider']
   onCrashPoint?: AppOptions['onCrashPoint']
   hasStarted?: () => boolean
 }
@@ -95,6 +96,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),
+    ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
   })

@@ -12,7 +12,11 @@ interface DocumentedRoute {
 
 const DOCUMENTED = ([...ROUTE_TREE, ...sinkRoutes] as readonly RouteDeclaration[])
   .map((route): DocumentedRoute => {
-    const successes = [route.status ?? 200, ...(route.also ? [route.also.status] : [])]
+    const successes = [
+      route.status ?? 200,
+      ...(route.also ? [route.also.status] : []),
+      ...(route.redirect?.statuses ?? []),
+    ]
     return {
       method: route.method,
       path: route.path,

@@ -16,10 +16,12 @@ import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../../src/id.ts'
+import { buildKeyring } from '../../src/keyring.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { sessionRoutes } from '../../src/session/session.routes.ts'
 import { type IssuedSession, issueSession } from '../../src/session/session.ts'
+import { sessionListRoutes } from '../../src/session/session-list.routes.ts'
 import type { SessionKeys } from '../../src/session/session-token.ts'
 import { loginRoutes } from '../../src/sign-in/login.routes.ts'
 import { hashPassword } from '../../src/sign-in/password.ts'
@@ -33,6 +35,7 @@ import { buildManualClock, type ManualClock } from './manual-clock.ts'
 const ROUTES = [
   ...loginRoutes,
   ...sessionRoutes,
+  ...sessionListRoutes,
   ...userRoutes,
   ...accountRoutes,
   ...accountMemberRoutes,
@@ -51,6 +54,14 @@ export interface Reply {
   headers: Record<string, unknown>
 }
 
+/** What a call sends. */
+export interface CallOptions {
+  token?: string
+  body?: unknown
+  address?: string
+  userAgent?: string
+}
+
 /** A user to act as. */
 export interface Person {
   user: UserWithRoles
@@ -66,7 +77,7 @@ export interface IdentityApp extends AsyncDisposable {
   clock: ManualClock
   ids: IdMaker
   keys: SessionKeys
-  call(method: string, path: string, options?: { token?: string; body?: unknown; address?: string }): Promise<Reply>
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
   /** A user with these roles besides `member`, signed in. */
   person(name: string, roles?: readonly string[], password?: string): Promise<Person>
   administrator(name?: string): Promise<Person>
@@ -111,14 +122,18 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitAddress: () => {},
     limitCaller: () => {},
   }
-  const deps = { ids, random: systemRandom, keys, listPermissions: () => known, deactivateWebhooksOf }
+  const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)
+  const deps = { ids, random: systemRandom, keys, keyring, listPermissions: () => known, deactivateWebhooksOf }
   mountRoutes(server, pipeline, ROUTES as never, deps)
 
-  const call: IdentityApp['call'] = async (method, path, { token, body, address } = {}) => {
+  const call: IdentityApp['call'] = async (method, path, { token, body, address, userAgent } = {}) => {
     const request: InjectOptions = {
       method: method as 'GET',
       url: path,
-      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(userAgent !== undefined && { 'user-agent': userAgent }),
+      },
       ...(body !== undefined && { payload: body as object }),
       ...(address !== undefined && { remoteAddress: address }),
     }

@@ -218,6 +218,7 @@ export function buildCaller(token: string): Caller | undefined {
     accountId: null,
     patterns: patterns[token],
     accountPatterns: [],
+    membershipPatterns: [],
     accounts: [],
     keyPatterns: null,
   }

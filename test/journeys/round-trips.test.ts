@@ -5,6 +5,7 @@ import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/rou
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestCall } from '../harness/app.ts'
 import { measureHeld } from '../harness/held-caller.ts'
+import { readMails } from '../harness/mailbox.ts'
 
 /** What one request needs that the route itself does not say. */
 interface Request {
@@ -81,6 +82,10 @@ const signIn = async (): Promise<Json> => {
   return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
 }
 
+const roleId = async (role: string): Promise<string> =>
+  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
+const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()).sid
+
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
@@ -104,8 +109,8 @@ const PRICES: Record<string, Price> = {
     },
   },
   'session.refresh': {
-    cost: [5, 3],
-    why: 'counts against the strict limit first, which no transaction may undo',
+    cost: [6, 3],
+    why: 'counts against the strict limit first, which no transaction may undo; decides on the locked token, then spends it',
     request: async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   },
   'session.revoke': {
@@ -126,6 +131,50 @@ const PRICES: Record<string, Price> = {
       const call = world.app.callAs((await signIn()).jwt)
       const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
       return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+    },
+  },
+  'session.find-all': read(),
+  'session.delete': {
+    cost: [5, 3],
+    why: 'reads what the user of the session holds, then ends the session',
+    request: async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
+  },
+  'password.change': {
+    cost: [18, 10],
+    why: 'a wrong present password counts as a failed sign-in, as at `login.local`; ends other sessions and API keys',
+    request: async () => ({
+      body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
+      call: world.app.callAs((await signIn()).jwt),
+    }),
+  },
+  'password.forgot': {
+    cost: [7, 3],
+    why: 'counts against the strict limit; an unknown address costs the same statements',
+    request: () => ({ body: { email: email() }, call: world.app.anonymous }),
+  },
+  'password.reset': {
+    cost: [12, 6],
+    why: `reads the link before the hash is computed, and uses it up under a lock; ${ENDS_TOKENS}`,
+    request: async () => {
+      const person = await signIn()
+      await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: person.user.email })
+      const { token } = (await readMails(world.app, person.user.email))[0] as { token: string }
+      return { body: { token, password: `${PASSWORD} ${name()}` }, call: world.app.anonymous }
+    },
+  },
+  'email.request-verification': {
+    cost: [7, 3],
+    why: 'counts against the strict limit; reads whether a mail is due, then writes link and mail',
+    request: async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  },
+  'email.verify': {
+    cost: [8, 4],
+    why: 'counts against the strict limit; uses the link up under a lock',
+    request: async () => {
+      const person = await signIn()
+      await world.app.callAs(person.jwt)('POST', '/api/v3/auth/email/verify/request')
+      const { token } = (await readMails(world.app, person.user.email))[0] as { token: string }
+      return { body: { token }, call: world.app.anonymous }
     },
   },
   'user.create': { cost: [4, 2], request: () => ({ body: { email: email() } }) },
@@ -161,6 +210,14 @@ const PRICES: Record<string, Price> = {
     cost: [6, 3],
     why: LOCKS_FIRST,
     request: async () => ({ params: await idOf(newAccount()), body: { user: (await newUser()).document_id } }),
+  },
+  'account-member.update': {
+    cost: [9, 4],
+    why: `${LOCKS_FIRST}; the membership and its roles are read under the lock of the user`,
+    request: async () => {
+      const { id, user } = await newMember()
+      return { params: { id }, body: { user, roles: [await roleId('account-viewer')] } }
+    },
   },
   'account-member.find-all': read(async () => ({ params: { id: (await newMember()).id } })),
   'account-member.delete': {

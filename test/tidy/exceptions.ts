@@ -6,6 +6,8 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
   'no feature uses the store of another': {
     'src/sign-in/local-login.ts -> src/user/user.store.ts':
       'credentials are read for a sign-in only, and by no other operation',
+    'src/social-login/sample-user.ts -> src/user/user.store.ts':
+      'sets up a disabled sample person in development, on behalf of no caller',
     'src/dashboard/dashboard.store.ts -> src/webhook/ledger/dispatch.store.ts':
       'reads ledger rows and maps them as the ledger does',
     'src/metrics/metrics.ts -> src/webhook/delivery/total.store.ts': 'a scrape reads the totals and decides nothing',
@@ -17,13 +19,14 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/account/account-member.store.ts -> src/access/delegation.store.ts': 'as above',
     'src/sso/exchange.store.ts -> src/session/session.store.ts':
       'takes the nonce and reads the session in one statement, after the lock',
+    'src/session/session-list.store.ts -> src/access/delegation.store.ts': 'reads a session and what its user holds',
   },
   'after three parameters comes an object': {
     'src/webhook/replay/replay-job.ts': 'the facts a pure judgement is given',
     'src/outbound/send-request.ts': 'an error has a class and a code wherever it is named',
     'src/reference/docs-schema.ts': 'a recursive walk carries its place',
     'src/listing/listing.ts': 'query, listing, fields and source are the one vocabulary of every list',
-    'src/http/server.ts': 'Fastify hands over request and reply side by side',
+    'src/http/problem-answer.ts': 'Fastify hands over request and reply side by side',
     'src/http/pipeline.ts': 'as above',
   },
   'time comes in as an argument': {

@@ -1,0 +1,18 @@
+import { type Caller, findPermissionScope, matchesPattern } from '../http/caller.ts'
+import { Problem } from '../http/problem.ts'
+import type { UserId } from '../id.ts'
+
+/**
+ * Checks that a token may manage rows of its user. A session may manage the user's own; an API key needs the permission,
+ * because a leaked narrow key could otherwise create a successor that does not expire. Throws 403.
+ */
+export function checkKeyMay(caller: Caller, permission: string): void {
+  if (caller.keyPatterns === null || caller.keyPatterns.some((pattern) => matchesPattern(pattern, permission))) return
+  throw new Problem('permission_denied', `This API key does not hold ${permission}.`)
+}
+
+/** The user whose rows `caller` reaches on a route that `opensAll`: itself, or with the permission all. Throws 403. */
+export function findOwners(caller: Caller, permission: string): UserId | 'all' {
+  checkKeyMay(caller, permission)
+  return findPermissionScope(caller, permission) === 'all' ? 'all' : caller.userId
+}

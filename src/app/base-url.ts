@@ -1,0 +1,19 @@
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config.ts'
+
+/** The base URL of the service: BASE_URL, or localhost with the actual port; before listening, with that of the settings. */
+export function buildBaseUrl(config: Config, findPort: () => number | undefined): () => string {
+  let known = config.baseUrl
+  return () => {
+    if (known !== undefined) return known
+    const port = findPort()
+    if (port !== undefined) known = `http://localhost:${port}`
+    return known ?? `http://localhost:${config.port}`
+  }
+}
+
+/** The port that the server listens on; undefined before it listens. */
+export function readPort(server: FastifyInstance): number | undefined {
+  const address = server.server.address()
+  return typeof address === 'object' ? address?.port : undefined
+}

@@ -1,0 +1,66 @@
+import { systemClock } from '../clock.ts'
+import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
+import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
+import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
+import type { Keyring } from '../keyring.ts'
+import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
+import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
+import type { RedirectRules } from '../sign-in/redirect-url.ts'
+import { buildBrowserBinding } from '../social-login/browser-binding.ts'
+import type { AppOptions } from './app.ts'
+import type { Config } from './config.ts'
+import type { FeatureParts } from './features.ts'
+
+/** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */
+export function buildRedirectRules({ appEnv, redirectAllowList }: Config, baseUrl: string): RedirectRules {
+  return {
+    allowList: [...redirectAllowList, ...parseRedirectAllowList(baseUrl)],
+    allowLoopback: appEnv === 'development',
+  }
+}
+
+/** `isSecure`: cookies go by HTTPS only. `isHostBound`: no other host can set them (`__Host-`). */
+export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boolean; isHostBound: boolean } {
+  const isSecure = appEnv !== 'development' || baseUrl?.startsWith('https:') === true
+  return { isSecure, isHostBound: appEnv === 'production' }
+}
+
+/** Builds the parts of social login from the configuration: the engine and the browser binding. */
+export function buildIdentityParts(
+  options: AppOptions,
+  { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider'> {
+  const { config, random, clock } = options
+  const isDevelopment = config.appEnv === 'development'
+  const isHttpAllowed = isDevelopment || config.appEnv === 'test'
+  const rules = buildProviderRules(config.socialProviders, isHttpAllowed)
+  const fetch =
+    options.fetchProvider ??
+    buildGuardedFetch({ lookup: options.lookup, rules, ...(options.ca !== undefined && { ca: options.ca }) })
+  const devProvider = isDevelopment ? buildDevProvider({ keyring, random, clock, baseUrl }) : undefined
+  return {
+    ...(devProvider && { devProvider }),
+    engine: buildEmbeddedEngine({
+      providers: [...config.socialProviders, ...(devProvider ? [devProvider.enabled] : [])],
+      fetch,
+      random,
+      clock,
+      machineClock: systemClock,
+      isHttpAllowed,
+    }),
+    binding: buildBrowserBinding(random, decideCookieSafety(config)),
+  }
+}
+
+/**
+ * What requests to providers may reach: public hosts, and the hosts of the issuers in the configuration, which may be inside
+ * the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
+ */
+function buildProviderRules(providers: readonly EnabledProvider[], allowHttp: boolean): CallbackRules {
+  const targets = providers.flatMap(({ base }) => {
+    const issuer = base && URL.parse(base())
+    return issuer ? [`${issuer.hostname}:${issuer.port || (issuer.protocol === 'https:' ? '443' : '80')}`] : []
+  })
+  return { allowHttp, allowedPrivateTargets: parseAllowedTargets(targets.join(',')) }
+}

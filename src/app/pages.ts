@@ -1,0 +1,73 @@
+import type { Engine } from '../engine/engine.ts'
+import { accountPageRoutes } from '../pages/account.routes.ts'
+import type { Brand } from '../pages/brand.ts'
+import { buildBrowserCookies } from '../pages/browser-cookie.ts'
+import { buildBrowserKeys } from '../pages/browser-key.ts'
+import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
+import { deviceRoutes } from '../pages/device.routes.ts'
+import { ICON, STYLE } from '../pages/page.ts'
+import type { PageFile } from '../pages/page-file.ts'
+import { SHOW_PASSWORD } from '../pages/password-script.ts'
+import { type SignInPageDeps, signInPageRoutes } from '../pages/sign-in.routes.ts'
+import type { Random } from '../random.ts'
+import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
+import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
+import { listProviderButtons } from '../social-login/provider-button.ts'
+import type { Config } from './config.ts'
+import { type Feature, type FeatureParts, feature } from './features.ts'
+import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
+
+/** What pages need besides the parts of every feature. */
+export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring'>
+
+/** Builds the settings of the pages from the configuration. */
+export function buildPageSettings(parts: {
+  config: Config
+  brand: Brand
+  secrets: readonly string[]
+  random: Random
+  baseUrl: () => string
+  authenticate: PageSettings['authenticate']
+  engine: Engine
+}): PageSettings {
+  const { config, brand, secrets, random, baseUrl, authenticate, engine } = parts
+  const { sessionCookieDomain: domain } = config
+  return {
+    brand,
+    baseUrl,
+    authenticate,
+    cookies: buildBrowserCookies({ ...decideCookieSafety(config), domain }),
+    browserKeys: buildBrowserKeys({ secrets, random }),
+    redirectRules: () => buildRedirectRules(config, baseUrl()),
+    listProviders: (goal) => listProviderButtons(engine, { ...goal, baseUrl: baseUrl() }),
+  }
+}
+
+const pageDeps = ({ ids, random, keys, keyring, pages }: FeatureParts) => ({ ids, random, keys, keyring, ...pages })
+
+/**
+ * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
+ * API routes with the same names.
+ */
+const PAGES: readonly Feature[] = [
+  feature(signInPageRoutes, pageDeps),
+  feature(browserSessionRoutes, pageDeps),
+  feature(deviceRoutes, pageDeps),
+  feature(accountPageRoutes, pageDeps),
+]
+
+/** The pages of this environment: in development with those of the development provider. */
+export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[] {
+  return appEnv === 'development' ? [...PAGES, DEV_PAGES] : PAGES
+}
+
+const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
+  const { devProvider, enableApiEventQueue } = parts
+  if (!devProvider) throw new Error('the development provider exists in development')
+  return { ...pageDeps(parts), enableApiEventQueue, devProvider }
+})
+
+/** The constant files of all pages. A feature with a script of its own adds it here. */
+export function listPageFiles(brand: Brand): PageFile[] {
+  return [STYLE, ICON, SHOW_PASSWORD, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+}

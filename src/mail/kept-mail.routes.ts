@@ -1,0 +1,57 @@
+import { Type } from 'typebox'
+import { isLoopback } from '../http/client-address.ts'
+import { buildPathProblem } from '../http/known-path.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { named, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { listKeptMails } from './kept-mail.store.ts'
+
+/** Where development shows the mails that it did not send. */
+const KEPT_MAIL_PATH = '/auth/mail'
+
+const KeptMailRow = named(
+  'KeptMail',
+  Type.Object({
+    document_id: UuidSchema,
+    to: Type.String(),
+    subject: Type.String(),
+    text: Type.String(),
+    created_at: TimestampSchema,
+  }),
+)
+
+/**
+ * The kept mails (docs/contract/sessions.md#mail). Mounted where mails are kept: in development and tests without a mail
+ * server. They hold links that sign people in, so only this machine reads them.
+ */
+export const keptMailRoutes: Routes<unknown> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: KEPT_MAIL_PATH,
+      resource: 'mail',
+      action: 'find-kept',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      summary: 'Read the mails that were kept and not sent (development)',
+      data: Type.Array(KeptMailRow),
+      problems: ['not_found'],
+    },
+    {
+      handle: async (_deps, { db, address }) => {
+        if (!isLoopback(address)) throw buildPathProblem()
+        const mails = await listKeptMails(db)
+        return {
+          data: mails.map(({ id, to, subject, text, createdAt }) => ({
+            document_id: id,
+            to,
+            subject,
+            text,
+            created_at: createdAt.toISOString(),
+          })),
+          message: 'Mails.',
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,109 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import { type Keyring, KeyringError } from '../keyring.ts'
+import type { Database } from '../postgres/database.ts'
+import { type MailContent, MailError, type MailTransport } from './mail.ts'
+import { type ClaimedMail, claimMails, endMail, postponeMail } from './outbox.store.ts'
+import { mailContextOf } from './outbox.ts'
+
+/** How often the outbox is looked at. */
+const POLL_MS = 1_000
+
+/** Mails claimed at once; they are sent one after the other. */
+const BATCH_SIZE = 10
+
+/** For how long a claim holds: longer than a batch takes whose server does not answer. */
+const LEASE_MS = 10 * 60_000
+
+/** The delay after each failed attempt; a mail whose last one fails is given up. */
+export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
+
+/** Dependencies of the worker. */
+export interface MailWorkerDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  keyring: Pick<Keyring, 'open'>
+  /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
+  transport: MailTransport | undefined
+}
+
+/** Sends what stands in the outbox. One for each process with the role `maintenance`; a mail is sent by one at a time. */
+export interface MailWorker {
+  /** Tries every mail that is due. Returns the number of attempts. */
+  drain(): Promise<number>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the worker. Nothing runs before `run`. */
+export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
+  const { db, clock, logger, transport } = deps
+  const stopping = new AbortController()
+
+  async function drain(): Promise<number> {
+    if (!transport) return 0
+    for (let attempts = 0; ; ) {
+      const nowMs = clock.now()
+      const leaseEnd = new Date(nowMs + LEASE_MS)
+      const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
+      for (const mail of claimed) await attempt(deps, transport, mail)
+      attempts += claimed.length
+      if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return attempts
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await drain().catch((error: unknown) => logger.warn({ err: error }, 'outbox of mails not read; tried again'))
+      await clock.sleep(POLL_MS, stopping.signal)
+    }
+    transport?.close()
+  }
+
+  return { drain, run, stop: () => stopping.abort() }
+}
+
+/** Makes one attempt and records what it came to. */
+async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: ClaimedMail): Promise<void> {
+  const { db, clock, logger } = deps
+  const facts = { mail_id: mail.id, kind: mail.kind, attempt: mail.attempts }
+  const failure = await findFailure(deps, transport, mail)
+  const now = new Date(clock.now())
+  if (failure === undefined) {
+    await endMail(db, mail, { status: 'sent', error: null, now })
+    logger.info(facts, 'mail sent')
+    return
+  }
+  const dueAt = failure.isPermanent ? undefined : findNextAttempt(mail, now)
+  const error = failure.message
+  logger.warn({ ...facts, error, is_given_up: dueAt === undefined }, 'mail not sent: see docs/operations.md, mail')
+  if (dueAt) await postponeMail(db, mail, { dueAt, error })
+  else await endMail(db, mail, { status: 'failed', error, now })
+}
+
+/** When the next attempt is due; undefined when there is none: after the last one, or when the mail would be too late. Pure. */
+export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'attempts' | 'expiresAt'>, now: Date) {
+  const delayMs = RETRY_DELAYS_MS[attempts - 1]
+  const dueAt = delayMs === undefined ? undefined : new Date(now.getTime() + delayMs)
+  return dueAt && dueAt < expiresAt ? dueAt : undefined
+}
+
+/** Sends a mail. Undefined when it was taken over. */
+async function findFailure(
+  { keyring, clock }: MailWorkerDeps,
+  transport: MailTransport,
+  mail: ClaimedMail,
+): Promise<{ message: string; isPermanent: boolean } | undefined> {
+  const now = new Date(clock.now())
+  if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
+  try {
+    const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
+    await transport.send({ ...content, id: mail.id, to: mail.to }, now)
+    return undefined
+  } catch (error) {
+    if (error instanceof KeyringError) return { message: 'unreadable', isPermanent: true }
+    if (error instanceof MailError) return error
+    throw error
+  }
+}

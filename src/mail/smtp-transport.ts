@@ -1,0 +1,52 @@
+import { createTransport } from 'nodemailer'
+import { MailError, type MailTransport } from './mail.ts'
+
+/** Limits on the conversation with the mail server. */
+const CONNECT_LIMIT_MS = 10_000
+const SILENCE_LIMIT_MS = 20_000
+
+/**
+ * Builds a transport over SMTP. `url` is `smtp://` or `smtps://` with user, password and the options of nodemailer in its
+ * query. A server that is not on this machine must offer TLS, because mails hold links that sign people in; an
+ * `ignoreTLS=true` in the query lifts this for a relay in one's own network.
+ */
+export function buildSmtpTransport({ url, from }: { url: string; from: string }): MailTransport {
+  const { hostname, protocol, searchParams } = new URL(url)
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  const transport = createTransport({
+    url,
+    connectionTimeout: CONNECT_LIMIT_MS,
+    greetingTimeout: CONNECT_LIMIT_MS,
+    socketTimeout: SILENCE_LIMIT_MS,
+    requireTLS: protocol === 'smtp:' && !isLocal && searchParams.get('ignoreTLS') !== 'true',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const domain = /@([^>]+)>?$/.exec(from)?.[1] ?? 'localhost'
+  return {
+    send: async ({ id, to, subject, text }) => {
+      try {
+        await transport.sendMail({
+          from,
+          to: { name: '', address: to },
+          subject,
+          text,
+          // The same for each attempt, so that a server or reader recognizes a mail that was sent twice.
+          messageId: `<${id}@${domain}>`,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        })
+      } catch (error) {
+        throw toMailError(error)
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** A reply of class 5 to the recipient or the content is final (RFC 5321 section 4.2.1); a refused login may be mended. */
+function toMailError(error: unknown): MailError {
+  const { code, responseCode } = error as { code?: string; responseCode?: number }
+  const isPermanent = responseCode !== undefined && responseCode >= 500 && code !== 'EAUTH'
+  const parts = ['SMTP', code ?? 'failed', ...(responseCode === undefined ? [] : [responseCode])]
+  return new MailError(parts.join(' '), { isPermanent, cause: error })
+}

@@ -1,0 +1,46 @@
+import type { Routes } from '../http/route.ts'
+import { describeSession } from '../session/session.ts'
+import { buildHomePage } from './home-page.ts'
+import { buildPage } from './page.ts'
+import { definePage, type PageDeps } from './page-route.ts'
+import { askToSignIn, HOME } from './page-url.ts'
+import { renderError } from './problem-page.ts'
+
+/** The page of a person who is signed in, and the page of errors. */
+export const accountPageRoutes: Routes<PageDeps> = [
+  definePage(
+    { method: 'GET', path: '/auth', resource: 'start-page', action: 'show', summary: 'The way to the account page' },
+    { handle: async () => ({ kind: 'redirect', location: HOME }) },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: HOME,
+      resource: 'account-page',
+      action: 'show',
+      summary: 'Who is signed in',
+    },
+    {
+      handle: async (deps: PageDeps, { db, visitor }) => {
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, HOME)
+        const description = await describeSession(db, person.caller)
+        return buildPage({ brand: deps.brand, ...buildHomePage(deps, { ...description, browserId }) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/error',
+      resource: 'error-page',
+      action: 'show',
+      summary: 'An error, by its code',
+      query: ['code'],
+    },
+    {
+      handle: async (deps: PageDeps, { query, requestId }) =>
+        buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId }) }),
+    },
+  ),
+]

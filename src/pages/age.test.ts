@@ -1,0 +1,18 @@
+import { describe, expect, test } from 'vitest'
+import { describeAge } from './age.ts'
+
+describe('an age', () => {
+  const now = new Date('2026-11-21T12:00:00Z')
+  test.each([
+    ['2026-11-21T12:00:05Z', 'just now'],
+    ['2026-11-21T11:59:01Z', 'just now'],
+    ['2026-11-21T11:59:00Z', '1 minute ago'],
+    ['2026-11-21T11:01:00Z', '59 minutes ago'],
+    ['2026-11-21T10:00:00Z', '2 hours ago'],
+    ['2026-11-20T12:00:00Z', '1 day ago'],
+    ['2026-11-08T12:00:00Z', '13 days ago'],
+    ['2026-11-07T12:00:00Z', 'on 7 November 2026'],
+  ])('of %s is %s', (at, words) => {
+    expect(describeAge(new Date(at), now)).toBe(words)
+  })
+})

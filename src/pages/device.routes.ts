@@ -1,0 +1,86 @@
+import { notFound } from '../http/problem.ts'
+import type { Routes } from '../http/route.ts'
+import type { SessionId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { signOut } from '../session/session.ts'
+import type { SignedInPerson } from './browser-session.ts'
+import { listDevices } from './device.store.ts'
+import { buildDevicesPage } from './device-page.ts'
+import { buildPage } from './page.ts'
+import { definePage, type PageDeps } from './page-route.ts'
+import { askToSignIn } from './page-url.ts'
+
+const DEVICES = '/auth/devices'
+
+/** The messages of the page after a form, by the name that the redirect carries. */
+const NOTICES: Readonly<Record<string, string>> = {
+  'signed-out': 'The device is signed out.',
+  'others-signed-out': 'All other devices are signed out.',
+}
+
+/** Ends these sessions of a person. Returns those that ended, with the ones opened from them. */
+async function endSessions(
+  db: Database,
+  { person, sessions, now }: { person: SignedInPerson; sessions: readonly SessionId[]; now: Date },
+): Promise<SessionId[]> {
+  const ended: SessionId[] = []
+  for (const sessionId of sessions) {
+    const caller = { userId: person.userId, sessionId }
+    ended.push(...(await signOut(db, { caller, all: false, refreshToken: undefined, now })))
+  }
+  return ended
+}
+
+/** The devices of a person, and ending one or all others (docs/contract/pages.md#devices). */
+export const deviceRoutes: Routes<PageDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: DEVICES,
+      resource: 'devices-page',
+      action: 'show',
+      summary: 'The devices of the person',
+      query: ['notice'],
+    },
+    {
+      handle: async (deps: PageDeps, { db, visitor, query, now }) => {
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, DEVICES)
+        const devices = await listDevices(db, person.userId, now)
+        const notice = Object.hasOwn(NOTICES, query.notice ?? '') ? NOTICES[query.notice ?? ''] : undefined
+        const view = { devices, ownSession: person.sessionId, browserId, notice, now }
+        return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: DEVICES,
+      resource: 'session',
+      action: 'revoke',
+      event: 'shared',
+      summary: 'Sign out one device, or all others',
+      fields: { session: 36, others: 1 },
+    },
+    {
+      handle: async (_deps: PageDeps, { db, visitor, form, now }) => {
+        const { person } = visitor
+        if (!person) return askToSignIn(visitor, DEVICES)
+        const own = await listDevices(db, person.userId, now)
+        const isAll = form.others !== ''
+        const chosen = own.filter(({ id }) => (isAll ? id !== person.sessionId : id === form.session))
+        // Also for the session of another person: the answer does not tell whether it exists.
+        if (!isAll && chosen.length === 0) throw notFound('device')
+        const ended = await endSessions(db, { person, sessions: chosen.map(({ id }) => id), now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`,
+          changed: ended.map((id) => ({ id, account: null })),
+          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+        }
+      },
+    },
+  ),
+]

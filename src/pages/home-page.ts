@@ -1,0 +1,47 @@
+import type { SessionDescription } from '../session/session.ts'
+import { html } from './html.ts'
+import { renderNavigation } from './navigation.ts'
+import type { PageParts } from './page.ts'
+import type { PageDeps } from './page-route.ts'
+import { HOME } from './page-url.ts'
+
+/** Builds the page of a person who is signed in. */
+export function buildHomePage(
+  deps: Pick<PageDeps, 'browserKeys'>,
+  { user, accounts, browserId }: SessionDescription & { browserId: string },
+): Omit<PageParts, 'brand'> {
+  const name = user.name ?? user.email
+  const content = html`<section class="panel" aria-labelledby="who">
+<div class="person">
+<span class="avatar" aria-hidden="true">${findInitial(name)}</span>
+<div>
+<h1 id="who">${name}</h1>
+${user.name !== null && html`<p class="quiet">${user.email}</p>`}
+</div>
+</div>
+${
+  accounts.length > 0 &&
+  html`<dl class="facts"><div><dt>${accounts.length === 1 ? 'Account' : 'Accounts'}</dt>${accounts.map(
+    (account) => html`<dd>${account.name}</dd>`,
+  )}</div></dl>`
+}
+</section>
+<section class="panel" aria-labelledby="security">
+<h2 id="security">Security</h2>
+<ul class="rows">
+<li><div class="what"><p><strong>Devices</strong></p><p class="quiet small">The browsers and apps in which you are signed in.</p></div><a class="button plain" href="/auth/devices">View devices</a></li>
+</ul>
+</section>`
+  return {
+    title: 'Your account',
+    layout: 'wide',
+    navigation: renderNavigation(deps, { path: HOME, browserId }),
+    content,
+  }
+}
+
+/** The first letter of a name, in upper case. */
+function findInitial(name: string): string {
+  const first = [...new Intl.Segmenter('en').segment(name)][0]?.segment ?? '?'
+  return first.toLocaleUpperCase('en')
+}

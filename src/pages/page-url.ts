@@ -1,0 +1,22 @@
+import type { RedirectOutcome } from '../http/route.ts'
+import type { Visitor } from './browser-session.ts'
+
+/** The page of a person who is signed in. */
+export const HOME = '/auth/'
+
+/** The address that refreshes the session of the browser and then continues at a path of the service. */
+export function buildRefreshUrl(next: string): string {
+  return `/auth/refresh?${new URLSearchParams({ next })}`
+}
+
+/** The address of the sign-in page: continues at a path of the service, or returns to an app. */
+export function buildSignInUrl({ next, redirect_url }: { next?: string; redirect_url?: string } = {}): string {
+  const query = new URLSearchParams({ ...(redirect_url && { redirect_url }), ...(next && { next }) })
+  return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
+}
+
+/** The redirect of a visitor without a session: to the refresh, else to the sign-in, and then back. */
+export function askToSignIn(visitor: Visitor, next: string): RedirectOutcome {
+  const location = visitor.isRefreshable ? buildRefreshUrl(next) : buildSignInUrl({ next })
+  return { kind: 'redirect', status: 303, location }
+}

@@ -1,0 +1,36 @@
+/** Programs by a word of their user agent; the first that matches counts, because many name others too. */
+const PROGRAMS: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\b(?:OPR|Opera)\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\bVivaldi\//, 'Vivaldi'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS|Chromium|HeadlessChrome)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+  [/\bcurl\//, 'curl'],
+  [/\b(?:okhttp|Dart|CFNetwork|python-requests|node|undici|axios|Go-http-client|Java)\b/i, 'An app'],
+]
+
+const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\b(?:Macintosh|Mac OS X)\b/, 'macOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+const findName = (names: typeof PROGRAMS, text: string) => names.find(([pattern]) => pattern.test(text))?.[1]
+
+/**
+ * A name of a device that its owner recognizes, from the `User-Agent` header: `Firefox on Windows`. The header is what the
+ * client says, and proves nothing. Null when it names nothing known. Pure.
+ */
+export function nameDevice(userAgent: string | null): string | null {
+  if (userAgent === null) return null
+  const program = findName(PROGRAMS, userAgent)
+  const system = findName(SYSTEMS, userAgent)
+  if (program && system) return `${program} on ${system}`
+  return program ?? system ?? null
+}

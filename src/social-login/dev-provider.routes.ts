@@ -1,0 +1,94 @@
+import {
+  DEV_PAGE_PATH,
+  type DevProvider,
+  type DevRequest,
+  REQUEST_PARAMETERS,
+} from '../engine/embedded/dev-provider.ts'
+import { SAMPLE_PEOPLE } from '../engine/embedded/sample-person.ts'
+import { Problem } from '../http/problem.ts'
+import type { Routes } from '../http/route.ts'
+import { type Html, html } from '../pages/html.ts'
+import { buildPage } from '../pages/page.ts'
+import { definePage, type PageDeps } from '../pages/page-route.ts'
+import type { PersonDeps } from './person.ts'
+import { prepareSampleUser } from './sample-user.ts'
+
+/** Dependencies of the pages of the development provider. */
+export interface DevProviderDeps extends PageDeps, PersonDeps {
+  devProvider: DevProvider
+}
+
+const ANSWER_PATH = `${DEV_PAGE_PATH}/person`
+
+function pickRequest(query: Readonly<Record<string, string | undefined>>): DevRequest {
+  return Object.fromEntries(REQUEST_PARAMETERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
+}
+
+function checkRequest({ devProvider }: DevProviderDeps, request: DevRequest): void {
+  if (devProvider.isRequestValid(request)) return
+  throw new Problem('malformed_request', 'This page is reached from a sign-in with the provider dev.')
+}
+
+function renderPeople(request: DevRequest): Html {
+  const items = SAMPLE_PEOPLE.map(({ id, name, shows }) => {
+    const query = new URLSearchParams({ ...request, person: id })
+    return html`<li>
+<div class="what"><strong>${name}</strong>
+<span class="quiet small">${shows}</span></div>
+<a class="button plain" href="${ANSWER_PATH}?${query.toString()}">Continue<span class="hidden"> as ${name}</span></a>
+</li>
+`
+  })
+  return html`<div class="lead">
+<h1>Choose a sample person</h1>
+<p class="quiet">This page stands for a sign-in provider. It exists in development only.</p>
+</div>
+<ul class="rows">${items}</ul>`
+}
+
+/**
+ * The pages of the development provider (docs/contract/social-login.md#development-provider): the consent page of a
+ * provider, and the answer. Links, because the answer leaves the page by a redirect. Mounted in development only.
+ */
+export const devProviderRoutes: Routes<DevProviderDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: DEV_PAGE_PATH,
+      resource: 'dev-provider-page',
+      action: 'show',
+      summary: 'Choose a sample person',
+      query: REQUEST_PARAMETERS,
+    },
+    {
+      handle: async (deps: DevProviderDeps, { query }) => {
+        const request = pickRequest(query)
+        checkRequest(deps, request)
+        const page = { title: 'Choose a sample person', content: renderPeople(request), layout: 'wide' as const }
+        return buildPage({ brand: deps.brand, ...page })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: ANSWER_PATH,
+      resource: 'dev-provider-page',
+      action: 'answer',
+      summary: 'Answer as a sample person',
+      writes: true,
+      query: [...REQUEST_PARAMETERS, 'person'],
+    },
+    {
+      handle: async (deps: DevProviderDeps, { db, query, now }) => {
+        const request = pickRequest(query)
+        checkRequest(deps, request)
+        const person = SAMPLE_PEOPLE.find(({ id }) => id === query.person)
+        if (!person) throw new Problem('not_found', 'There is no such sample person.')
+        await prepareSampleUser(deps, db, { person, now })
+        const location = deps.devProvider.answer(request, person)
+        return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }
+      },
+    },
+  ),
+]

@@ -1,0 +1,86 @@
+import type { Engine, ProviderIdentity } from '../engine/engine.ts'
+import type { Caller } from '../http/caller.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import type { IdMaker, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import {
+  deleteIdentity,
+  findIdentity,
+  findOtherWaysIn,
+  findOwnIdentity,
+  type IdentityRecord,
+  lockPerson,
+  upsertIdentity,
+} from './identity.store.ts'
+import { redeemLoginCode } from './login-code.ts'
+
+/** Checks that the caller is a person with a session: a leaked API key must not add a way in. Throws 403. */
+export function checkHasSession(caller: Caller): void {
+  if (caller.sessionId !== null) return
+  throw new Problem(
+    'permission_denied',
+    'This needs the session of a person; an API key does not change ways to sign in.',
+  )
+}
+
+/** An identity of the caller. Throws 404. */
+export async function loadOwnIdentity(db: Database, id: string, caller: Caller): Promise<IdentityRecord> {
+  const identity = await findOwnIdentity(db, id, caller.userId)
+  if (!identity) throw notFound('identity')
+  return identity
+}
+
+/** Why a connection is refused, for the log and the audit trail. */
+export type LinkRefusalReason = 'code_unknown' | 'code_expired' | 'foreign_code' | 'identity_of_another'
+
+/** A connection that was made, or why not. The caller commits both: a code is spent. */
+export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 'refused'; reason: LinkRefusalReason }
+
+/**
+ * Connects the identity of a `link_code` with the caller (docs/contract/social-login.md#connecting-providers). Only the user
+ * who began the flow can: a code that somebody else's flow left in this browser is worth nothing. No address is compared,
+ * because the person proves both sides.
+ */
+export async function linkIdentity(
+  deps: { ids: IdMaker },
+  tx: Database,
+  input: { code: string; caller: Caller; now: Date },
+): Promise<LinkResult> {
+  const { caller, now } = input
+  const taken = await redeemLoginCode(tx, { code: input.code, purpose: 'link', now })
+  if (taken.kind === 'refused') return { kind: 'refused', reason: taken.reason }
+  const { userId, identity } = taken.code
+  if (userId !== caller.userId) return { kind: 'refused', reason: 'foreign_code' }
+  return saveLink(deps, tx, { userId, identity, now })
+}
+
+async function saveLink(
+  deps: { ids: IdMaker },
+  tx: Database,
+  { userId, identity, now }: { userId: UserId; identity: ProviderIdentity; now: Date },
+): Promise<LinkResult> {
+  await lockPerson(tx, identity)
+  const known = await findIdentity(tx, identity.provider, identity.subject)
+  if (known?.isLiving && known.identity.userId !== userId) return { kind: 'refused', reason: 'identity_of_another' }
+  const id = known?.identity.id ?? deps.ids.next<'identity'>()
+  return { kind: 'linked', identity: await upsertIdentity(tx, { ...identity, id, userId, lastLoginAt: null, now }) }
+}
+
+/**
+ * Disconnects an identity of the caller. Throws 404, and 409 when it is the last way in: a password or an identity at a
+ * provider that is enabled must remain.
+ */
+export async function unlinkIdentity(
+  { engine }: { engine: Engine },
+  tx: Database,
+  { id, caller }: { id: string; caller: Caller },
+): Promise<IdentityRecord> {
+  const identity = await loadOwnIdentity(tx, id, caller)
+  const others = await findOtherWaysIn(tx, caller.userId, identity.id)
+  const enabled = engine.listProviders().map(({ name }) => name)
+  if (!others.hasPassword && !others.providers.some((provider) => enabled.includes(provider)))
+    throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect another provider first.')
+  const deleted = await deleteIdentity(tx, identity.id)
+  if (!deleted) throw notFound('identity')
+  return deleted
+}

@@ -1,0 +1,41 @@
+import type { AnswerCookie } from '../http/answer.ts'
+import type { SessionId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import type { SignIn } from '../sign-in/sign-in.ts'
+import type { LoginFlow } from './login-flow.store.ts'
+
+/** What a sign-in in a browser needs of the pages and of the handshake. */
+export interface ContinuationDeps {
+  /** The cookies of the browser session (docs/contract/pages.md#cookies). */
+  keepInBrowser: (tokens: { jwt: string; expiresInSeconds: number; refreshToken: string }) => AnswerCookie[]
+  /**
+   * The URL with a handshake token for a `redirect_url` that is a target on another domain
+   * (docs/contract/sso.md#handshake); undefined for any other one.
+   */
+  openTarget: (
+    db: Database,
+    input: { sessionId: SessionId; targetUrl: string; now: Date },
+  ) => Promise<string | undefined>
+}
+
+/** Where a browser continues, and what it keeps. */
+export interface Continuation {
+  url: string
+  cookies: AnswerCookie[]
+}
+
+/**
+ * How a browser continues after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that began the
+ * flow gets the session: for a flow that is bound to none, the tokens are in the answer alone.
+ */
+export async function continueOnWeb(
+  deps: ContinuationDeps,
+  db: Database,
+  input: { flow: LoginFlow; signIn: SignIn; now: Date },
+): Promise<Continuation> {
+  const { flow, signIn, now } = input
+  if (flow.bindingHash === null) return { url: flow.redirectUrl, cookies: [] }
+  const { sessionId, jwt, expiresInSeconds, refreshToken } = signIn.issued
+  const target = await deps.openTarget(db, { sessionId, targetUrl: flow.redirectUrl, now })
+  return { url: target ?? flow.redirectUrl, cookies: deps.keepInBrowser({ jwt, expiresInSeconds, refreshToken }) }
+}

@@ -1,0 +1,90 @@
+import { revokeUserApiKeys } from '../access/api-key.ts'
+import type { Caller } from '../http/caller.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
+import type { SessionId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Random } from '../random.ts'
+import { revokeOtherSessions } from '../session/session-list.ts'
+import { buildThrottled } from '../sign-in/local-login.ts'
+import { chargeAttempt, forgiveAttempt, type LoginAttempt } from '../sign-in/login-attempt.ts'
+import { hashPassword, isPasswordCorrect } from '../sign-in/password.ts'
+import { checkNewPassword } from '../sign-in/password-rule.ts'
+import { findOwnCredentials, setPasswordHash } from './own-password.store.ts'
+import { deleteProofTokens } from './proof-token.store.ts'
+import { lockUser } from './user.store.ts'
+
+/** A change of one's own password. */
+export interface PasswordChange {
+  currentPassword: string
+  newPassword: string
+  keepApiKeys: boolean
+  caller: Caller
+  address: string
+  now: Date
+}
+
+/** A change whose present password was checked, before anything is written. */
+export type CheckedChange =
+  | { kind: 'refused'; problem: Problem }
+  | { kind: 'correct'; attempt: LoginAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
+
+/** How many sessions and API keys a change ended. */
+export interface EndedTokens {
+  sessions: number
+  apiKeys: number
+}
+
+/**
+ * Checks a change of one's own password (docs/contract/sessions.md#changing-a-password). A wrong present password counts as
+ * a failed sign-in, before it is looked at, so that a stolen session does not guess it. Runs outside any transaction:
+ * hashing takes some 40 ms.
+ * Throws 409 for an API key and for a person without a password, 422 for a new password that breaks a rule.
+ */
+export async function checkPasswordChange(
+  deps: { random: Random },
+  db: Database,
+  change: PasswordChange,
+): Promise<CheckedChange> {
+  const { caller, address, now, currentPassword, newPassword } = change
+  if (caller.sessionId === null)
+    throw new Problem('conflict', 'An API key cannot change the password of its owner. Sign in and use the session.')
+  const person = await findOwnCredentials(db, caller.userId)
+  if (!person) throw notFound('user')
+  if (person.passwordHash === null)
+    throw new Problem('conflict', 'You have no password yet. Ask for a reset link by mail to set one.')
+  checkNewPassword(newPassword, { path: 'new_password', owner: person })
+  const attempt = { email: person.email, address, now }
+  const until = await chargeAttempt(db, attempt)
+  if (until) return { kind: 'refused', problem: buildThrottled(until, now) }
+  if (!(await isPasswordCorrect(currentPassword, person.passwordHash)))
+    return { kind: 'refused', problem: buildWrongPassword('wrong_password') }
+  const passwordHash = await hashPassword(newPassword, deps.random)
+  return { kind: 'correct', attempt, presentHash: person.passwordHash, passwordHash, sessionId: caller.sessionId }
+}
+
+function buildWrongPassword(reason: string): Problem {
+  const { detail, errors = [] } = invalidField('current_password', 'wrong_password', 'is not your present password')
+  return new Problem('validation_failed', detail, { errors, reason })
+}
+
+/**
+ * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the person and,
+ * unless `keepApiKeys`, its API keys. A password that was changed since the check is a refusal.
+ */
+export async function changeOwnPassword(
+  tx: Database,
+  { change, checked }: { change: PasswordChange; checked: CheckedChange },
+): Promise<EndedTokens | { problem: Problem }> {
+  if (checked.kind === 'refused') return { problem: checked.problem }
+  const { caller, keepApiKeys, now } = change
+  const { userId } = caller
+  await lockUser(tx, userId)
+  const present = await findOwnCredentials(tx, userId)
+  if (present?.passwordHash !== checked.presentHash) return { problem: buildWrongPassword('changed_meanwhile') }
+  await setPasswordHash(tx, userId, { passwordHash: checked.passwordHash, verifiedAt: null, now })
+  await deleteProofTokens(tx, userId, 'reset')
+  const sessions = await revokeOtherSessions(tx, { userId, keep: checked.sessionId, now })
+  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(tx, userId, now)
+  await forgiveAttempt(tx, checked.attempt)
+  return { sessions: sessions.length, apiKeys: apiKeys.length }
+}

@@ -1,0 +1,101 @@
+import { revokeUserApiKeys } from '../access/api-key.ts'
+import type { Problem } from '../http/problem.ts'
+import type { UserId } from '../id.ts'
+import { checkCanSend, type MailDeps, writeMail } from '../mail/outbox.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Random } from '../random.ts'
+import { revokeUserSessions } from '../session/session.ts'
+import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { hashPassword } from '../sign-in/password.ts'
+import { checkNewPassword } from '../sign-in/password-rule.ts'
+import { buildResetMail } from './mail-texts.ts'
+import { setPasswordHash } from './own-password.store.ts'
+import type { EndedTokens } from './password-change.ts'
+import {
+  deleteProofTokens,
+  findProofCandidate,
+  findProvenPerson,
+  insertProofToken,
+  useProofToken,
+} from './proof-token.store.ts'
+import { buildLinkInvalid, createProofToken, hashProofToken } from './proof-token.ts'
+
+/** Lifetime of a reset link. */
+export const RESET_LIFETIME_MS = 3_600_000
+
+/** A person gets at most this many links in this time, so that nobody can fill a mailbox. */
+export const LINKS_LIMIT = 3
+export const LINKS_WINDOW_MS = 15 * 60_000
+
+/** Dependencies of the operations that send links. */
+export interface LinkDeps extends MailDeps {
+  random: Random
+  /** `BASE_URL`. */
+  baseUrl: () => string
+}
+
+/** What a request for a link came to. For the audit trail only: the caller gets one answer for all of them. */
+export type LinkResult = 'sent' | 'unknown' | 'too_many' | 'verified_already'
+
+/**
+ * Sends a reset link to an address (docs/contract/sessions.md#reset-by-mail), in the caller's transaction. A known and an
+ * unknown address cost the same statements. Throws 503 when no mail can be sent.
+ */
+export async function requestReset(
+  deps: LinkDeps,
+  tx: Database,
+  { email, now }: { email: string; now: Date },
+): Promise<{ result: LinkResult; userId: UserId | null }> {
+  checkCanSend(deps)
+  const since = new Date(now.getTime() - LINKS_WINDOW_MS)
+  const person = await findProofCandidate(tx, { email }, { purpose: 'reset', since })
+  const result = !person ? 'unknown' : person.recent < LINKS_LIMIT ? 'sent' : 'too_many'
+  const isReal = result === 'sent'
+  const { token, tokenHash } = createProofToken(deps.random)
+  const expiresAt = new Date(now.getTime() + RESET_LIFETIME_MS)
+  const to = person?.email ?? email
+  const userId = person?.userId ?? null
+  await insertProofToken(tx, { tokenHash, purpose: 'reset', userId: isReal ? userId : null, email: to, expiresAt, now })
+  const content = buildResetMail(`${deps.baseUrl()}/auth/reset?token=${token}`)
+  await writeMail(deps, tx, { kind: 'reset', to, content, expiresAt, isReal, now })
+  return { result, userId }
+}
+
+/** A new password that a link allows, or a link that is not valid. */
+export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
+
+/**
+ * Checks the link and the new password of a reset, and hashes the password. Runs outside any transaction. Throws a 422 on
+ * `password`, for a valid link only.
+ */
+export async function prepareReset(
+  deps: { random: Random },
+  db: Database,
+  { token, password, now }: { token: string; password: string; now: Date },
+): Promise<PreparedReset> {
+  const owner = await findProvenPerson(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })
+  if (!owner) return { kind: 'invalid' }
+  checkNewPassword(password, { path: 'password', owner })
+  return { kind: 'ready', passwordHash: await hashPassword(password, deps.random) }
+}
+
+/**
+ * Sets the new password of a reset and uses its link up, in the caller's transaction: verifies the address, revokes all
+ * sessions and, unless `keepApiKeys`, the API keys, and clears the throttle (docs/contract/sessions.md#reset-by-mail).
+ */
+export async function resetByLink(
+  tx: Database,
+  input: { token: string; prepared: PreparedReset; keepApiKeys: boolean; now: Date },
+): Promise<{ userId: UserId; ended: EndedTokens } | { problem: Problem }> {
+  const { token, prepared, keepApiKeys, now } = input
+  if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
+  const person = await useProofToken(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
+  if (!person) return { problem: buildLinkInvalid('used_meanwhile') }
+  const { userId, email } = person
+  await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
+  await deleteProofTokens(tx, userId, 'reset')
+  await clearLoginThrottle(tx, email)
+  const sessions = await revokeUserSessions(tx, userId, now)
+  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(tx, userId, now)
+  return { userId, ended: { sessions: sessions.length, apiKeys: apiKeys.length } }
+}

@@ -1,0 +1,62 @@
+import { Type } from 'typebox'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { named } from '../http/schema.ts'
+import type { Random } from '../random.ts'
+import { NewPasswordSchema } from '../sign-in/password.schema.ts'
+import { changeOwnPassword, checkPasswordChange } from './password-change.ts'
+import { KeepApiKeysSchema, TokensRevoked } from './user.schema.ts'
+
+const ChangePasswordBody = named(
+  'ChangePassword',
+  Type.Object(
+    {
+      current_password: Type.String({ minLength: 1, maxLength: 1024 }),
+      new_password: NewPasswordSchema,
+      keep_api_keys: Type.Optional(KeepApiKeysSchema),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** The caller's own password (docs/contract/sessions.md#changing-a-password). */
+export const passwordRoutes: Routes<{ random: Random }> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/auth/password/change',
+      resource: 'password',
+      action: 'change',
+      accountScope: 'none',
+      access: 'caller',
+      strictRateLimit: true,
+      summary: "Change the caller's own password",
+      description:
+        'Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the person, keeps this one, and revokes its API keys unless `keep_api_keys` is true.',
+      body: ChangePasswordBody,
+      data: TokensRevoked,
+      problems: ['conflict', 'not_found'],
+    },
+    {
+      prepare: async (deps: { random: Random }, { db, body, caller, address, now }) => {
+        const change = {
+          currentPassword: body.current_password,
+          newPassword: body.new_password,
+          keepApiKeys: body.keep_api_keys ?? false,
+          caller,
+          address,
+          now,
+        }
+        return { change, checked: await checkPasswordChange(deps, db, change) }
+      },
+      handle: async (_deps, { db, prepared, caller }) => {
+        const result = await changeOwnPassword(db, prepared)
+        if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: caller.userId }
+        return {
+          data: { revoked: result.sessions, api_keys_revoked: result.apiKeys },
+          message: 'Password changed. Other sessions are ended.',
+          changed: [{ id: caller.userId, account: null, url: null }],
+        }
+      },
+    },
+  ),
+]

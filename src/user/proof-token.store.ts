@@ -1,0 +1,137 @@
+import type { UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
+import type { ProofPurpose } from './proof-token.ts'
+
+const insert = aheadStatement(`
+  insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
+  select $1::bytea, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz where $3::uuid is not null`)
+
+/**
+ * Inserts a token; sent with the next statement of the transaction. Without a user the same statement inserts nothing, so
+ * that both take the same time.
+ */
+export async function insertProofToken(
+  db: Database,
+  row: { tokenHash: Buffer; purpose: ProofPurpose; userId: UserId | null; email: string; expiresAt: Date; now: Date },
+): Promise<void> {
+  await insert(db, [row.tokenHash, row.purpose, row.userId, row.email, row.expiresAt, row.now])
+}
+
+/** The person that a mail is asked for. */
+export interface ProofCandidate {
+  userId: UserId
+  email: string
+  emailVerifiedAt: Date | null
+  /** Tokens of the purpose that were made since a time. */
+  recent: number
+}
+
+interface CandidateColumns {
+  document_id: string
+  email: string
+  email_verified_at: Date | null
+  recent: number
+}
+
+const findWhere = (condition: string) =>
+  statement<CandidateColumns>(`
+    select u.document_id, u.email, u.email_verified_at,
+      (select count(*)::int from proof_token t where t."user" = u.document_id and t.purpose = $2 and t.created_at > $3) as recent
+    from "user" u where ${condition} and u.is_actived and u.deleted_at is null`)
+
+const findByEmail = findWhere('lower(u.email) = lower($1)')
+const findById = findWhere('u.document_id = $1')
+
+/** The active person with this address or id, and how many tokens of the purpose were made after `since`. */
+export async function findProofCandidate(
+  db: Database,
+  by: { email: string } | { userId: UserId },
+  { purpose, since }: { purpose: ProofPurpose; since: Date },
+): Promise<ProofCandidate | undefined> {
+  const [row] =
+    'email' in by ? await findByEmail(db, [by.email, purpose, since]) : await findById(db, [by.userId, purpose, since])
+  return (
+    row && {
+      userId: row.document_id as UserId,
+      email: row.email,
+      emailVerifiedAt: row.email_verified_at,
+      recent: row.recent,
+    }
+  )
+}
+
+/** The person of a token that may still be used. */
+export interface ProvenPerson {
+  userId: UserId
+  email: string
+  name: string | null
+}
+
+interface ProvenColumns {
+  user: string
+  email: string
+  name: string | null
+}
+
+/** A token holds while its address is still that of the active person. */
+const VALID = `
+  t.token_hash = $1 and t.purpose = $2 and t.expires_at > $3 and u.document_id = t."user"
+  and u.is_actived and u.deleted_at is null and lower(u.email) = lower(t.email)`
+
+const selectValid = statement<ProvenColumns>(`
+  select t."user", u.email, u.name from proof_token t, "user" u where ${VALID}`)
+
+/** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
+export async function findProvenPerson(
+  db: Database,
+  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
+): Promise<ProvenPerson | undefined> {
+  const [row] = await selectValid(db, [token.tokenHash, token.purpose, token.now])
+  return row && { userId: row.user as UserId, email: row.email, name: row.name }
+}
+
+const lockUserOfToken = aheadStatement(`
+  select from "user" where document_id = (select "user" from proof_token where token_hash = $1) for no key update`)
+
+const use = statement<ProvenColumns>(`
+  delete from proof_token t using "user" u where ${VALID} returning t."user", u.email, u.name`)
+
+/**
+ * Uses a token up: of two concurrent uses one succeeds. Locks the person first, until the transaction ends. Undefined like
+ * `findProvenPerson`.
+ */
+export async function useProofToken(
+  db: Database,
+  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
+): Promise<ProvenPerson | undefined> {
+  await lockUserOfToken(db, [token.tokenHash])
+  const [row] = await use(db, [token.tokenHash, token.purpose, token.now])
+  return row && { userId: row.user as UserId, email: row.email, name: row.name }
+}
+
+const removeAll = aheadStatement('delete from proof_token where "user" = $1 and purpose = $2')
+
+/** Deletes the tokens of a person; sent with the next statement of the transaction. */
+export async function deleteProofTokens(db: Database, userId: UserId, purpose: ProofPurpose): Promise<void> {
+  await removeAll(db, [userId, purpose])
+}
+
+const removeExpired = statement(`
+  delete from proof_token where token_hash in (
+    select token_hash from proof_token where expires_at <= $1 order by expires_at limit $2 for update skip locked)
+  returning 1`)
+
+/** Deletes up to `limit` tokens that expired by `before`. Returns their number. For maintenance. */
+export async function deleteExpiredProofTokens(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeExpired(db, [before, limit])).length
+}
+
+const verify = statement<{ document_id: string }>(`
+  update "user" set email_verified_at = $2, updated_at = $2
+  where document_id = $1 and email_verified_at is null returning document_id`)
+
+/** Marks the address of a person as verified. False when it was already. */
+export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<boolean> {
+  return (await verify(db, [userId, now])).length > 0
+}

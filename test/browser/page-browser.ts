@@ -1,0 +1,80 @@
+import axe from 'axe-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { createTestApp, type TestApp } from '../harness/app.ts'
+import { launchChromium } from './chromium.ts'
+
+/** The person of the tests of the pages. */
+export const PERSON = { email: 'ada@example.test', name: 'Ada Lovelace', password: 'correct horse battery' }
+
+/** The service on a port, with one person, and a browser. */
+export interface PageBrowser extends AsyncDisposable {
+  app: TestApp
+  origin: string
+  /** Opens a browser without cookies, and records what it requests and reports. */
+  open(options?: BrowserContextOptions): Promise<OpenBrowser>
+}
+
+/** One browser with a page. */
+export interface OpenBrowser {
+  context: BrowserContext
+  page: Page
+  /** URLs that were requested from another origin. */
+  foreign: string[]
+  /** Errors of the console and of scripts: a violated policy is one. */
+  complaints: string[]
+}
+
+/** Starts the service with these variables, and a browser. */
+export async function startPageBrowser(env: Record<string, string> = {}): Promise<PageBrowser> {
+  const app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env } })
+  await app.admin('POST', '/api/v3/identity/user', PERSON)
+  await app.app.start()
+  const origin = app.app.baseUrl()
+  let browser: Browser
+  try {
+    browser = await launchChromium()
+  } catch (error) {
+    await app[Symbol.asyncDispose]()
+    throw error
+  }
+  return {
+    app,
+    origin,
+    open: async (options = {}) => {
+      const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options })
+      const page = await context.newPage()
+      const foreign: string[] = []
+      const complaints: string[] = []
+      page.on('request', (request) => {
+        if (!request.url().startsWith(origin)) foreign.push(request.url())
+      })
+      page.on('console', (message) => complaints.push(message.text()))
+      page.on('pageerror', (error) => complaints.push(error.message))
+      return { context, page, foreign, complaints }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await browser.close()
+      await app[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Fills the form of the sign-in page and sends it. */
+export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> {
+  await page.goto(path)
+  await page.getByLabel('E-mail address').fill(PERSON.email)
+  await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** The accessibility faults that axe finds in a page: rule and elements. */
+export async function findViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+}
+
+/** By how many pixels a page is wider than the window. */
+export async function measureOverflow(page: Page): Promise<number> {
+  return (await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')) as number
+}

@@ -1,0 +1,275 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findViolations, measureOverflow, type PageBrowser, PERSON, signIn, startPageBrowser } from './page-browser.ts'
+
+let world: PageBrowser
+
+beforeAll(async () => {
+  world = await startPageBrowser()
+})
+afterAll(() => world?.[Symbol.asyncDispose]())
+
+/** Every page, and how a browser gets there. */
+const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
+  { name: 'the sign-in page', reach: (page) => page.goto('/auth/sign-in'), heading: 'Sign in' },
+  {
+    name: 'the sign-in page after a wrong password',
+    reach: async (page) => {
+      await page.goto('/auth/sign-in')
+      await page.getByLabel('E-mail address').fill(PERSON.email)
+      await page.getByLabel('Password', { exact: true }).fill('not the password')
+      await page.keyboard.press('Enter')
+      await page.getByText('The e-mail address or the password is wrong.').waitFor()
+    },
+    heading: 'Sign in',
+  },
+  {
+    name: 'the sign-in page after an empty form',
+    reach: async (page) => {
+      await page.goto('/auth/sign-in')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('Please check the form').waitFor()
+    },
+    heading: 'Sign in',
+  },
+  {
+    name: 'the sign-in page after signing out',
+    reach: (page) => page.goto('/auth/sign-in?notice=signed-out'),
+    heading: 'Sign in',
+  },
+  {
+    name: 'the account page',
+    reach: async (page) => {
+      await signIn(page)
+      await page.waitForURL('**/auth/')
+    },
+    heading: PERSON.name,
+  },
+  {
+    name: 'the devices',
+    reach: async (page) => {
+      await signIn(page, '/auth/devices')
+      await page.waitForURL('**/auth/devices')
+    },
+    heading: 'Your devices',
+  },
+  {
+    name: 'the question whether to sign out',
+    reach: async (page) => {
+      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsign-out')
+      await page.waitForURL('**/auth/sign-out')
+    },
+    heading: 'Sign out?',
+  },
+  { name: 'an error', reach: (page) => page.goto('/auth/error?code=rate_limited'), heading: 'Too many attempts' },
+  { name: 'an unknown path', reach: (page) => page.goto('/auth/nothing'), heading: 'Page not found' },
+]
+
+describe.each(PAGES)('$name', ({ reach, heading }) => {
+  test.each(['light', 'dark'] as const)('has no accessibility fault that axe finds: %s', async (colorScheme) => {
+    const { page, context } = await world.open({ colorScheme })
+    await reach(page)
+    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await findViolations(page)).toEqual([])
+    await context.close()
+  })
+
+  test('fits 320 pixels, loads nothing external and violates no policy', async () => {
+    const { page, context, foreign, complaints } = await world.open({ viewport: { width: 320, height: 640 } })
+    await reach(page)
+    expect(await measureOverflow(page)).toBe(0)
+    expect(foreign).toEqual([])
+    expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
+    await context.close()
+  })
+
+  test('is the same page without scripts', async () => {
+    const { page, context } = await world.open({ javaScriptEnabled: false })
+    await reach(page)
+    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    await context.close()
+  })
+})
+
+describe('the look', () => {
+  test('follows the colour scheme of the system', async () => {
+    const grounds: unknown[] = []
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, context } = await world.open({ colorScheme })
+      await page.goto('/auth/sign-in')
+      grounds.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+      await context.close()
+    }
+    expect(grounds).toEqual(['rgb(245, 246, 248)', 'rgb(13, 15, 20)'])
+  })
+
+  test.each(['light', 'dark'] as const)('has contrast AA also under the pointer: %s', async (colorScheme) => {
+    const { page, context } = await world.open({ colorScheme, reducedMotion: 'reduce' })
+    await signIn(page, '/auth/devices')
+    for (const button of await page.getByRole('button').all()) {
+      await button.hover()
+      expect(await findViolations(page)).toEqual([])
+    }
+    await page.goto('/auth/sign-out')
+    await page.getByRole('button', { name: 'Sign out' }).hover()
+    expect(await findViolations(page)).toEqual([])
+    await context.close()
+  })
+
+  test('does not move for people who ask for that', async () => {
+    const { page, context } = await world.open({ reducedMotion: 'reduce' })
+    await page.goto('/auth/sign-in')
+    const durations = await page.evaluate(
+      "[...document.querySelectorAll('*')].map((one) => getComputedStyle(one).transitionDuration).filter((one) => one !== '0s')",
+    )
+    expect(durations).toEqual([])
+    await context.close()
+  })
+
+  test('grows with the text of the reader: at 200 percent nothing is cut', async () => {
+    const { page, context } = await world.open({ viewport: { width: 640, height: 900 } })
+    await page.goto('/auth/sign-in')
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    expect(await measureOverflow(page)).toBe(0)
+    await context.close()
+  })
+})
+
+describe('by keyboard alone', () => {
+  const isOutlined = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+
+  test('a person signs in, ends another device and signs out', async () => {
+    const other = await world.open()
+    await signIn(other.page)
+    await other.page.waitForURL('**/auth/')
+    const { page, context } = await world.open()
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    const pressUntil = async (name: string) => {
+      for (let count = 0; count < 30; count += 1) {
+        await press('Tab')
+        const text = await page.evaluate('document.activeElement.innerText')
+        expect(await page.evaluate(isOutlined), `the focus on ${text} is visible`).toBe(true)
+        if (text === name) return
+      }
+      throw new Error(`no way by keyboard to ${name}`)
+    }
+    await page.goto('/auth/sign-in?next=%2Fauth%2Fdevices')
+    // The address has the focus; the next stops are the password and the button that shows it.
+    await page.keyboard.type(PERSON.email)
+    await press('Tab')
+    await page.keyboard.type(PERSON.password)
+    await press('Enter')
+    await page.waitForURL('**/auth/devices')
+    await pressUntil('Skip to the content')
+    await press('Enter')
+    await pressUntil('Sign out')
+    await press('Enter')
+    await page.getByText('The device is signed out.').waitFor()
+    await pressUntil('Sign out')
+    await press('Enter')
+    await page.getByText('You are signed out.').waitFor()
+    await Promise.all([context.close(), other.context.close()])
+  })
+
+  test('the errors of a form have the focus, and lead to their fields', async () => {
+    const { page, context } = await world.open()
+    await page.goto('/auth/sign-in')
+    await page.keyboard.press('Enter')
+    await page.getByText('Please check the form').waitFor()
+    expect(await page.evaluate("document.activeElement.getAttribute('role')")).toBe('alert')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.id')).toBe('password')
+    await context.close()
+  })
+})
+
+describe('the sign-in form', () => {
+  test('is known to password managers by its fields', async () => {
+    const { page, context } = await world.open()
+    await page.goto('/auth/sign-in')
+    expect(await page.getByLabel('E-mail address').getAttribute('autocomplete')).toBe('username')
+    expect(await page.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password')
+    await context.close()
+  })
+
+  test('shows the password on demand, and sends it as a password', async () => {
+    const { page, context } = await world.open()
+    await page.goto('/auth/sign-in')
+    const password = page.locator('#password')
+    await password.fill('something')
+    await page.getByRole('button', { name: 'Show password' }).click()
+    expect(await password.getAttribute('type')).toBe('text')
+    await page.getByRole('button', { name: 'Hide password' }).click()
+    expect(await password.getAttribute('type')).toBe('password')
+    await context.close()
+  })
+
+  test('from another origin is refused by the service, and signs nobody in', async () => {
+    const { page, context } = await world.open()
+    await page.goto('/auth/sign-in')
+    // The same service under another name is another site for the browser.
+    const foreign = world.origin.replace('localhost', '127.0.0.1')
+    await page.goto(`${foreign}/docs`)
+    const action = `${world.origin}/auth/sign-in`
+    await page.route('**/evil', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<form method="post" action="${action}"><input name="email" value="${PERSON.email}"><input name="password" value="${PERSON.password}"><button>Go</button></form>`,
+      }),
+    )
+    await page.goto(`${foreign}/evil`)
+    await page.getByRole('button', { name: 'Go' }).click()
+    await page.getByText('Open the page again').first().waitFor()
+    const names = (await context.cookies(world.origin)).map(({ name }) => name)
+    expect(names).not.toContain('signalbox_session')
+    await context.close()
+  })
+
+  test('leaves cookies that scripts do not read', async () => {
+    const { page, context } = await world.open()
+    await signIn(page)
+    await page.waitForURL('**/auth/')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    const cookies = await context.cookies(`${world.origin}/auth/`)
+    expect(cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]).sort()).toEqual(
+      ['signalbox_browser', 'signalbox_refresh', 'signalbox_session'].map((name) => [name, true, true, 'Lax']),
+    )
+    await context.close()
+  })
+
+  test('in a second tab after the session expired goes through the refresh unseen', async () => {
+    const { page, context } = await world.open()
+    await signIn(page)
+    await page.waitForURL('**/auth/')
+    await context.clearCookies({ name: 'signalbox_session' })
+    const tab = await context.newPage()
+    await tab.goto('/auth/devices')
+    expect(await tab.locator('h1').innerText()).toBe('Your devices')
+    expect(tab.url()).toBe(`${world.origin}/auth/devices`)
+    await context.close()
+  })
+})
+
+describe('a redirect to an app', () => {
+  test('is followed by the browser, which applies the policy of the form to it', async () => {
+    const app = createServer((_request, response) =>
+      response.setHeader('content-type', 'text/html').end('<h1>App</h1>'),
+    )
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
+    const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
+    await using other = await startPageBrowser({ AUTH_REDIRECT_ALLOW_LIST: `${origin}/welcome` })
+    const { page, context, complaints } = await other.open()
+    await signIn(page, `/auth/sign-in?redirect_url=${encodeURIComponent(`${origin}/welcome?a=1`)}`)
+    await page.waitForURL(`${origin}/welcome?a=1`)
+    expect(await page.locator('h1').innerText()).toBe('App')
+    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
+    await context.close()
+    app.close()
+  })
+})
