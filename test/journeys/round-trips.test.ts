@@ -135,7 +135,7 @@ const PRICES: Record<string, Price> = {
   },
   'session.find-all': read(),
   'session.delete': {
-    cost: [5, 3],
+    cost: [6, 3],
     why: 'reads what the user of the session holds, then ends the session',
     request: async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
   },
