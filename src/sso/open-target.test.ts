@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createSocialApp, type SocialApp, WEB_APP } from '../../test/harness/social-app.ts'
+import { readPayload } from '../../test/harness/sso-app.ts'
+
+const ORIGIN = new URL(WEB_APP).origin
+
+let social: SocialApp
+
+beforeAll(async () => {
+  social = await createSocialApp({ env: { SSO_TARGETS: ORIGIN } })
+})
+afterAll(() => social[Symbol.asyncDispose]())
+
+const exchange = (token: string | null) => social.app.anonymous('POST', '/api/v3/auth/sso/exchange', { token })
+const signIn = async (sub: string, app: SocialApp = social) => {
+  app.seat('google', { sub })
+  return (await app.signIn(app.browser(), 'google')).body.data
+}
+
+test('a sign-in with a provider continues at a target on another domain with a handshake', async () => {
+  const { redirect_url, jwt } = await signIn('arrives')
+  const url = new URL(redirect_url)
+  expect(`${url.origin}${url.pathname}`).toBe(WEB_APP)
+  const answer = await exchange(url.searchParams.get('sso_token'))
+  expect(answer.status).toBe(200)
+  const session = await social.app.callAs(answer.body.jwt)('GET', '/api/v3/auth/session')
+  expect(session.body.data.session).toMatchObject({ parent: readPayload(jwt).sid, amr: ['fed', 'sso'] })
+})
+
+test('the session at the target says how and when the person signed in', async () => {
+  const { redirect_url, jwt } = await signIn('proves')
+  social.app.clock.advance(30_000)
+  const answer = await exchange(new URL(redirect_url).searchParams.get('sso_token'))
+  const { auth_time } = readPayload(jwt)
+  expect(readPayload(answer.body.jwt)).toMatchObject({ auth_time, amr: ['fed', 'sso'] })
+})
+
+test('a sign-in that returns to an app that is no target gets its URL back', async () => {
+  await using other = await createSocialApp()
+  expect((await signIn('returns', other)).redirect_url).toBe(WEB_APP)
+})
+
+test('a sign-in that returns to a host of the session cookie gets its URL back', async () => {
+  const env = {
+    BASE_URL: 'https://id.example.com',
+    SESSION_COOKIE_DOMAIN: 'example.com',
+    SSO_TARGETS: ORIGIN,
+  }
+  await using sibling = await createSocialApp({ env })
+  expect((await signIn('stays', sibling)).redirect_url).toBe(WEB_APP)
+})
