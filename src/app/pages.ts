@@ -5,8 +5,10 @@ import { buildBrowserCookies } from '../pages/browser-cookie.ts'
 import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
+import { linkPageRoutes } from '../pages/link.routes.ts'
 import { ICON, STYLE } from '../pages/page.ts'
 import type { PageFile } from '../pages/page-file.ts'
+import { passwordChangeRoutes } from '../pages/password-change.routes.ts'
 import { SHOW_PASSWORD } from '../pages/password-script.ts'
 import { type SignInPageDeps, signInPageRoutes } from '../pages/sign-in.routes.ts'
 import type { Random } from '../random.ts'
@@ -18,7 +20,7 @@ import { type Feature, type FeatureParts, feature } from './features.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 
 /** What pages need besides the parts of every feature. */
-export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring'>
+export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring' | 'canSendMail'>
 
 /** Builds the settings of the pages from the configuration. */
 export function buildPageSettings(parts: {
@@ -43,7 +45,14 @@ export function buildPageSettings(parts: {
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, pages }: FeatureParts) => ({ ids, random, keys, keyring, ...pages })
+const pageDeps = ({ ids, random, keys, keyring, canSendMail, pages }: FeatureParts) => ({
+  ids,
+  random,
+  keys,
+  keyring,
+  canSendMail,
+  ...pages,
+})
 
 /**
  * The pages for people, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
@@ -54,6 +63,8 @@ const PAGES: readonly Feature[] = [
   feature(browserSessionRoutes, pageDeps),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
+  feature(passwordChangeRoutes, pageDeps),
+  feature(linkPageRoutes, pageDeps),
 ]
 
 /** The pages of this environment: in development with those of the development provider. */

@@ -3,7 +3,9 @@ import { isLoopback } from '../http/client-address.ts'
 import { buildPathProblem } from '../http/known-path.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { Brand } from '../pages/brand.ts'
 import { listKeptMails } from './kept-mail.store.ts'
+import { buildKeptMailsPage } from './kept-mail-page.ts'
 
 /** Where development shows the mails that it did not send. */
 const KEPT_MAIL_PATH = '/auth/mail'
@@ -23,7 +25,7 @@ const KeptMailRow = named(
  * The kept mails (docs/contract/sessions.md#mail). Mounted where mails are kept: in development and tests without a mail
  * server. They hold links that sign people in, so only this machine reads them.
  */
-export const keptMailRoutes: Routes<unknown> = [
+export const keptMailRoutes: Routes<{ brand: Brand }> = [
   defineRoute(
     {
       method: 'GET',
@@ -38,9 +40,10 @@ export const keptMailRoutes: Routes<unknown> = [
       problems: ['not_found'],
     },
     {
-      handle: async (_deps, { db, address }) => {
+      handle: async (deps: { brand: Brand }, { db, address, headers }) => {
         if (!isLoopback(address)) throw buildPathProblem()
         const mails = await listKeptMails(db)
+        if (headers.accept?.includes('text/html')) return buildKeptMailsPage(deps.brand, mails)
         return {
           data: mails.map(({ id, to, subject, text, createdAt }) => ({
             document_id: id,

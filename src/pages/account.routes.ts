@@ -19,13 +19,15 @@ export const accountPageRoutes: Routes<PageDeps> = [
       resource: 'account-page',
       action: 'show',
       summary: 'Who is signed in',
+      query: ['notice'],
     },
     {
-      handle: async (deps: PageDeps, { db, visitor }) => {
+      handle: async (deps: PageDeps, { db, visitor, query }) => {
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, HOME)
+        const notice = query.notice === 'password-changed' ? 'Your password is changed.' : undefined
         const description = await describeSession(db, person.caller)
-        return buildPage({ brand: deps.brand, ...buildHomePage(deps, { ...description, browserId }) })
+        return buildPage({ brand: deps.brand, ...buildHomePage(deps, { ...description, browserId, notice }) })
       },
     },
   ),

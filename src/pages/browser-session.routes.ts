@@ -15,7 +15,7 @@ import { buildSignInUrl, HOME } from './page-url.ts'
 /** Dependencies of the pages that refresh and end the session of the browser. */
 export interface BrowserSessionDeps extends PageDeps, RefreshDeps {}
 
-const SIGNED_OUT = '/auth/sign-in?notice=signed-out'
+const SIGNED_OUT = buildSignInUrl({ notice: 'signed-out' })
 
 /** The session of the browser: of its session cookie, else of its refresh token, which is spent by that. */
 async function findOwnSession(
@@ -56,7 +56,7 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
           return {
             kind: 'refusal',
             problem: new Problem('refresh_failed', 'The session of the browser has ended.', { reason: result.reason }),
-            instead: { location: buildSignInUrl({ next }) },
+            instead: { location: buildSignInUrl({ next, notice: 'session-ended' }) },
             cookies: deps.cookies.signOut(),
             target: session?.id ?? null,
             actor,

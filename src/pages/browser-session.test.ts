@@ -86,8 +86,9 @@ describe('the refresh', () => {
     expireSession(visitor)
     await app.admin('POST', `/api/v3/identity/user/${id}/revoke-sessions`)
     const reply = await visitor.get('/auth/refresh?next=%2Fauth%2Fdevices')
-    expect([reply.status, reply.location]).toEqual([303, '/auth/sign-in?next=%2Fauth%2Fdevices'])
+    expect([reply.status, reply.location]).toEqual([303, '/auth/sign-in?next=%2Fauth%2Fdevices&notice=session-ended'])
     expect(visitor.cookies.has('signalbox_refresh')).toBe(false)
+    expect((await visitor.follow(reply)).body).toContain('Your session has ended.')
     const { rows } = await app.database.pool.query(
       `select detail->>'reason' as reason from audit_log where action = 'session.refresh' and "user" = $1`,
       [id],

@@ -7,7 +7,7 @@ import type { SignedInPerson } from './browser-session.ts'
 import { listDevices } from './device.store.ts'
 import { buildDevicesPage } from './device-page.ts'
 import { buildPage } from './page.ts'
-import { definePage, type PageDeps } from './page-route.ts'
+import { definePage, type PageDeps, showProblem } from './page-route.ts'
 import { askToSignIn } from './page-url.ts'
 
 const DEVICES = '/auth/devices'
@@ -64,14 +64,14 @@ export const deviceRoutes: Routes<PageDeps> = [
       fields: { session: 36, others: 1 },
     },
     {
-      handle: async (_deps: PageDeps, { db, visitor, form, now }) => {
+      handle: async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
         const { person } = visitor
         if (!person) return askToSignIn(visitor, DEVICES)
         const own = await listDevices(db, person.userId, now)
         const isAll = form.others !== ''
         const chosen = own.filter(({ id }) => (isAll ? id !== person.sessionId : id === form.session))
         // Also for the session of another person: the answer does not tell whether it exists.
-        if (!isAll && chosen.length === 0) throw notFound('device')
+        if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), requestId)
         const ended = await endSessions(db, { person, sessions: chosen.map(({ id }) => id), now })
         return {
           kind: 'redirect',

@@ -40,6 +40,10 @@ const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
     title: 'Open the page again',
     text: 'This form is no longer valid, or your browser did not send its cookie. Open the page again and repeat the step. This site needs cookies to sign you in.',
   },
+  link_invalid: {
+    title: 'This link no longer works',
+    text: 'It was used, has expired, or was replaced by a newer one. Ask for a new link.',
+  },
   redirect_url_not_allowed: {
     title: 'This link does not work',
     text: 'The app that sent you here asks to return to an address that is not registered for it. Tell the people who run the app.',

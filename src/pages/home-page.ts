@@ -8,10 +8,11 @@ import { HOME } from './page-url.ts'
 /** Builds the page of a person who is signed in. */
 export function buildHomePage(
   deps: Pick<PageDeps, 'browserKeys'>,
-  { user, accounts, browserId }: SessionDescription & { browserId: string },
+  { user, accounts, browserId, notice }: SessionDescription & { browserId: string; notice: string | undefined },
 ): Omit<PageParts, 'brand'> {
   const name = user.name ?? user.email
-  const content = html`<section class="panel" aria-labelledby="who">
+  const content = html`${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
+<section class="panel" aria-labelledby="who">
 <div class="person">
 <span class="avatar" aria-hidden="true">${findInitial(name)}</span>
 <div>
@@ -29,6 +30,7 @@ ${
 <section class="panel" aria-labelledby="security">
 <h2 id="security">Security</h2>
 <ul class="rows">
+<li><div class="what"><p><strong>Password</strong></p><p class="quiet small">Needed when you sign in with your e-mail address.</p></div><a class="button plain" href="/auth/password">Change password</a></li>
 <li><div class="what"><p><strong>Devices</strong></p><p class="quiet small">The browsers and apps in which you are signed in.</p></div><a class="button plain" href="/auth/devices">View devices</a></li>
 </ul>
 </section>`

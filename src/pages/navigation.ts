@@ -5,6 +5,7 @@ import type { PageDeps } from './page-route.ts'
 const LINKS = [
   { path: '/auth/', label: 'Account' },
   { path: '/auth/devices', label: 'Devices' },
+  { path: '/auth/password', label: 'Password' },
 ] as const
 
 /** The links of a person who is signed in, and the button that signs out. */

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import type { AnswerCookie } from '../http/answer.ts'
-import type { Problem } from '../http/problem.ts'
+import { Problem } from '../http/problem.ts'
 import {
   defineRoute,
   type PageOutcome,
@@ -112,11 +112,17 @@ export function definePage<
         const problem = isForm ? checkForm(deps, facts, visitor) : undefined
         if (problem) return { visitor, problem }
         const request = { ...read(facts, visitor), db: facts.db, prepared: undefined }
-        return { visitor, prepared: (await behaviour.prepare?.(deps, request)) as Prepared }
+        try {
+          return { visitor, prepared: (await behaviour.prepare?.(deps, request)) as Prepared }
+        } catch (error) {
+          // An attempt that is refused here has written nothing yet; as a refusal it leaves an audit entry.
+          if (!isForm || !(error instanceof Problem)) throw error
+          return { visitor, problem: error }
+        }
       },
       handle: async (deps, facts) => {
         const checked = facts.prepared
-        if ('problem' in checked) return refuseForm(deps, checked.problem, facts.requestId)
+        if ('problem' in checked) return showProblem(deps, checked.problem, facts.requestId)
         const { visitor, prepared } = checked
         const answer = await behaviour.handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
         return keepBrowser(deps, answer, visitor) as PageOutcome
@@ -149,7 +155,8 @@ function checkForm(
   })
 }
 
-function refuseForm(deps: PageDeps, problem: Problem, requestId: string): RefusalOutcome {
+/** A refusal that is shown with the general words of its code. */
+export function showProblem(deps: Pick<PageDeps, 'brand'>, problem: Problem, requestId: string): RefusalOutcome {
   return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId }) })
 }
 

@@ -9,9 +9,18 @@ export function buildRefreshUrl(next: string): string {
   return `/auth/refresh?${new URLSearchParams({ next })}`
 }
 
-/** The address of the sign-in page: continues at a path of the service, or returns to an app. */
-export function buildSignInUrl({ next, redirect_url }: { next?: string; redirect_url?: string } = {}): string {
-  const query = new URLSearchParams({ ...(redirect_url && { redirect_url }), ...(next && { next }) })
+/** The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its name. */
+export function buildSignInUrl({
+  next,
+  redirect_url,
+  notice,
+}: {
+  next?: string
+  redirect_url?: string
+  notice?: string
+} = {}): string {
+  const given = { redirect_url, next, notice }
+  const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
   return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
 }
 

@@ -25,6 +25,8 @@ export interface SignInView {
   email?: string
   errors?: readonly FormError[]
   notice?: string | undefined
+  /** Whether mails can be sent, and so a link for a new password. */
+  canSendMail: boolean
 }
 
 /** Builds the sign-in page. */
@@ -85,5 +87,6 @@ ${renderField({
   error: errorOf('password'),
 })}
 <button type="submit">Sign in</button>
-</form>`
+</form>
+${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">Forgot your password?</a></p>`}`
 }

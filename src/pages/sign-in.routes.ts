@@ -14,13 +14,19 @@ import { buildSignInPage, type ProviderButton, type SignInView } from './sign-in
 
 /** Dependencies of the sign-in page. */
 export interface SignInPageDeps extends PageDeps, SessionDeps {
+  /** Whether the service sends mails. */
+  canSendMail: boolean
   redirectRules: () => RedirectRules
   /** The providers to offer. They return to `redirectUrl`, or to the service when it is undefined. */
   listProviders: (input: { redirectUrl: string | undefined; next: string | undefined }) => readonly ProviderButton[]
 }
 
 /** The messages that a link may ask for by name. */
-const NOTICES: Readonly<Record<string, string>> = { 'signed-out': 'You are signed out.' }
+const NOTICES: Readonly<Record<string, string>> = {
+  'signed-out': 'You are signed out.',
+  'session-ended': 'Your session has ended. Sign in again.',
+  'password-set': 'Your new password is set. Sign in with it.',
+}
 
 /** Where a sign-in continues. */
 interface Goal {
@@ -35,7 +41,7 @@ function readGoal(deps: SignInPageDeps, { redirect_url, next }: { redirect_url?:
 
 function buildView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {
   const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next })
-  return { ...goal, providers, browserId: visitor.browserId }
+  return { ...goal, providers, browserId: visitor.browserId, canSendMail: deps.canSendMail }
 }
 
 /** Throws for a deep link: its tokens come from the flow of a provider. */

@@ -61,6 +61,11 @@ export async function requestReset(
   return { result, userId }
 }
 
+/** Whether a reset link is valid at this time; it stays so. Pages check it before a person thinks of a password. */
+export async function isResetLink(db: Database, { token, now }: { token: string; now: Date }): Promise<boolean> {
+  return (await findProvenPerson(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined
+}
+
 /** A new password that a link allows, or a link that is not valid. */
 export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
 

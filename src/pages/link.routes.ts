@@ -1,0 +1,195 @@
+import { Problem } from '../http/problem.ts'
+import type { RefusalOutcome, Routes } from '../http/route.ts'
+import { verifyByLink } from '../user/email-verification.ts'
+import {
+  isResetLink,
+  type LinkDeps,
+  type PreparedReset,
+  prepareReset,
+  requestReset,
+  resetByLink,
+} from '../user/password-reset.ts'
+import { buildLinkInvalid } from '../user/proof-token.ts'
+import type { FormError } from './form.ts'
+import { buildPage } from './page.ts'
+import { definePage, type PageDeps, refusePage } from './page-route.ts'
+import { buildSignInUrl } from './page-url.ts'
+import {
+  buildForgotPage,
+  buildLinkSentPage,
+  buildResetPage,
+  buildVerifiedPage,
+  buildVerifyPage,
+} from './password-page.ts'
+import { renderError } from './problem-page.ts'
+
+/** Dependencies of the pages of links by mail. */
+export interface LinkPageDeps extends PageDeps, LinkDeps {}
+
+const FORGOT = '/auth/forgot'
+const TOKEN_LIMIT = 200
+
+/** A refused link: the page that leads to a new one. */
+function refuseLink(deps: LinkPageDeps, problem: Problem, requestId: string): RefusalOutcome {
+  const continuation = { href: FORGOT, label: 'Ask for a new link' }
+  return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId, continuation }) })
+}
+
+/** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
+export function toPasswordError(error: unknown, field: string): { problem: Problem; errors: FormError[] } {
+  if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
+  const [broken] = error.errors ?? []
+  return { problem: error, errors: [{ field, text: `The password ${broken?.message ?? 'is not accepted'}.` }] }
+}
+
+type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; errors: FormError[] }
+
+/** The pages of links by mail: a new password, and the proof of an address (docs/contract/pages.md#links-by-mail). */
+export const linkPageRoutes: Routes<LinkPageDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: FORGOT,
+      resource: 'forgot-page',
+      action: 'show',
+      summary: 'The form to ask for a new password',
+      query: ['sent'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { visitor, query }) =>
+        buildPage({
+          brand: deps.brand,
+          ...(query.sent === '1' ? buildLinkSentPage() : buildForgotPage(deps, visitor)),
+        }),
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: FORGOT,
+      resource: 'password',
+      action: 'forgot',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Ask for a link to set a new password',
+      fields: { email: 320 },
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, visitor, form, now }) => {
+        const email = form.email.trim()
+        if (email === '') {
+          const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
+          const errors = [{ field: 'email', text: 'Enter your e-mail address' }]
+          return refusePage(deps, { problem, page: buildForgotPage(deps, { ...visitor, errors }) })
+        }
+        const { result, userId } = await requestReset(deps, db, { email, now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${FORGOT}?sent=1`,
+          // Also for an unknown address, so that both cost the same.
+          changed: [{ id: userId, account: null, url: null }],
+          actor: { userId, sessionId: null, account: null },
+          audit: { result },
+        }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/reset',
+      resource: 'reset-page',
+      action: 'show',
+      summary: 'The form of a reset link',
+      query: ['token'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
+        const token = query.token ?? ''
+        if (!(await isResetLink(db, { token, now }))) return refuseLink(deps, buildLinkInvalid('page'), requestId)
+        return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: '/auth/reset',
+      resource: 'password',
+      action: 'reset',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Set a new password by a link',
+      fields: { token: TOKEN_LIMIT, password: 1024 },
+    },
+    {
+      prepare: async (deps: LinkPageDeps, { db, form, now }): Promise<PreparedResetPage> => {
+        try {
+          return { prepared: await prepareReset(deps, db, { token: form.token, password: form.password, now }) }
+        } catch (error) {
+          return toPasswordError(error, 'password')
+        }
+      },
+      handle: async (deps, { db, visitor, form, prepared, requestId, now }) => {
+        const { token } = form
+        if ('problem' in prepared) {
+          const { problem, errors } = prepared
+          return refusePage(deps, { problem, page: buildResetPage(deps, { ...visitor, token, errors }) })
+        }
+        const result = await resetByLink(db, { token, prepared: prepared.prepared, keepApiKeys: false, now })
+        if ('problem' in result) return refuseLink(deps, result.problem, requestId)
+        const { userId } = result
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: buildSignInUrl({ notice: 'password-set' }),
+          cookies: deps.cookies.signOut(),
+          changed: [{ id: userId, account: null, url: null }],
+          actor: { userId, sessionId: null, account: null },
+        }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: '/auth/verify',
+      resource: 'verify-page',
+      action: 'show',
+      summary: 'The button of a verification link',
+      query: ['token'],
+    },
+    {
+      handle: async (deps: LinkPageDeps, { visitor, query }) =>
+        buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: '/auth/verify',
+      resource: 'email',
+      action: 'verify',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Verify an address by a link',
+      fields: { token: TOKEN_LIMIT },
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, form, requestId, now }) => {
+        const result = await verifyByLink(db, { token: form.token, now })
+        if ('problem' in result) {
+          const { problem } = result
+          return refusePage(deps, { problem, page: renderError({ code: problem.code, requestId }) })
+        }
+        const { userId } = result
+        return {
+          ...buildPage({ brand: deps.brand, ...buildVerifiedPage() }),
+          changed: [{ id: userId, account: null, url: null }],
+          actor: { userId, sessionId: null, account: null },
+        }
+      },
+    },
+  ),
+]
