@@ -31,7 +31,7 @@ import { loginRoutes } from '../sign-in/login.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
-import { openTarget } from '../sso/handshake.ts'
+import { buildOpenTarget } from '../sso/handshake.ts'
 import type { HandshakeRules } from '../sso/handshake-token.ts'
 import { ssoRoutes } from '../sso/sso.routes.ts'
 import { linkRoutes } from '../user/link.routes.ts'
@@ -117,7 +117,7 @@ const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialL
   baseUrl: pages.baseUrl,
   redirectRules: pages.redirectRules,
   keepInBrowser: (tokens) => signInBrowser({ ...pages, random: parts.random }, tokens),
-  openTarget: (db, input) => openTarget({ rules: handshakes, random: parts.random }, db, input),
+  openTarget: buildOpenTarget({ rules: handshakes, random: parts.random }),
 })
 
 /**

@@ -48,18 +48,23 @@ export async function startHandshake(
 }
 
 /**
- * The URL with a handshake token for a session that a sign-in has just opened (docs/contract/social-login.md#web-continuation).
- * Undefined when the URL is no target, or one on the same site.
+ * The URL with a handshake token for a session of a sign-in (docs/contract/social-login.md#web-continuation). Undefined when
+ * the URL is no target or one on the same site, or a handshake opened the session.
  */
-export async function openTarget(
-  deps: Pick<SsoDeps, 'rules' | 'random'>,
+export type OpenTarget = (
   db: Database,
-  { sessionId, targetUrl, now }: { sessionId: SessionId; targetUrl: string; now: Date },
-): Promise<string | undefined> {
-  const target = readTarget(targetUrl, deps.rules)
-  if (!target || isSameSite(target, deps.rules)) return undefined
-  const session = await loadSession(db, sessionId)
-  return buildLanding(deps, { session, target, next: null, now }).redirectUrl
+  input: { sessionId: SessionId; targetUrl: string; now: Date },
+) => Promise<string | undefined>
+
+/** Builds `OpenTarget`, for a browser that continues after a sign-in. */
+export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTarget {
+  return async (db, { sessionId, targetUrl, now }) => {
+    const target = readTarget(targetUrl, deps.rules)
+    if (!target || isSameSite(target, deps.rules)) return undefined
+    const session = await loadSession(db, sessionId)
+    if (session.parentId !== null) return undefined
+    return buildLanding(deps, { session, target, next: null, now }).redirectUrl
+  }
 }
 
 /** The target URL with a new handshake token, which expires with the session at the latest. */

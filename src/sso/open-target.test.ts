@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestApp } from '../../test/harness/app.ts'
+import { buildPageVisitor, PAGE_ENV } from '../../test/harness/page-visitor.ts'
 import { createSocialApp, type SocialApp, WEB_APP } from '../../test/harness/social-app.ts'
 import { readPayload } from '../../test/harness/sso-app.ts'
 
@@ -48,4 +50,25 @@ test('a sign-in that returns to a host of the session cookie gets its URL back',
   }
   await using sibling = await createSocialApp({ env })
   expect((await signIn('stays', sibling)).redirect_url).toBe(WEB_APP)
+})
+
+test('the sign-in page continues at a target with a handshake, after the form and without it', async () => {
+  const env = { ...PAGE_ENV, AUTH_REDIRECT_ALLOW_LIST: ORIGIN, SSO_TARGETS: ORIGIN }
+  await using app = await createTestApp({ env })
+  const person = { email: 'page@example.com', password: 'correct horse battery' }
+  await app.admin('POST', '/api/v3/identity/user', person)
+  const visitor = buildPageVisitor(app)
+  const path = `/auth/sign-in?redirect_url=${encodeURIComponent(WEB_APP)}`
+  await visitor.get(path)
+  const locations = [(await visitor.post('/auth/sign-in', person)).location, (await visitor.get(path)).location]
+  const parent = readPayload(visitor.cookies.get('signalbox_session')?.value ?? '').sid
+  for (const location of locations) {
+    const url = new URL(location ?? '')
+    expect(`${url.origin}${url.pathname}`).toBe(WEB_APP)
+    const token = url.searchParams.get('sso_token')
+    const answer = await app.anonymous('POST', '/api/v3/auth/sso/exchange', { token })
+    expect(answer.status).toBe(200)
+    const { session } = (await app.callAs(answer.body.jwt)('GET', '/api/v3/auth/session')).body.data
+    expect(session.parent).toBe(parent)
+  }
 })
