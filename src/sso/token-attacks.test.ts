@@ -1,4 +1,6 @@
 import { createHmac, generateKeyPairSync, sign as signAsymmetric } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   BASE_URL,
@@ -326,4 +328,12 @@ test('the issuer of a token is SSO_HANDSHAKE_ISSUER where that is set', async ()
   expect((await other.exchange(await other.mint(person))).status).toBe(200)
   expect((await other.exchange(await sso.mint(person))).status).toBe(401)
   expect((await sso.exchange(await other.mint(person))).status).toBe(401)
+})
+
+test('every reason of a refusal is explained to operators', async () => {
+  const text = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'operations.md'), 'utf8')
+  const section = text.slice(text.indexOf('### A handshake that fails'), text.indexOf('### A token that leaked'))
+  const explained = [...section.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell = '']) => cell.match(/[a-z_]+/g) ?? [])
+  const reasons = ATTACKS.map(([, , reason]) => (reason.startsWith('inner_') ? 'inner_' : reason))
+  expect([...new Set(reasons)].filter((reason) => !explained.includes(reason))).toEqual([])
 })
