@@ -22,6 +22,7 @@ import {
   type FlowDeps,
   finishFlow,
   inspectFlow,
+  keepFlow,
   takePostedForm,
 } from './social-login.ts'
 import { type ContinuationDeps, continueOnWeb } from './web-continuation.ts'
@@ -79,14 +80,15 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
     },
     {
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
-      prepare: async (deps, { db, params, query, headers, now }) => {
+      prepare: async (deps, { params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
         const browser = bindBrowser(deps, headers, isJson)
         const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
-        const begun = await beginFlow(deps, db, { ...flow, codeChallenge: query.code_challenge ?? null })
+        const begun = await beginFlow(deps, { ...flow, codeChallenge: query.code_challenge ?? null })
         return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
       },
-      handle: async (_deps, { params, prepared }) => {
+      handle: async (_deps, { db, params, prepared, now }) => {
+        await keepFlow(db, prepared, now)
         const { redirectUrl, isJson, cookies } = prepared
         const facts = { cookies, headers: NO_STORE, audit: { provider: params.provider } }
         if (isJson) return { ...facts, data: { redirectUrl }, message: 'Continue at the provider.' }
