@@ -15,13 +15,7 @@ import type { Random } from '../random.ts'
 import { findPersonId, hashFirstPassword, proveAddress, registerInvitedPerson } from '../user/invited-person.ts'
 import { buildLinkInvalid, hashProofToken } from '../user/proof-token.ts'
 import type { AccountDeps } from './account.ts'
-import {
-  findAccountMember,
-  insertAccountMember,
-  lockCandidate,
-  type NamedAccountMember,
-  replaceMemberRoles,
-} from './account-member.store.ts'
+import { insertAccountMember, lockCandidate, type NamedAccountMember } from './account-member.store.ts'
 import { findActivePerson, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
 import { INVITE_PERMISSION } from './invitation.ts'
 
@@ -121,10 +115,10 @@ async function findRefusal(
   let holdings = NEW_HOLDINGS
   if (prepared.kind === 'person') {
     const { userId } = prepared
-    const candidate = await lockCandidate(tx, { account, userId })
+    const candidate = await lockCandidate(tx, { account, userId, roles: invitation.roles })
     if (!candidate.isLiving || candidate.email?.toLowerCase() !== email.toLowerCase())
       return buildLinkInvalid('other_address')
-    if (await findAccountMember(tx, account, userId))
+    if (candidate.member)
       return new Problem('conflict', 'You are a member of this account already.', { reason: 'member_already' })
     holdings = candidate.holdings
   }
@@ -145,10 +139,9 @@ async function join(
   { invitation, userId, now }: { invitation: OpenInvitation; userId: UserId; now: Date },
 ): Promise<NamedAccountMember> {
   const { account, email } = invitation
-  const member = await insertAccountMember(tx, { id: deps.ids.next<'account member'>(), account, userId, now })
-  if (!member) throw new Problem('conflict', 'You are a member of this account already.')
   const roles = (await findMemberRoles(tx, invitation.roles)).map(({ id }) => id)
-  if (roles.length > 0) await replaceMemberRoles(tx, { member: member.id, roles, now })
+  const id = deps.ids.next<'account member'>()
+  const member = await insertAccountMember(tx, { id, account, userId, roles, now })
   await markAccepted(tx, { id: invitation.id, by: userId, now })
-  return { ...member, roles, email, name: null }
+  return { ...member, email, name: null }
 }

@@ -1,5 +1,5 @@
 import { checkHoldsGrants, type Grant, listMemberRoleGrants } from '../access/delegation.ts'
-import { checkMemberRoles } from '../access/role.ts'
+import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { MEMBER_PATTERNS } from '../access/system-roles.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
@@ -57,7 +57,8 @@ export async function createInvitation(
   const account = includesAccount(target.scope, target.id as AccountId) ? await keepAccount(tx, target.id) : undefined
   if (!account) throw notFound('account')
   checkHoldsGrants(caller, listNewMemberGrants(account.id), 'invite to this account')
-  const roles = await checkMemberRoles(tx, { caller, ids, held: [], account: account.id })
+  const found = await lockMemberRoles(tx, ids)
+  const roles = checkMemberRoles(found, { caller, ids, held: [], account: account.id })
   await checkLimits(tx, account.id, { email, now })
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + INVITATION_LIFETIME_MS)

@@ -106,9 +106,8 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
   deleteLedger,
-  cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) => {
-    await cancelWaitingDispatches(db, { webhook, workerId, now })
-  },
+  cancelWaitingDispatches: (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) =>
+    cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
 
 const socialLoginDeps = ({ pages, ...parts }: FeatureParts): SocialLoginDeps => ({

@@ -1,8 +1,8 @@
-import { sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
 import { type CatalogueEntry, isVisibleByDefault } from './catalogue.ts'
 
@@ -103,43 +103,57 @@ export async function findEventTypesByName(db: Database, names: readonly string[
   return (await selectNamed(db, [names])).map(toEventTypeRecord)
 }
 
-/** Upserts generated entries that are new or changed. Returns the number of written rows. */
-export async function upsertEntries(
+/** The columns that a generated entry is written with, in the order of `syncEntries`. */
+const ENTRY_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['internal', 'text'],
+  ['account_scope', 'text'],
+  ['method', 'text'],
+  ['route', 'text'],
+  ['source', 'text'],
+  ['description', 'text'],
+  // Of a new row only: afterwards the mark is the administrator's.
+  ['is_tenant_visible', 'boolean'],
+] as const
+
+/** The columns that are the code's to change. */
+const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
+const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
+
+const sync = statement<EventTypeColumns & { is_written: boolean }>(`
+  with w as (
+    insert into event as e (${listNames(ENTRY_COLUMNS)}, created_at, updated_at)
+    select x.*, $1, $1 from unnest(${listArrays(ENTRY_COLUMNS, 2)}) as x
+    on conflict (internal) do update
+    set ${GENERATED.map((column) => `${column} = excluded.${column}`).join(', ')}, updated_at = $1
+    where (${of('e')}) is distinct from (${of('excluded')})
+    returning ${OF_TYPE}
+  )
+  select ${OF_TYPE}, false as is_written from event e where not exists (select from w where w.internal = e.internal)
+  union all select w.*, true from w order by internal`)
+
+/**
+ * Upserts generated entries that are new or changed. Returns every row of the table behind that, by name, and the number of
+ * written ones. A row that another process inserted at the same time is left out.
+ */
+export async function syncEntries(
   db: Database,
   ids: IdMaker,
   entries: readonly CatalogueEntry[],
   now: Date,
-): Promise<number> {
-  const result = await db
-    .insertInto('event')
-    .values(
-      entries.map((entry) => ({
-        document_id: ids.next<'event type'>(),
-        ...entry,
-        // Of a new row only: afterwards the mark is the administrator's.
-        is_tenant_visible: isVisibleByDefault(entry),
-        created_at: now,
-        updated_at: now,
-      })),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .column('internal')
-        .doUpdateSet((eb) => ({
-          account_scope: eb.ref('excluded.account_scope'),
-          method: eb.ref('excluded.method'),
-          route: eb.ref('excluded.route'),
-          source: eb.ref('excluded.source'),
-          description: eb.ref('excluded.description'),
-          updated_at: eb.ref('excluded.updated_at'),
-        }))
-        .where(
-          sql<boolean>`(event.account_scope, event.method, event.route, event.source, event.description) is distinct from
-            (excluded.account_scope, excluded.method, excluded.route, excluded.source, excluded.description)`,
-        ),
-    )
-    .executeTakeFirst()
-  return Number(result.numInsertedOrUpdatedRows ?? 0)
+): Promise<{ rows: EventTypeRecord[]; written: number }> {
+  const values = entries.map((one) => [
+    ids.next<'event type'>(),
+    one.internal,
+    one.account_scope,
+    one.method,
+    one.route,
+    one.source,
+    one.description,
+    isVisibleByDefault(one),
+  ])
+  const rows = await sync(db, [now, ...transpose(ENTRY_COLUMNS, values)])
+  return { rows: rows.map(toEventTypeRecord), written: rows.filter((row) => row.is_written).length }
 }
 
 /** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */

@@ -4,7 +4,7 @@ import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
 import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
 /** The columns of an event as it is recorded, with their types. */
@@ -66,10 +66,12 @@ export async function insertEvents(db: Database, events: readonly EventRecord[])
   await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
 }
 
-const insertRouted = aheadStatement(`
-  insert into event_occurrence (${NAMES}, routed_at) values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1})`)
+const insertRouted = closingStatement(`
+  routed_event as (
+    insert into event_occurrence (${NAMES}, routed_at)
+    values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1}))`)
 
-/** Records an event that its caller routes itself; sent with the next statement of a transaction. */
+/** Records an event that its caller routes itself, with the last statement of the transaction. */
 export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
   await insertRouted(db, [...toEventValues(event), event.createdAt])
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
-import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import {
   type Answer,
   buildAnswer,
@@ -16,6 +16,7 @@ import {
   deleteExpiredAnswer,
   findAnswer,
   type IdempotencyKey,
+  isKeyAwaited,
   isKeyTaken,
   type KeptAnswer,
   readIdempotencyKey,
@@ -201,7 +202,7 @@ async function commitChange<Deps>(
   const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
   const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
-    throw key && isLockTimeout(error) ? buildInProgress() : error
+    throw isKeyAwaited(error) ? buildInProgress() : error
   })
   return { result, notes }
 }

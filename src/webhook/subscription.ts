@@ -1,11 +1,10 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { type FieldError, invalidField, notFound, Problem } from '../http/problem.ts'
-import type { EventTypeId, IdMaker, WebhookId } from '../id.ts'
+import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { changeSubscriptions, type EventTypeOfSet, findEventSet, lockEventSet } from './event-set.store.ts'
 import {
   findSubscription,
-  insertNamedSubscription,
   insertSubscription,
   lockMove,
   type NamedType,
@@ -15,7 +14,7 @@ import {
 } from './subscription.store.ts'
 
 /** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
-const TEST_EVENT = 'webhook.test'
+export const TEST_EVENT = 'webhook.test'
 
 /** A subscription that will never fire. */
 export interface SubscriptionWarning {
@@ -26,13 +25,8 @@ export interface SubscriptionWarning {
 
 type Deps = { ids: IdMaker }
 
-/** Subscribes a new webhook to `webhook.test`. */
-export async function subscribeToTest(deps: Deps, db: Database, webhook: WebhookId, now: Date): Promise<void> {
-  const row = { id: deps.ids.next<'subscription'>(), webhook, name: TEST_EVENT, now }
-  if (!(await insertNamedSubscription(db, row))) throw buildUnsynced()
-}
-
-function buildUnsynced(): Problem {
+/** 503 while the catalogue holds no event types. */
+export function buildUnsynced(): Problem {
   return new Problem('dependency_unavailable', 'The catalogue is not synced yet: run signalbox catalogue sync.', {
     headers: { 'retry-after': '5' },
   })

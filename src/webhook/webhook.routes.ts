@@ -136,13 +136,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       prepare: (deps, { db, params, body, scope, permission }) => {
         checkOwnerInScope(scope, body, permission)
-        const url = body.url === undefined ? {} : { url: body.url }
-        return prepareChange(deps, db, { id: params.id, ...url })
+        return prepareChange(deps, db, { id: params.id, url: body.url })
       },
-      handle: async (deps, { db, prepared, body, caller, now }) => {
+      handle: async (deps, { db, params, body, caller, now }) => {
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged } = await changeWebhook(deps, db, prepared, input)
+        const { webhook, isChanged } = await changeWebhook(deps, db, params.id, input)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',
@@ -187,13 +186,13 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     },
     {
       reach: reachWebhook,
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true, lock: true }),
-      handle: async (deps, { db, target }) => {
-        await purgeWebhook(deps, db, target)
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true }),
+      handle: async (deps, { db, params }) => {
+        const webhook = await purgeWebhook(deps, db, params.id)
         return {
-          data: toWebhookRow(target),
+          data: toWebhookRow(webhook),
           message: 'Webhook and ledger deleted for good.',
-          changed: changedOf(target),
+          changed: changedOf(webhook),
         }
       },
     },
