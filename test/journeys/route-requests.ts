@@ -76,6 +76,11 @@ const newMember = async () => {
   await created(`/api/v3/identity/account/${id}/member`, { user })
   return { id, user }
 }
+const newInvitation = async () => {
+  const { id } = await idOf(newAccount())
+  const { document_id: invitation } = await created(`/api/v3/identity/account/${id}/invitation`, { email: email() })
+  return { id, invitation }
+}
 const newDispatch = async () => {
   const { id } = await idOf(newWebhook())
   const { dispatch_id: dispatch, event_id: event } = await created(`/api/v3/webhook/webhook/${id}/test`, {})
@@ -248,6 +253,16 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { id, user } = await newMember()
     return { params: { id }, body: { user } }
   },
+  'account-invitation.find-all': async () => ({ params: { id: (await newInvitation()).id } }),
+  'account-invitation.delete': async () => ({ params: await newInvitation() }),
+  'account-invitation.create': of(newAccount, { body: { email: 'guest@example.com' } }),
+  'account-invitation.accept': async () => {
+    const { id } = await idOf(newAccount())
+    const guest = email()
+    await created(`/api/v3/identity/account/${id}/invitation`, { email: guest })
+    const { token } = (await readMails(world.app, guest))[0] as { token: string }
+    return { body: { token, password: PASSWORD }, call: world.app.anonymous }
+  },
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,
   'role.find-one': of(newRole),
@@ -292,6 +307,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'event.create': () => ({ body: { internal: `invoice.${name()}` } }),
   'event.find-one': async () => ({ params: { id: await eventId('contract.create') } }),
   'event.active': of(newEventType, { body: { is_actived: false } }),
+  'event.tenant-visible': of(newEventType, { body: { is_tenant_visible: true } }),
   'webhook.catalogue-status': undefined,
   'webhook.catalogue-sync': undefined,
   'event.publish': async () => {
