@@ -42,6 +42,10 @@ create trigger note_change after insert or update or delete on account_member_ro
 
 -- Event types that callers with an account role see in the catalogue.
 alter table event add column is_tenant_visible boolean not null default false;
+-- As new rows of the catalogue are marked.
+update event set is_tenant_visible = true
+where source <> 'external' and account_scope = 'account'
+  and internal !~ '^(webhook|webhook-event|webhook-dispatch|event|event-occurrence)[.]';
 
 -- Mails that wait to be sent. What they say is sealed, and erased once they are sent or given up.
 create table mail_outbox (

@@ -1,7 +1,7 @@
 import type { Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
 import type { Holdings } from './delegation.ts'
 
 export type ApiKeyId = Id<'api key'>
@@ -80,7 +80,8 @@ export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord
 }
 
 const selectWithHoldings = statement<ApiKeyColumns & HoldingsRow>(`
-  select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" where ${UNREVOKED}`)
+  select ${OF_KEY}, ${HOLDINGS_COLUMNS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+  where ${UNREVOKED}`)
 
 /** The unrevoked key with this id, and what its user holds. */
 export async function findApiKeyWithHoldings(
@@ -91,11 +92,12 @@ export async function findApiKeyWithHoldings(
   return row && { ...toApiKeyRecord(row), holdings: toHoldings(row) }
 }
 
-const insert = aheadStatement(`
-  insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`)
+const insert = closingStatement(`
+  new_key as (
+    insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8))`)
 
-/** Inserts a key; sent with the next statement of the transaction. */
+/** Inserts a key, with the last statement of the transaction. */
 export async function insertApiKey(
   db: Database,
   row: Pick<ApiKeyRecord, 'id' | 'userId' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
@@ -122,18 +124,12 @@ export async function revokeApiKeyRow(
   return row && toApiKeyRecord(row)
 }
 
-const REVOKE_ALL = 'update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null'
-const revokeAll = statement<{ document_id: ApiKeyId }>(`${REVOKE_ALL} returning document_id`)
-const revokeAllAhead = aheadStatement(REVOKE_ALL)
+const revokeAll = closingStatement(`
+  ended_keys as (update api_key set revoked_at = $2, updated_at = $2 where "user" = $1 and revoked_at is null)`)
 
-/** Revokes all keys of a user. Returns those that this call revoked. */
-export async function revokeUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
-  return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
-}
-
-/** Revokes all keys of a user; sent with the next statement of the transaction. */
+/** Revokes all keys of a user, with the last statement of the transaction. */
 export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAllAhead(db, [userId, now])
+  return revokeAll(db, [userId, now], { notes: `u:${userId}` })
 }
 
 /** The facts that decide whether a token may create a key. */
@@ -146,31 +142,23 @@ export interface KeyMakerFacts {
   liveKeys: number
 }
 
-const lockOwner = aheadStatement('select from "user" where document_id = $1 for no key update')
-
-const selectMakerFacts = statement<{ is_live: boolean; expires_at: Date | null; live: number }>(`
-  select
-    exists (select from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null)
-      and (coalesce(bool_or(k.document_id = $3), false) or exists (
-        select from session s where s.document_id = $2 and s.revoked_at is null and s.expires_at > $4)) as is_live,
-    max(k.expires_at) filter (where k.document_id = $3) as expires_at,
-    count(k.document_id)::int as live
-  from api_key k where k."user" = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)`)
+const selectMaker = statement<{ is_live: boolean; expires_at: Date | null; live_keys: number }>(`
+  with u as (select document_id from "user" where document_id = $1 for no key update)
+  select f.* from u cross join lateral key_maker(u.document_id, $2, $3, $4) f`)
 
 /**
- * Locks the user of a token until the transaction ends, then reads what decides whether the token may create a key. The
- * lock serializes creations of one user, also against transactions that revoke keys and sessions of the user.
+ * Locks the user of a token until the transaction ends, and reads behind the lock what decides whether the token may create
+ * a key. The lock serializes creations of one user, also against transactions that revoke keys and sessions of the user.
  */
 export async function lockKeyMaker(
   db: Database,
   token: { userId: UserId; sessionId: SessionId | null; apiKeyId: string | null; now: Date },
 ): Promise<KeyMakerFacts> {
   const { userId, sessionId, apiKeyId, now } = token
-  await lockOwner(db, [userId])
-  const [row] = await selectMakerFacts(db, [userId, sessionId, apiKeyId, now])
+  const [row] = await selectMaker(db, [userId, sessionId, apiKeyId, now])
   return {
     isTokenLive: row?.is_live ?? false,
     tokenExpiresAt: row?.expires_at ?? null,
-    liveKeys: row?.live ?? 0,
+    liveKeys: row?.live_keys ?? 0,
   }
 }

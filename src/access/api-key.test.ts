@@ -3,7 +3,7 @@ import { buildIdentityApp, type IdentityApp, NO_ID, type Person } from '../../te
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import type { Caller } from '../http/caller.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { endUserTokens, loadManagedUser } from '../user/user.ts'
+import { endUserTokens } from '../user/user.ts'
 
 const KEYS = '/api/v3/identity/api-key'
 const USERS = '/api/v3/identity/user'
@@ -165,9 +165,8 @@ describe('a user', () => {
     const locked = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const signingOut = inTransaction(app.db, async (tx) => {
-      const user = await loadManagedUser(tx, someone.user.id)
       const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
-      await endUserTokens(tx, { user, caller, now: new Date(app.clock.now()) })
+      await endUserTokens(tx, someone.user.id, { caller, now: new Date(app.clock.now()) })
       locked.resolve()
       await mayCommit.promise
     })

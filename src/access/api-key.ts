@@ -5,7 +5,6 @@ import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import {
-  type ApiKeyId,
   type ApiKeyRecord,
   endUserApiKeyRows,
   findApiKey,
@@ -14,7 +13,6 @@ import {
   type KeyMakerFacts,
   lockKeyMaker,
   revokeApiKeyRow,
-  revokeUserApiKeyRows,
 } from './api-key.store.ts'
 import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkKeyMay, findOwners } from './own-rows.ts'
@@ -122,12 +120,7 @@ export async function revokeApiKey(
   return revoked
 }
 
-/** Revokes all keys of a user, effective with the next request. Returns those that this call revoked. */
-export function revokeUserApiKeys(db: Database, userId: UserId, now: Date): Promise<ApiKeyId[]> {
-  return revokeUserApiKeyRows(db, userId, now)
-}
-
-/** Revokes all keys of a user, effective with the next request; sent with the next statement of the transaction. */
+/** Revokes all keys of a user, effective with the next request, with the last statement of the transaction. */
 export function endUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserApiKeyRows(db, userId, now)
 }

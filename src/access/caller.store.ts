@@ -2,7 +2,7 @@ import type { AccountPatterns } from '../http/caller.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from './delegation.store.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
 
 /** The rows of a caller, read in one statement. */
 export interface CallerRecord {
@@ -26,7 +26,8 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
 const selectSessionCaller = statement<
   CallerColumns & { account: string | null; expires_at: Date; last_used_at: Date }
 >(`
-  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at from session s join "user" u on u.document_id = s."user"
+  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at
+  from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
 
@@ -63,7 +64,7 @@ interface KeyColumns {
 
 const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
   select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at, k.expires_at
-  from api_key k join "user" u on u.document_id = k."user"
+  from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
     and u.is_actived and u.deleted_at is null`)
 

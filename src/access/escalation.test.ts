@@ -138,7 +138,7 @@ describe('an administrator always remains', () => {
     const now = new Date(app.clock.now())
     const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
     const disable = async (tx: Database, person: Person) =>
-      disableUser(tx, { user: await loadManagedUser(tx, person.user.id), caller, now })
+      disableUser(tx, { user: await loadManagedUser(tx, person.user.id, { roles: [] }), caller, now })
     const disabled = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const first = inTransaction(app.db, async (tx) => {

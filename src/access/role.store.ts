@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Id, UserId } from '../id.ts'
+import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 export type RoleId = Id<'role'>
 
@@ -72,31 +73,42 @@ export function selectRoles(db: Database) {
   return db.selectFrom('role').select([...COLUMNS, PATTERNS.as('patterns')])
 }
 
-/**
- * Row locks on roles until the transaction ends: `change` blocks other changes and assignments, `give` blocks changes and
- * deletions.
- */
-type RoleLock = 'change' | 'give'
+/** The role with this id. */
+export async function findRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
+  const row = await selectRoles(db).where('document_id', '=', id).executeTakeFirst()
+  return row && toRoleWithPatterns(row)
+}
 
-const LOCK = 'select from role where document_id = any($1) order by document_id'
-const LOCKS = { change: aheadStatement(`${LOCK} for no key update`), give: aheadStatement(`${LOCK} for share`) }
+const lockOne = statement<RoleColumns & { patterns: string[] }>(`
+  with r as (select * from role where document_id = $1 for no key update)
+  select ${COLUMNS.map((column) => `r.${column}`).join(', ')}, patterns_of(r.document_id) as patterns from r`)
 
 /**
- * The roles with these ids; missing ones are left out. Locks them in the order of their ids, then reads them, because the
- * patterns of a role change under its lock.
+ * The role with this id, locked against other changes and assignments until the transaction ends. Its patterns change under
+ * this lock and are read behind it.
  */
-export async function findRoles(
-  db: Database,
-  ids: readonly string[],
-  options: { lock?: RoleLock } = {},
-): Promise<RoleWithPatterns[]> {
-  if (ids.length === 0) return []
-  if (options.lock) await LOCKS[options.lock](db, [ids])
-  const rows = await selectRoles(db)
-    .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
-    .orderBy('document_id')
-    .execute()
-  return rows.map(toRoleWithPatterns)
+export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
+  const [row] = await lockOne(db, [id])
+  return row && toRoleWithPatterns(row)
+}
+
+/** A role that a user is to have. */
+export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isAccountScoped' | 'patterns'>
+
+/** A `GivenRole` of the locked row `r`, as SQL. */
+export const GIVEN_ROLE = `json_build_object('id', r.document_id, 'name', r.name, 'isSystem', r.is_system,
+  'isAccountScoped', r.is_account_scoped, 'patterns', patterns_of(r.document_id))`
+
+const lockGiven = statement<{ role: GivenRole }>(`
+  with r as (select * from role where name = $1 or document_id = any($2) order by document_id for share)
+  select ${GIVEN_ROLE} as role from r order by r.name`)
+
+/**
+ * The role with this name and those with these ids, by name, locked against changes and deletion until the transaction
+ * ends; missing ones are left out. They are locked in the order of their ids, which prevents deadlocks.
+ */
+export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
+  return (await lockGiven(db, [name, ids])).map(({ role }) => role)
 }
 
 /** The role with this name. */
@@ -149,8 +161,8 @@ export async function upsertSystemRole(
 }
 
 /**
- * Changes the columns of `change`, in one statement; `patterns` replaces all patterns. Violates `role_name_key` when the
- * name is taken.
+ * Changes the columns of `change`, with the last statement of the transaction; `patterns` replaces all patterns. `explain`
+ * finds the problem of a violated `role_name_key`: the name is taken.
  */
 export async function updateRole(
   db: Database,
@@ -162,7 +174,8 @@ export async function updateRole(
     patterns?: readonly string[]
     now: Date
   },
-): Promise<RoleRecord> {
+  explain: (error: unknown) => unknown,
+): Promise<void> {
   const { name, description, isAccountScoped, patterns, now } = change
   const columns = [
     sql`updated_at = ${now}`,
@@ -171,19 +184,18 @@ export async function updateRole(
     // Written only when it differs: a trigger sends a note for every write.
     ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
   ]
-  const { rows } = await sql<RoleColumns>`
-    with changed as (update role set ${sql.join(columns)} where document_id = ${id} returning ${RETURNED})
-    ${patterns === undefined ? sql`` : sql`, ${buildPatternChange(id, patterns)}`}
-    select ${RETURNED} from changed`.execute(db)
-  return toRoleRecord(rows[0] as RoleColumns)
+  const { sql: text, parameters: values } = sql`
+    changed_role as (update role set ${sql.join(columns)} where document_id = ${id})
+    ${patterns === undefined ? sql`` : sql`, ${buildPatternChange(id, patterns)}`}`.compile(db)
+  await writeAtEnd(db, { parts: { name: text, text, values }, notes: '*', explain })
 }
 
 /** The parts of a statement that replace the patterns of a role. */
 function buildPatternChange(role: RoleId, patterns: readonly string[]) {
   return sql`
-    taken as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
-    given as (
-      insert into role_permission (role, pattern) select ${role}, x.pattern from unnest(${patterns}::text[]) as x (pattern)
+    taken_patterns as (delete from role_permission where role = ${role} and not pattern = any(${patterns}::text[])),
+    given_patterns as (
+      insert into role_permission (role, pattern) select ${role}::uuid, x.pattern from unnest(${patterns}::text[]) as x (pattern)
       on conflict do nothing)`
 }
 
@@ -192,47 +204,33 @@ export async function replacePatterns(db: Database, role: RoleId, patterns: read
   await sql`with ${buildPatternChange(role, patterns)} select`.execute(db)
 }
 
-const remove = aheadStatement('delete from role where document_id = $1')
+const remove = closingStatement('removed_role as (delete from role where document_id = $1)')
 
-/** Deletes a role and its assignments. Sent with the next statement of the transaction. */
+/** Deletes a role and its assignments, with the last statement of the transaction. */
 export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await remove(db, [id])
+  await remove(db, [id], { notes: '*' })
 }
 
-/** Replaces the roles of a user. */
+const replaceRoles = closingStatement(`
+  taken_roles as (delete from user_role where "user" = $1 and not role = any($2)),
+  given_roles as (
+    insert into user_role ("user", role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    on conflict do nothing)`)
+
+/** Replaces the roles of a user, with the last statement of the transaction. */
 export async function replaceUserRoles(
   db: Database,
-  input: { userId: UserId; roles: readonly RoleId[]; now: Date },
+  { userId, roles, now }: { userId: UserId; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
-  const { userId, roles, now } = input
-  await sql`
-    with taken as (delete from user_role where "user" = ${userId} and not role = any(${roles}::uuid[]))
-    insert into user_role ("user", role, created_at)
-    select ${userId}, x.role, ${now} from unnest(${roles}::uuid[]) as x (role)
-    on conflict do nothing`.execute(db)
+  await replaceRoles(db, [userId, roles, now], { notes: `u:${userId}` })
 }
 
-const lockByName = aheadStatement('select from role where name = $1 for update')
+const selectHolders = statement<{ document_id: UserId }>(`
+  select u.document_id from role r
+  join user_role ur on ur.role = r.document_id join "user" u on u.document_id = ur."user"
+  where r.name = $1 and u.is_actived and u.deleted_at is null limit 1`)
 
-/**
- * Up to `limit` active users, not deleted, who have the role with this name. With `lock`, the role is locked first until
- * the transaction ends, which serializes changes of its users.
- */
-export async function findActiveHolders(
-  db: Database,
-  name: string,
-  options: { limit: number; lock?: boolean },
-): Promise<UserId[]> {
-  if (options.lock) await lockByName(db, [name])
-  const rows = await db
-    .selectFrom('role')
-    .innerJoin('user_role', 'user_role.role', 'role.document_id')
-    .innerJoin('user', 'user.document_id', 'user_role.user')
-    .select('user.document_id')
-    .where('role.name', '=', name)
-    .where('user.is_actived', '=', true)
-    .where('user.deleted_at', 'is', null)
-    .limit(options.limit)
-    .execute()
-  return rows.map((row) => row.document_id as UserId)
+/** Whether some active user, not deleted, has the role with this name. */
+export async function hasActiveHolder(db: Database, name: string): Promise<boolean> {
+  return (await selectHolders(db, [name])).length > 0
 }

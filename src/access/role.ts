@@ -12,8 +12,11 @@ import {
 import { checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
-  findRoles,
+  findRole,
+  type GivenRole,
   insertRole,
+  lockGivenRoles,
+  lockRole,
   type RoleId,
   type RoleWithPatterns,
   replaceUserRoles,
@@ -30,7 +33,7 @@ export interface RoleDeps {
 
 /** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
-  const [role] = await findRoles(db, [id], options.lock ? { lock: 'change' } : {})
+  const role = await (options.lock ? lockRole(db, id) : findRole(db, id))
   if (!role) throw notFound('role')
   return role
 }
@@ -100,12 +103,8 @@ export async function changeRole(
   checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
   checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined
-  try {
-    const updated = await updateRole(db, role.id, { ...change, now })
-    return { ...updated, patterns: changed.patterns }
-  } catch (error) {
-    throw toNameConflict(error)
-  }
+  await updateRole(db, role.id, { ...change, now }, toNameConflict)
+  return { ...changed, updatedAt: now }
 }
 
 function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
@@ -125,18 +124,24 @@ export async function deleteRole(db: Database, input: { role: RoleWithPatterns; 
   await deleteRoleRow(db, role.id)
 }
 
+/** What the roles of a user are checked against. */
+interface RoleGrant {
+  caller: Caller
+  /** The ids of the wanted roles. */
+  ids: readonly string[]
+  /** Roles of the user: they need no check. */
+  held: readonly RoleId[]
+  accounts: readonly AccountId[]
+}
+
 /**
- * Checks that `caller` may assign the roles with these ids to a user with `accounts`, and returns them, locked against
- * changes until the transaction ends. Roles in `held` need no check. Neither does the role `member` for a user without
- * an account: every new user has it, and it holds nothing there.
+ * Checks that `caller` may give the roles `ids` to a user with `accounts`, and returns them. `found` are those that exist.
+ * Neither needs the role `member` a check for a user without an account: every new user has it, and it holds nothing there.
  * Throws 422 at `roles.<index>` for one that does not exist, 403 for one that holds more than the caller.
  */
-export async function checkGrantableRoles(
-  db: Database,
-  input: { caller: Caller; ids: readonly string[]; held: readonly RoleId[]; accounts: readonly AccountId[] },
-): Promise<RoleId[]> {
-  const { caller, ids, held, accounts } = input
-  const roles = pickRoles(await findRoles(db, ids, { lock: 'give' }), ids)
+export function checkGrantableRoles(found: readonly GivenRole[], grant: RoleGrant): RoleId[] {
+  const { caller, ids, held, accounts } = grant
+  const roles = pickRoles(found, ids)
   for (const role of roles) {
     const isFree = role.isSystem && role.name === MEMBER_ROLE && accounts.length === 0
     if (isFree || held.includes(role.id)) continue
@@ -146,7 +151,7 @@ export async function checkGrantableRoles(
 }
 
 /** The roles with these ids, in their order. Throws 422 at `roles.<index>` for one that is not among `found`. */
-function pickRoles(found: readonly RoleWithPatterns[], ids: readonly string[]): RoleWithPatterns[] {
+function pickRoles(found: readonly GivenRole[], ids: readonly string[]): GivenRole[] {
   return ids.map((id, index) => {
     const role = found.find((one) => one.id === id)
     if (!role) throw invalidField(`roles.${index}`, 'unknown_role', 'There is no role with this id.')
@@ -156,16 +161,15 @@ function pickRoles(found: readonly RoleWithPatterns[], ids: readonly string[]): 
 
 /**
  * Checks that `caller` may replace the roles `held` of a membership in `account` by those with these ids, and returns the
- * latter, locked against changes until the transaction ends. The caller must hold, in the account, everything that each
- * given and each taken role holds.
+ * latter. `found` are the given and the held ones that exist, locked. The caller must hold, in the account, everything that
+ * each given and each taken role holds.
  * Throws 422 at `roles.<index>` for a role that does not exist or is not account-scoped, 403.
  */
-export async function checkMemberRoles(
-  db: Database,
+export function checkMemberRoles(
+  found: readonly GivenRole[],
   input: { caller: CallerHoldings; ids: readonly string[]; held: readonly RoleId[]; account: AccountId },
-): Promise<RoleId[]> {
+): RoleId[] {
   const { caller, ids, held, account } = input
-  const found = await findRoles(db, [...new Set([...ids, ...held])], { lock: 'give' })
   const roles = pickRoles(found, ids)
   const globalAt = roles.findIndex((role) => !role.isAccountScoped)
   if (globalAt >= 0)
@@ -177,7 +181,33 @@ export async function checkMemberRoles(
   return roles.map(({ id }) => id)
 }
 
-/** Replaces the roles of a user. */
+/**
+ * The roles of a new user, by name: `member` and those of `ids`, which `checkGrantableRoles` allows. They are locked against
+ * changes until the transaction ends.
+ */
+export async function loadRolesOfNewUser(
+  db: Database,
+  { caller, ids }: { caller: Caller; ids: readonly string[] },
+): Promise<RoleId[]> {
+  const found = await lockGivenRoles(db, MEMBER_ROLE, ids)
+  checkGrantableRoles(found, { caller, ids, held: [], accounts: [] })
+  return found.map(({ id }) => id)
+}
+
+/** The roles with these ids, for `checkMemberRoles`, locked against changes until the transaction ends. */
+export function lockMemberRoles(db: Database, ids: readonly string[]): Promise<GivenRole[]> {
+  return lockGivenRoles(db, NO_NAME, ids)
+}
+
+/** The account-scoped ones of the roles with these ids, locked against changes until the transaction ends. */
+export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Promise<GivenRole[]> {
+  return (await lockMemberRoles(db, ids)).filter(({ isAccountScoped }) => isAccountScoped)
+}
+
+/** No role has it. */
+const NO_NAME = ''
+
+/** Replaces the roles of a user, with the last statement of the transaction. */
 export function assignRoles(
   db: Database,
   input: { userId: UserId; roles: readonly RoleId[]; now: Date },

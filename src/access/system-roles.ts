@@ -1,7 +1,7 @@
 import { Problem } from '../http/problem.ts'
-import type { IdMaker, UserId } from '../id.ts'
+import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findActiveHolders, findRoleByName, type RoleId, replacePatterns, upsertSystemRole } from './role.store.ts'
+import { findRoleByName, hasActiveHolder, type RoleId, replacePatterns, upsertSystemRole } from './role.store.ts'
 
 /** Holds everything (docs/contract/identity.md#system-roles). */
 export const ADMINISTRATOR_ROLE = 'administrator'
@@ -13,6 +13,9 @@ export const MEMBER_ROLE = 'member'
 const ACCOUNT_ADMIN_ROLE = 'account-admin'
 const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
+
+/** What `member` holds in the accounts of the user. */
+export const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
 
 const DEVELOPER_PATTERNS = [
   'contract:*',
@@ -56,7 +59,7 @@ const SYSTEM_ROLES = [
     name: MEMBER_ROLE,
     description: 'Assigned to every new user. Holds in the accounts of the user.',
     isAccountScoped: true,
-    patterns: ['realtime:auth', 'account:find-one', 'contract:*'],
+    patterns: MEMBER_PATTERNS,
   },
   {
     name: ACCOUNT_ADMIN_ROLE,
@@ -103,15 +106,22 @@ export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
 
 /** Whether some active user is an administrator (docs/contract/identity.md#first-administrator). */
 export async function hasAdministrator(db: Database): Promise<boolean> {
-  return (await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 1 })).length > 0
+  return hasActiveHolder(db, ADMINISTRATOR_ROLE)
 }
 
 /**
- * Checks that an active administrator remains when `userId` is disabled, deleted or loses the role. Locks the role, so
- * that only one of two administrators who remove each other concurrently succeeds. Throws 409 `conflict`.
+ * Checks that an active administrator remains besides a locked user that is disabled, deleted or loses the role.
+ * `otherHolders` are the others; the role is locked, so that only one of two administrators
+ * who remove each other concurrently succeeds. Throws 409 `conflict`.
  */
-export async function checkAdministratorRemains(db: Database, userId: UserId): Promise<void> {
-  const holders = await findActiveHolders(db, ADMINISTRATOR_ROLE, { limit: 2, lock: true })
-  if (holders.length === 1 && holders[0] === userId)
+export function checkAdministratorRemains({
+  isActived,
+  otherHolders,
+}: {
+  isActived: boolean
+  otherHolders: number | null
+}): void {
+  if (otherHolders === null) throw new Error('the user was loaded without its question for the last administrator')
+  if (isActived && otherHolders === 0)
     throw new Problem('conflict', 'This is the last active administrator. Create another one first.')
 }

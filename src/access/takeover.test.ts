@@ -3,7 +3,7 @@ import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harn
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { loadManagedUser } from '../user/user.ts'
-import { findRoles } from './role.store.ts'
+import { lockRole } from './role.store.ts'
 
 const USERS = '/api/v3/identity/user'
 const ACCOUNTS = '/api/v3/identity/account'
@@ -242,7 +242,7 @@ describe('a change that waits for the lock', () => {
     const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
     const answer = await callDuring(
       async (tx) => {
-        await findRoles(tx, [role], { lock: 'change' })
+        await lockRole(tx, role)
         await tx.insertInto('role_permission').values({ role, pattern: 'webhook:*' }).execute()
       },
       () => as(clerk.token)('PATCH', `${ROLES}/${role}`, { name: 'renamed' }),

@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
-import { untilWaiting } from '../../test/harness/lock-waits.ts'
+import { buildCommitGate } from '../../test/harness/commit-gate.ts'
 import { followCall } from '../../test/harness/trail.ts'
 import type { AccountId } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -82,23 +81,16 @@ describe('deleting an account', () => {
     const account = await makeAccount()
     const webhook = await makeWebhook({ account })
     await setActive(webhook, false)
-    const { db } = app.database
-    const deleted = Promise.withResolvers<void>()
-    const mayCommit = Promise.withResolvers<void>()
-    const deleting = inTransaction(db, async (tx) => {
-      const change = { by: app.adminId, now: new Date(app.clock.now()) }
-      await deleteAccountOf({ deactivateWebhooksOf }, tx, { target: { id: account, scope: 'all' }, ...change })
-      // The last statement of the deletion is sent, and its result is pending.
-      await sql`select 1`.execute(tx)
-      deleted.resolve()
-      await mayCommit.promise
-    })
-    await deleted.promise
-    const activating = setActive(webhook, true)
-    await untilWaiting(db, 1)
-    mayCommit.resolve()
-    await deleting
-    expect(await activating).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    await using gate = await buildCommitGate(app.database, ['webhook'])
+    const change = { by: app.adminId, now: new Date(app.clock.now()) }
+    const [, activated] = await gate.interleave(
+      (gated) =>
+        inTransaction(gated, (tx) =>
+          deleteAccountOf({ deactivateWebhooksOf }, tx, { target: { id: account, scope: 'all' }, ...change }),
+        ),
+      () => setActive(webhook, true),
+    )
+    expect(activated).toMatchObject({ status: 409, body: { code: 'conflict' } })
     expect(await readWebhook(webhook)).toMatchObject({ is_actived: false, disabled_reason: 'account-deleted' })
   })
 

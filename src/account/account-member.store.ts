@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
-import type { RoleId } from '../access/role.store.ts'
+import { GIVEN_ROLE, type GivenRole, type RoleId } from '../access/role.store.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 
 export type AccountMemberId = Id<'account member'>
 
@@ -38,10 +38,6 @@ interface MemberColumns {
 /** The roles of a row of `account_member`. */
 const ROLES = `array(select mr.role from account_member_role mr
   where mr.member = account_member.document_id order by mr.role)`
-const ROLES_COLUMN = `${ROLES} as roles`
-
-/** The columns above, as SQL. */
-const RETURNED = `document_id, account, "user", created_at, updated_at, ${ROLES_COLUMN}`
 
 function toAccountMemberRecord(row: MemberColumns): AccountMemberRecord {
   return {
@@ -89,6 +85,10 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
+  /** The membership of the user in the account. */
+  member: AccountMemberRecord | undefined
+  /** The asked roles that exist, and those of the membership, locked against changes. */
+  asked: GivenRole[]
 }
 
 interface CandidateColumns extends HoldingsRow {
@@ -96,81 +96,101 @@ interface CandidateColumns extends HoldingsRow {
   is_living: boolean
   email: string | null
   name: string | null
+  member: string | null
+  member_roles: string[]
+  member_created_at: Date
+  member_updated_at: Date
+  asked: GivenRole[]
 }
 
-/** Locks the account before the user: one order prevents deadlocks. */
-const lockBoth = aheadStatement(`
-  select (select true from account where document_id = $1 and deleted_at is null for share),
-    (select true from "user" where document_id = $2 and deleted_at is null for no key update)`)
-
-const selectCandidate = statement<CandidateColumns>(`
-  select exists (select from account where document_id = $1 and deleted_at is null) as has_account,
-    u.document_id is not null and u.deleted_at is null as is_living, u.email, u.name, ${HOLDINGS_COLUMNS}
-  from (select $2::uuid as id) asked left join "user" u on u.document_id = asked.id`)
+/** Each part uses the one before, so that the locks are taken in this order: the account, the user, the roles. */
+const lockAll = statement<CandidateColumns>(`
+  with a as (
+    select document_id from account where document_id = $1 and deleted_at is null for share
+  ), u as (
+    select x.* from "user" x, (select count(*) from a) locked where x.document_id = $2 for no key update of x
+  ), held as (
+    select h.*, m.* from u ${HOLDINGS_OF_USER} left join lateral membership_of(u.document_id, $1) m on true
+  ), asked as (
+    select r.* from role r, (select member_roles from held) locked
+    where r.document_id = any($3::uuid[] || locked.member_roles) order by r.document_id for share of r
+  ), given as (
+    select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
+  )
+  select exists (select from a) as has_account, u.document_id is not null and u.deleted_at is null as is_living,
+    u.email, u.name, ${HOLDINGS_COLUMNS},
+    h.member, h.member_roles, h.member_created_at, h.member_updated_at, g.roles as asked
+  from given g left join u on true left join held h on true`)
 
 /**
- * Locks account and user until the transaction ends, then reads what decides on a membership. The locks block a deletion
- * of the account and changes of the user's roles and memberships.
+ * Locks account and user until the transaction ends, and reads behind the locks what decides on a membership with the roles
+ * of these ids. They block a deletion of the account and changes of the user's roles and memberships.
  */
 export async function lockCandidate(
   db: Database,
-  { account, userId }: { account: string; userId: string },
+  { account, userId, roles }: { account: string; userId: string; roles: readonly string[] },
 ): Promise<Candidate> {
-  await lockBoth(db, [account, userId])
-  const [row] = (await selectCandidate(db, [account, userId])) as [CandidateColumns]
-  const { has_account: hasAccount, is_living: isLiving, email, name } = row
-  return { hasAccount, isLiving, email, name, holdings: toHoldings(row) }
+  const [row] = (await lockAll(db, [account, userId, roles])) as [CandidateColumns]
+  const { has_account: hasAccount, is_living: isLiving, email, name, asked } = row
+  const columns = { roles: row.member_roles, created_at: row.member_created_at, updated_at: row.member_updated_at }
+  const member =
+    row.member === null
+      ? undefined
+      : toAccountMemberRecord({ document_id: row.member, account, user: userId, ...columns })
+  return { hasAccount, isLiving, email, name, holdings: toHoldings(row), member, asked }
 }
 
-const insert = statement<MemberColumns>(`
-  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)
-  on conflict (account, "user") do nothing returning ${RETURNED}`)
+/** A membership that is to be. */
+interface NewMember {
+  id: AccountMemberId
+  account: AccountId
+  userId: UserId
+  now: Date
+}
 
-/** Adds a user to an account. Undefined when the user is a member already. */
+const INSERT = `
+  insert into account_member (document_id, account, "user", created_at, updated_at) values ($1, $2, $3, $4, $4)`
+const insert = aheadStatement(INSERT)
+const insertAtEnd = closingStatement(`
+  new_member as (${INSERT} returning document_id),
+  new_member_roles as (
+    insert into account_member_role (member, role, created_at)
+    select m.document_id, x.role, $4 from new_member m, unnest($5::uuid[]) as x (role))`)
+
+/** Adds the first member to a new account; sent with the next statement of the transaction. */
+export async function insertFirstMember(db: Database, { id, account, userId, now }: NewMember): Promise<void> {
+  await insert(db, [id, account, userId, now])
+}
+
+/** Adds a user who is no member to an account, with these locked roles, with the last statement of the transaction. */
 export async function insertAccountMember(
   db: Database,
-  row: { id: AccountMemberId; account: AccountId; userId: UserId; now: Date },
-): Promise<AccountMemberRecord | undefined> {
-  const [inserted] = await insert(db, [row.id, row.account, row.userId, row.now])
-  return inserted && toAccountMemberRecord(inserted)
+  row: NewMember & { roles: RoleId[] },
+): Promise<AccountMemberRecord> {
+  const { id, account, userId, roles, now } = row
+  await insertAtEnd(db, [id, account, userId, now, roles], { notes: `u:${userId}` })
+  return { id, account, userId, roles, createdAt: now, updatedAt: now }
 }
 
-const remove = statement<MemberColumns>(
-  `delete from account_member where account = $1 and "user" = $2 returning ${RETURNED}`,
-)
+const remove = closingStatement('removed_member as (delete from account_member where document_id = $1)')
 
-/** Removes a user from an account. Undefined when the user is not a member. */
-export async function deleteAccountMember(
-  db: Database,
-  account: AccountId,
-  userId: UserId,
-): Promise<AccountMemberRecord | undefined> {
-  const [row] = await remove(db, [account, userId])
-  return row && toAccountMemberRecord(row)
+/** Removes a user from an account, with the last statement of the transaction. */
+export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
+  await remove(db, [member.id], { notes: `u:${member.userId}` })
 }
 
-const selectOne = statement<MemberColumns>(`select ${RETURNED} from account_member where account = $1 and "user" = $2`)
+const replaceRoles = closingStatement(`
+  changed_member as (update account_member set updated_at = $3 where document_id = $1),
+  taken_member_roles as (delete from account_member_role where member = $1 and not role = any($2::uuid[])),
+  given_member_roles as (
+    insert into account_member_role (member, role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
+    on conflict do nothing)`)
 
-/** The membership of a user in an account. */
-export async function findAccountMember(
-  db: Database,
-  account: AccountId,
-  userId: UserId,
-): Promise<AccountMemberRecord | undefined> {
-  const [row] = await selectOne(db, [account, userId])
-  return row && toAccountMemberRecord(row)
-}
-
-const replaceRoles = aheadStatement(`
-  with taken as (delete from account_member_role where member = $1 and not role = any($2::uuid[])),
-    changed as (update account_member set updated_at = $3 where document_id = $1)
-  insert into account_member_role (member, role, created_at) select $1, x.role, $3 from unnest($2::uuid[]) as x (role)
-  on conflict do nothing`)
-
-/** Replaces the roles of a membership; sent with the next statement of the transaction. */
+/** Replaces the roles of a locked membership, with the last statement of the transaction. */
 export async function replaceMemberRoles(
   db: Database,
-  input: { member: AccountMemberId; roles: readonly RoleId[]; now: Date },
+  input: { member: AccountMemberRecord; roles: readonly RoleId[]; now: Date },
 ): Promise<void> {
-  await replaceRoles(db, [input.member, input.roles, input.now])
+  const { member, roles, now } = input
+  await replaceRoles(db, [member.id, roles, now], { notes: `u:${member.userId}` })
 }

@@ -36,7 +36,7 @@ export const AccountMemberRow = named(
 )
 
 /** The ids of the roles of a membership. */
-const MemberRolesSchema = Type.Array(UuidSchema, {
+export const MemberRolesSchema = Type.Array(UuidSchema, {
   maxItems: 20,
   uniqueItems: true,
   description: 'Ids of account-scoped roles.',

@@ -17,8 +17,8 @@ import {
 import {
   type Candidate,
   deleteAccountMember,
-  findAccountMember,
   insertAccountMember,
+  insertFirstMember,
   lockCandidate,
   type NamedAccountMember,
   replaceMemberRoles,
@@ -62,7 +62,7 @@ export async function openAccountFor(
 ): Promise<AccountRecord> {
   const { name, userId, now } = input
   const account = await createAccount(deps, db, { name, by: userId, now })
-  await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account: account.id, userId, now })
+  await insertFirstMember(db, { id: deps.ids.next<'account member'>(), account: account.id, userId, now })
   return account
 }
 
@@ -113,16 +113,15 @@ export async function addMember(
   db: Database,
   { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
-  const { account, candidate } = await loadCandidate(db, target, asked)
+  const { account, candidate } = await loadCandidate(db, target, { userId: asked, roles: ids })
   if (!candidate.isLiving)
     throw invalidField('user', 'unknown_user', 'There is no user with this id, or it was deleted.')
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
-  const roles = await checkMemberRoles(db, { caller, ids, held: [], account })
-  const userId = asked as UserId
-  const member = await insertAccountMember(db, { id: deps.ids.next<'account member'>(), account, userId, now })
-  if (!member) throw new Problem('conflict', 'This user is already a member of the account.')
-  if (roles.length > 0) await replaceMemberRoles(db, { member: member.id, roles, now })
-  return showMember({ ...member, roles, email: candidate.email, name: candidate.name }, caller)
+  const roles = checkMemberRoles(candidate.asked, { caller, ids, held: [], account })
+  if (candidate.member) throw new Problem('conflict', 'This user is already a member of the account.')
+  const id = deps.ids.next<'account member'>()
+  const member = await insertAccountMember(db, { id, account, userId: asked as UserId, roles, now })
+  return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
 /**
@@ -133,12 +132,12 @@ export async function removeMember(
   db: Database,
   { target, userId: asked, caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
-  const { account, candidate } = await loadCandidate(db, target, asked)
+  const { account, candidate } = await loadCandidate(db, target, { userId: asked, roles: [] })
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'remove this member' })
-  const userId = asked as UserId
-  const member = await deleteAccountMember(db, account, userId)
+  const { member } = candidate
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
-  await leaveAccount(db, { account, userId, now })
+  await deleteAccountMember(db, member)
+  await leaveAccount(db, { account, userId: member.userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
@@ -151,24 +150,24 @@ export async function changeMemberRoles(
   db: Database,
   { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
 ): Promise<{ member: NamedAccountMember; isChanged: boolean }> {
-  const { account, candidate } = await loadCandidate(db, target, asked)
-  const found = await findAccountMember(db, account, asked as UserId)
-  if (!found) throw new Problem('not_found', 'This user is not a member of the account.')
-  const named = { ...found, email: candidate.email, name: candidate.name }
-  const roles = await checkMemberRoles(db, { caller, ids, held: found.roles, account })
-  const isSame = roles.length === found.roles.length && roles.every((role) => found.roles.includes(role))
+  const { account, candidate } = await loadCandidate(db, target, { userId: asked, roles: ids })
+  const { member } = candidate
+  if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
+  const named = { ...member, email: candidate.email, name: candidate.name }
+  const roles = checkMemberRoles(candidate.asked, { caller, ids, held: member.roles, account })
+  const isSame = roles.length === member.roles.length && roles.every((role) => member.roles.includes(role))
   if (isSame) return { member: showMember(named, caller), isChanged: false }
-  await replaceMemberRoles(db, { member: found.id, roles, now })
+  await replaceMemberRoles(db, { member, roles, now })
   return { member: showMember({ ...named, roles, updatedAt: now }, caller), isChanged: true }
 }
 
 async function loadCandidate(
   db: Database,
   { id, scope }: AccountTarget,
-  userId: string,
+  asked: { userId: string; roles: readonly string[] },
 ): Promise<{ account: AccountId; candidate: Candidate }> {
   const account = id as AccountId
-  const candidate = includesAccount(scope, account) ? await lockCandidate(db, { account, userId }) : undefined
+  const candidate = includesAccount(scope, account) ? await lockCandidate(db, { account, ...asked }) : undefined
   if (!candidate?.hasAccount) throw notFound('account')
   return { account, candidate }
 }

@@ -88,7 +88,7 @@ export const VARIABLES = {
   SIGNALBOX_ADMIN_PASSWORD: secretVariable(
     password,
     'development: a random one, printed once',
-    'The password of the first administrator, 8 to 256 characters.',
+    'The password of the first administrator: 8 to 256 characters, and not a common one.',
   ),
   SIGNALBOX_CRASH_POINT: variable(
     oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change'),

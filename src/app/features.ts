@@ -4,6 +4,7 @@ import { roleRoutes } from '../access/role.routes.ts'
 import { accountRoutes } from '../account/account.routes.ts'
 import { checkAccountExists } from '../account/account.ts'
 import { accountMemberRoutes } from '../account/account-member.routes.ts'
+import { invitationRoutes } from '../account/invitation.routes.ts'
 import { auditRoutes } from '../audit/audit.routes.ts'
 import type { AuditRecord } from '../audit/audit.store.ts'
 import { catalogueRoutes } from '../catalogue/catalogue.routes.ts'
@@ -105,9 +106,8 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,
   checkAccountExists,
   deleteLedger,
-  cancelWaitingDispatches: async (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) => {
-    await cancelWaitingDispatches(db, { webhook, workerId, now })
-  },
+  cancelWaitingDispatches: (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) =>
+    cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
 
 const socialLoginDeps = ({ pages, ...parts }: FeatureParts): SocialLoginDeps => ({
@@ -136,6 +136,7 @@ export const FEATURES: readonly Feature[] = [
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
+  feature(invitationRoutes, linkDeps),
   feature(roleRoutes, ({ ids, listPermissions }) => ({ ids, listPermissions })),
   feature(apiKeyRoutes, ({ ids, random, listPermissions }) => ({ ids, random, listPermissions })),
   feature(auditRoutes, nothing),

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { deleteEndedInvitations } from '../account/invitation.store.ts'
 import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
@@ -46,6 +47,9 @@ const WORKER_KEPT_MS = 3_600_000
 /** Mails that were sent or given up are kept this long, without what they said. */
 const MAIL_KEPT_MS = 7 * DAY_MS
 
+/** Invitations that ended are kept this long: their list says what became of them. */
+const INVITATION_KEPT_MS = 90 * DAY_MS
+
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
@@ -80,6 +84,7 @@ export type SweepReport = Record<
   | 'ssoNonces'
   | 'mails'
   | 'proofTokens'
+  | 'invitations'
   | 'loginFlows'
   | 'loginCodes'
   | 'reencrypted',
@@ -132,6 +137,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

@@ -1,3 +1,4 @@
+import { runExplained, takeWrites } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
 import { markLast } from '../postgres/dialect.ts'
 import { type Fragment, joinFragments } from '../postgres/fragment.ts'
@@ -13,26 +14,30 @@ export interface ClosingParts {
 }
 
 /**
- * Runs the parts as one statement, the last of the transaction: `commit` is sent with it, and a change without another
- * statement needs no transaction around it. Returns what the triggers of this transaction noted (`note_change` in the
- * migrations), comma-separated.
+ * Runs the parts as one statement, the last of the transaction, together with the writes that were left to it
+ * (`writeAtEnd`): `commit` is sent with it, and a change without another statement needs no transaction around it. Returns
+ * the notes of the transaction, comma-separated: those of its triggers until now (`note_change` in the migrations), and those
+ * that the writes say.
  */
 export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
   const { event, queue, audit, answer } = parts
-  const named = [
+  const writes = takeWrites(tx)
+  const recorded = [
     event && { name: 'recorded_event', part: event },
     audit && { name: 'recorded_entry', part: audit },
     answer && { name: 'kept_answer', part: answer },
   ].filter((one) => one !== undefined)
+  const notes = writes.flatMap((write) => write.notes ?? []).join(',')
+  const noted: Fragment[] = notes === '' ? [] : [{ name: 'notes', text: '$1::text', values: [notes] }]
   const query = joinFragments<{ notes: string }>(
-    named.map(({ part }) => part),
+    [...writes.map((write) => write.parts), ...recorded.map(({ part }) => part), ...noted],
     (texts) => {
-      const written = named.map(({ name }, index) => `${name} as (${texts[index]})`)
-      if (event) written.push(`queued_event as (${queue})`)
-      const notes = `coalesce(current_setting('signalbox.notes', true), '')`
-      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select ${notes} as notes`
+      const named = recorded.map(({ name }, index) => `${name} as (${texts[writes.length + index]})`)
+      const written = [...texts.slice(0, writes.length), ...named, ...(event ? [`queued_event as (${queue})`] : [])]
+      const all = [`nullif(current_setting('signalbox.notes', true), '')`, ...texts.slice(writes.length + named.length)]
+      return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select concat_ws(',', ${all.join(', ')}) as notes`
     },
   )
-  const { rows } = await tx.executeQuery(markLast(query))
-  return rows[0]?.notes ?? ''
+  const [row] = await runExplained(tx, markLast(query), writes)
+  return row?.notes ?? ''
 }

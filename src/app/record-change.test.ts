@@ -46,12 +46,12 @@ describe('the path of the second call', () => {
     expect(find(route('delete'), changed(ID, '/api/v3/elsewhere'))).toBe('/api/v3/elsewhere')
   })
 
-  it('exists in the tree for every resource that a route creates, but for members, who are read in their list', () => {
+  it('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists', () => {
     const findInTree = buildReadPathFinder(ROUTE_TREE)
     const creating = ROUTE_TREE.filter(({ action, status }) => action === 'create' && status === 201)
     const unreadable = creating.filter((one) => findInTree(one, changed(ID)) === null)
     expect(creating.length).toBeGreaterThan(5)
-    expect(unreadable.map((one) => one.resource)).toEqual(['account-member'])
+    expect(unreadable.map((one) => one.resource)).toEqual(['account-member', 'account-invitation'])
   })
 })
 

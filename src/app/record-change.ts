@@ -52,7 +52,7 @@ function draftAudit(
   outcome: Outcome<unknown>,
   request: RequestFacts<unknown, unknown, unknown>,
 ): AuditEntry[] {
-  const caller = route.access === 'public' ? undefined : request.caller
+  const caller = request.signedIn
   const isRefusal = outcome.kind === 'refusal'
   const nothing: Changed = { id: isRefusal ? (outcome.target ?? null) : null, account: null }
   const changed = (!isRefusal && outcome.changed) || [nothing]

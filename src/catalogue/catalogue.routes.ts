@@ -2,10 +2,22 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
 import type { IdMaker } from '../id.ts'
 import { readPage } from '../listing/page.ts'
-import { CatalogueStatusSchema, CreateEventTypeBody, EventTypeRow, toEventTypeRow } from './catalogue.schema.ts'
+import {
+  CatalogueStatusSchema,
+  CreateEventTypeBody,
+  EventTypeRow,
+  toEventTypeRow,
+  VisibleBody,
+} from './catalogue.schema.ts'
 import { selectEventTypes, toEventTypeRecord } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
-import { loadEventType, registerExternalEventType, setEventTypeActive } from './event-type.ts'
+import {
+  checkEventTypeVisible,
+  loadEventType,
+  registerExternalEventType,
+  setEventTypeActive,
+  setEventTypeVisible,
+} from './event-type.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
 /** Dependencies of the catalogue's routes. */
@@ -37,13 +49,15 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       resource: 'event',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List event types',
+      description: 'A caller with an account role sees those that have account scope and the mark `is_tenant_visible`.',
       data: EventTypeRow,
       list: EVENT_TYPE_FIELDS,
     },
     {
-      handle: async (_deps: CatalogueDeps, { db, listing }) => ({
-        ...(await readPage(selectEventTypes(db), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
+      handle: async (_deps: CatalogueDeps, { db, scope, listing }) => ({
+        ...(await readPage(selectEventTypes(db, scope), { listing, fields: EVENT_TYPE_FIELDS, toRow: eventTypeRowOf })),
         message: 'Event types.',
       }),
     },
@@ -63,7 +77,9 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
     {
       handle: async (deps: CatalogueDeps, { db, body, now }) => {
         const { internal, account_scope: accountScope = 'account', description = null } = body
-        const created = await registerExternalEventType(deps, db, { internal, accountScope, description, now })
+        const { is_tenant_visible: isTenantVisible = false } = body
+        const eventType = { internal, accountScope, description, isTenantVisible, now }
+        const created = await registerExternalEventType(deps, db, eventType)
         return {
           data: toEventTypeRow(created),
           message: 'Event type registered.',
@@ -80,11 +96,13 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       resource: 'event',
       action: 'find-one',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'Read one event type',
       params: IdParams,
       data: EventTypeRow,
     },
     {
+      reach: (_deps: CatalogueDeps, { db, params }) => checkEventTypeVisible(db, params.id),
       load: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toEventTypeRow(target),
@@ -115,6 +133,33 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
         return {
           data: toEventTypeRow(eventType),
           message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
+          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: '/api/v3/webhook/event/{id}/tenant-visible',
+      resource: 'event',
+      action: 'tenant-visible',
+      accountScope: 'none',
+      summary: 'Show an event type to callers with an account role, or hide it',
+      params: IdParams,
+      body: VisibleBody,
+      data: EventTypeRow,
+    },
+    {
+      locate: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id),
+      handle: async (_deps, { db, params, body, now }) => {
+        const change = { isTenantVisible: body.is_tenant_visible, now }
+        const { eventType, isChanged } = await setEventTypeVisible(db, params.id, change)
+        return {
+          data: toEventTypeRow(eventType),
+          message: body.is_tenant_visible
+            ? 'Event type visible to account roles.'
+            : 'Event type hidden from account roles.',
           changed: isChanged ? [{ id: eventType.id, account: null }] : [],
         }
       },

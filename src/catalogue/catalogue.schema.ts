@@ -21,6 +21,9 @@ export const EventTypeRow = named(
     source: enumSchema(['route', 'synthetic', 'external']),
     description: nullable(Type.String()),
     is_actived: Type.Boolean(),
+    is_tenant_visible: Type.Boolean({
+      description: 'Whether callers with an account role see it, if it has account scope.',
+    }),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),
@@ -38,10 +41,14 @@ export const CreateEventTypeBody = named(
       }),
       account_scope: Type.Optional(AccountScopeSchema),
       description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      is_tenant_visible: Type.Optional(Type.Boolean({ description: 'Default false.' })),
     },
     { additionalProperties: false },
   ),
 )
+
+/** Shows an event type to account roles, or hides it. */
+export const VisibleBody = named('SetTenantVisible', Type.Object({ is_tenant_visible: Type.Boolean() }))
 
 /** The comparison of the `event` table with the code. */
 export const CatalogueStatusSchema = named(
@@ -67,6 +74,7 @@ export function toEventTypeRow(record: EventTypeRecord): Static<typeof EventType
     source: record.source,
     description: record.description,
     is_actived: record.isActived,
+    is_tenant_visible: record.isTenantVisible,
     created_at: record.createdAt.toISOString(),
     updated_at: record.updatedAt.toISOString(),
   }

@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
-import type { CatalogueEntry } from './catalogue.ts'
+import { type CatalogueEntry, isVisibleByDefault } from './catalogue.ts'
 
 /** A row of the `event` table. */
 export interface EventTypeRecord {
@@ -15,6 +16,8 @@ export interface EventTypeRecord {
   source: 'route' | 'synthetic' | 'external'
   description: string | null
   isActived: boolean
+  /** Whether callers with an account role see it (docs/contract/identity.md#webhooks-of-an-account-role). */
+  isTenantVisible: boolean
   createdAt: Date
   updatedAt: Date
 }
@@ -29,6 +32,7 @@ export interface EventTypeColumns {
   source: string
   description: string | null
   is_actived: boolean
+  is_tenant_visible: boolean
   created_at: Date
   updated_at: Date
 }
@@ -44,6 +48,7 @@ export function toEventTypeRecord(row: EventTypeColumns): EventTypeRecord {
     source: row.source as EventTypeRecord['source'],
     description: row.description,
     isActived: row.is_actived,
+    isTenantVisible: row.is_tenant_visible,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -58,6 +63,7 @@ const COLUMNS = [
   'source',
   'description',
   'is_actived',
+  'is_tenant_visible',
   'created_at',
   'updated_at',
 ] as const
@@ -69,9 +75,10 @@ export function listEventTypeColumns(alias: string): string {
 
 const OF_TYPE = listEventTypeColumns('e')
 
-/** The event types, as the base of a list. */
-export function selectEventTypes(db: Database) {
-  return db.selectFrom('event').select(COLUMNS)
+/** The event types, as the base of a list; for a caller with an account role only those that it sees. */
+export function selectEventTypes(db: Database, scope: PermissionScope) {
+  const all = db.selectFrom('event').select(COLUMNS)
+  return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
 const selectAll = statement<EventTypeColumns>(`select ${OF_TYPE} from event e order by e.internal`)
@@ -96,42 +103,63 @@ export async function findEventTypesByName(db: Database, names: readonly string[
   return (await selectNamed(db, [names])).map(toEventTypeRecord)
 }
 
-/** Upserts generated entries that are new or changed. Returns the number of written rows. */
-export async function upsertEntries(
+/** The columns that a generated entry is written with, in the order of `syncEntries`. */
+const ENTRY_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['internal', 'text'],
+  ['account_scope', 'text'],
+  ['method', 'text'],
+  ['route', 'text'],
+  ['source', 'text'],
+  ['description', 'text'],
+  ['is_tenant_visible', 'boolean'],
+] as const
+
+/** The columns that are the code's to change. */
+const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
+const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
+
+const sync = statement<EventTypeColumns & { is_written: boolean }>(`
+  with w as (
+    insert into event as e (${listNames(ENTRY_COLUMNS)}, created_at, updated_at)
+    select x.*, $1, $1 from unnest(${listArrays(ENTRY_COLUMNS, 2)}) as x
+    on conflict (internal) do update
+    set ${GENERATED.map((column) => `${column} = excluded.${column}`).join(', ')}, updated_at = $1
+    where (${of('e')}) is distinct from (${of('excluded')})
+    returning ${OF_TYPE}
+  )
+  select ${OF_TYPE}, false as is_written from event e where not exists (select from w where w.internal = e.internal)
+  union all select w.*, true from w order by internal`)
+
+/**
+ * Upserts generated entries that are new or changed. Returns every row of the table behind that, by name, and the number of
+ * written ones. A row that another process inserted at the same time is left out.
+ */
+export async function syncEntries(
   db: Database,
   ids: IdMaker,
   entries: readonly CatalogueEntry[],
   now: Date,
-): Promise<number> {
-  const result = await db
-    .insertInto('event')
-    .values(
-      entries.map((entry) => ({ document_id: ids.next<'event type'>(), ...entry, created_at: now, updated_at: now })),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .column('internal')
-        .doUpdateSet((eb) => ({
-          account_scope: eb.ref('excluded.account_scope'),
-          method: eb.ref('excluded.method'),
-          route: eb.ref('excluded.route'),
-          source: eb.ref('excluded.source'),
-          description: eb.ref('excluded.description'),
-          updated_at: eb.ref('excluded.updated_at'),
-        }))
-        .where(
-          sql<boolean>`(event.account_scope, event.method, event.route, event.source, event.description) is distinct from
-            (excluded.account_scope, excluded.method, excluded.route, excluded.source, excluded.description)`,
-        ),
-    )
-    .executeTakeFirst()
-  return Number(result.numInsertedOrUpdatedRows ?? 0)
+): Promise<{ rows: EventTypeRecord[]; written: number }> {
+  const values = entries.map((one) => [
+    ids.next<'event type'>(),
+    one.internal,
+    one.account_scope,
+    one.method,
+    one.route,
+    one.source,
+    one.description,
+    // Of a new row only: afterwards the mark is the administrator's.
+    isVisibleByDefault(one),
+  ])
+  const rows = await sync(db, [now, ...transpose(ENTRY_COLUMNS, values)])
+  return { rows: rows.map(toEventTypeRecord), written: rows.filter((row) => row.is_written).length }
 }
 
 /** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */
 export async function insertExternalEventType(
   db: Database,
-  row: { id: EventTypeId; internal: string; accountScope: AccountScope; description: string | null; now: Date },
+  row: Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'description' | 'isTenantVisible'> & { now: Date },
 ): Promise<EventTypeRecord | undefined> {
   const inserted = await db
     .insertInto('event')
@@ -140,6 +168,7 @@ export async function insertExternalEventType(
       internal: row.internal,
       account_scope: row.accountScope,
       source: 'external',
+      is_tenant_visible: row.isTenantVisible,
       description: row.description,
       created_at: row.now,
       updated_at: row.now,
@@ -164,5 +193,19 @@ export async function setActiveIfDifferent(
   change: { isActived: boolean; kept: readonly string[]; now: Date },
 ): Promise<EventTypeRecord | undefined> {
   const [row] = await setActive(db, [id, change.isActived, change.now, change.kept])
+  return row && toEventTypeRecord(row)
+}
+
+const setVisible = statement<EventTypeColumns>(`
+  update event e set is_tenant_visible = $2, updated_at = $3
+  where e.document_id = $1 and e.is_tenant_visible <> $2 returning ${OF_TYPE}`)
+
+/** Marks an event type as visible to account roles, or not. Undefined when there is none, or when nothing differs. */
+export async function setVisibleIfDifferent(
+  db: Database,
+  id: string,
+  change: { isTenantVisible: boolean; now: Date },
+): Promise<EventTypeRecord | undefined> {
+  const [row] = await setVisible(db, [id, change.isTenantVisible, change.now])
   return row && toEventTypeRecord(row)
 }

@@ -19,6 +19,7 @@ function toRow(internal: string, change: Partial<EventTypeRecord> = {}): EventTy
     source: entry?.source ?? 'route',
     description: entry?.description ?? null,
     isActived: true,
+    isTenantVisible: false,
     createdAt: new Date(0),
     updatedAt: new Date(0),
     ...change,

@@ -8,6 +8,7 @@ import {
   findEventTypesByName,
   insertExternalEventType,
   setActiveIfDifferent,
+  setVisibleIfDifferent,
 } from './catalogue.store.ts'
 
 /** The event type with this id, or a 404. */
@@ -18,13 +19,40 @@ export async function loadEventType(db: Database, id: string): Promise<EventType
 }
 
 /**
+ * Checks that a caller with an account role sees an event type: it has account scope and the mark. Throws 404, as for one
+ * that does not exist.
+ */
+export async function checkEventTypeVisible(db: Database, id: string): Promise<void> {
+  const { accountScope, isTenantVisible } = await loadEventType(db, id)
+  if (accountScope !== 'account' || !isTenantVisible) throw notFound('event type')
+}
+
+/** Shows an event type to account roles, or hides it; `isChanged` is false when nothing differs. Throws 404. */
+export async function setEventTypeVisible(
+  db: Database,
+  id: string,
+  change: { isTenantVisible: boolean; now: Date },
+): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
+  const changed = await setVisibleIfDifferent(db, id, change)
+  return changed
+    ? { eventType: changed, isChanged: true }
+    : { eventType: await loadEventType(db, id), isChanged: false }
+}
+
+/**
  * Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). A name in use is a
  * 409. `webhook` and `webhook-dispatch` are reserved, so that other services cannot forge events about this service.
  */
 export async function registerExternalEventType(
   deps: { ids: IdMaker },
   db: Database,
-  input: { internal: string; accountScope: AccountScope; description: string | null; now: Date },
+  input: {
+    internal: string
+    accountScope: AccountScope
+    description: string | null
+    isTenantVisible: boolean
+    now: Date
+  },
 ): Promise<EventTypeRecord> {
   const resource = input.internal.slice(0, input.internal.indexOf('.'))
   if (['webhook', 'webhook-event', 'webhook-dispatch'].includes(resource))

@@ -1,6 +1,6 @@
 import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type EventTypeRecord, listEventTypes, upsertEntries } from './catalogue.store.ts'
+import { type EventTypeRecord, listEventTypes, syncEntries } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 
 /** The comparison of the `event` table with the code (docs/contract/events.md#catalogue-status). */
@@ -62,6 +62,9 @@ export async function syncCatalogue(
   db: Database,
   now: Date,
 ): Promise<CatalogueStatus & { written: number }> {
-  const written = await upsertEntries(db, deps.ids, deps.catalogue, now)
+  const { rows, written } = await syncEntries(db, deps.ids, deps.catalogue, now)
+  const status = compareCatalogue(deps.catalogue, rows)
+  // A missing row was inserted by another process after the statement began: the next statement sees it.
+  if (status.missing_internals.length === 0) return { ...status, written }
   return { ...(await readCatalogueStatus(db, deps.catalogue)), written }
 }

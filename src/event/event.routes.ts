@@ -6,7 +6,7 @@ import type { EventId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
 import { selectEvents, toStoredEvent } from './event.store.ts'
-import { loadEvent } from './event.ts'
+import { checkEventInScope, loadEvent } from './event.ts'
 import { type PathOf, type Publication, type PublishDeps, planPublications, publishEvents } from './publish.ts'
 
 /** What events can be filtered by and sorted on. */
@@ -107,14 +107,15 @@ export const eventRoutes: Routes<PublishDeps> = [
       resource: 'event-occurrence',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List what happened',
       description: 'Events are kept as long as their ledger rows.',
       data: EventRow,
       list: EVENT_FIELDS,
     },
     {
-      handle: async (_deps: PublishDeps, { db, listing }) => ({
-        ...(await readPage(selectEvents(db), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
+      handle: async (_deps: PublishDeps, { db, scope, listing }) => ({
+        ...(await readPage(selectEvents(db, scope), { listing, fields: EVENT_FIELDS, toRow: eventRowOf })),
         message: 'Events.',
       }),
     },
@@ -126,11 +127,13 @@ export const eventRoutes: Routes<PublishDeps> = [
       resource: 'event-occurrence',
       action: 'find-one',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Read one event',
       params: IdParams,
       data: EventRow,
     },
     {
+      reach: (_deps: PublishDeps, { db, params, scope }) => checkEventInScope(db, params.id, scope),
       load: (_deps: PublishDeps, { db, params }) => loadEvent(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toEventRow(target),

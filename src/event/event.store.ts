@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { markAhead } from '../postgres/dialect.ts'
 import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import type { EventRecord, StoredEvent } from './event.ts'
 
 /** The columns of an event as it is recorded, with their types. */
@@ -65,10 +66,12 @@ export async function insertEvents(db: Database, events: readonly EventRecord[])
   await db.executeQuery(markAhead(compileFragment({ ...rest, text: queued })))
 }
 
-const insertRouted = aheadStatement(`
-  insert into event_occurrence (${NAMES}, routed_at) values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1})`)
+const insertRouted = closingStatement(`
+  routed_event as (
+    insert into event_occurrence (${NAMES}, routed_at)
+    values (${listPlaces(EVENT_COLUMNS)}, $${EVENT_COLUMNS.length + 1}))`)
 
-/** Records an event that its caller routes itself; sent with the next statement of a transaction. */
+/** Records an event that its caller routes itself, with the last statement of the transaction. */
 export async function insertRoutedEvent(db: Database, event: EventRecord): Promise<void> {
   await insertRouted(db, [...toEventValues(event), event.createdAt])
 }
@@ -83,9 +86,10 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
   return rows.map((row) => row.internal)
 }
 
-/** All events, as the base of a list. */
-export function selectEvents(db: Database) {
-  return db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+/** The events within `scope`, as the base of a list. */
+export function selectEvents(db: Database, scope: PermissionScope) {
+  const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
+  return scope === 'all' ? all : all.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 
 /** Maps a row of the `event_occurrence` table. */

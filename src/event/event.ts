@@ -1,3 +1,4 @@
+import { includesAccount, type PermissionScope } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
@@ -49,6 +50,12 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
   const event = await findEvent(db, id)
   if (!event) throw notFound('event')
   return event
+}
+
+/** Checks that an event belongs to an account of the caller. Throws 404, as for one that does not exist. */
+export async function checkEventInScope(db: Database, id: string, scope: PermissionScope): Promise<void> {
+  const { account } = await loadEvent(db, id)
+  if (!includesAccount(scope, account)) throw notFound('event')
 }
 
 /** What the recording of events needs. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import type { AccountId } from '../id.ts'
-import { type Database, isUniqueViolation } from '../postgres/database.ts'
+import { type Database, isLockTimeout, isUniqueViolation } from '../postgres/database.ts'
 import type { Fragment } from '../postgres/fragment.ts'
 import type { Answer } from './answer.ts'
 import { type Caller, includesAccount } from './caller.ts'
@@ -73,6 +73,13 @@ export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Dat
 /** Whether `error` reports that the key of the request exists. */
 export function isKeyTaken(error: unknown): boolean {
   return isUniqueViolation(error, 'idempotency_key_pkey')
+}
+
+/** Whether `error` reports that the key of the request was waited for too long: another transaction inserts it. */
+export function isKeyAwaited(error: unknown): boolean {
+  // The context of the error names the index that waits.
+  const { where } = error as { where?: unknown }
+  return isLockTimeout(error) && String(where).includes('idempotency_key_pkey')
 }
 
 /** 409 for a request that waited too long for the first one with its key. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
-import { type Database, inTransaction, isLockTimeout } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import {
   type Answer,
   buildAnswer,
@@ -16,6 +16,7 @@ import {
   deleteExpiredAnswer,
   findAnswer,
   type IdempotencyKey,
+  isKeyAwaited,
   isKeyTaken,
   type KeptAnswer,
   readIdempotencyKey,
@@ -62,7 +63,8 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   request.routePath = route.path
   await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
-  if (route.access === 'public') return
+  const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
+  if (!isRead) return
   const caller = await pipeline.authenticate(request.headers.authorization)
   if (!caller) {
     throw new Problem('unauthenticated', 'Send a valid, unexpired token: Authorization: Bearer <token>.', {
@@ -74,7 +76,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   const permission = permissionOf(route)
   const scope = findPermissionScope(caller, permission)
   request.scope = scope ?? []
-  if (route.access === 'caller' || scope === 'all' || (scope && route.ownAccounts)) return
+  if (route.access === 'caller' || route.access === 'public' || scope === 'all' || (scope && route.ownAccounts)) return
   const refusal = new Problem(
     'permission_denied',
     `This needs the permission ${permission}, which your token does not hold.`,
@@ -119,21 +121,23 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
 }
 
 /** Validates a request. When it is invalid, a missing row still wins: 404 comes before 422. */
-async function checkRequest<Deps>({ route, deps, request, context }: Served<Deps>): Promise<void> {
+async function checkRequest<Deps>(served: Served<Deps>): Promise<void> {
+  const { route, deps, request, context } = served
   checkValidation(request, 'params')
   try {
     checkValidation(request, 'rest')
     if (!route.body) checkNoBody(request)
     if (route.list) context.listing = parseListing(request.query as Record<string, unknown>, route.list)
   } catch (invalid) {
+    await checkReach(served)
     await (route.locate ?? route.load)?.(deps, context as never)
     throw invalid
   }
 }
 
 async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
-  const { pipeline, route, deps, context, reply } = served
-  if (route.prepare) context.prepared = await route.prepare(deps, context)
+  const { pipeline, route, context, reply } = served
+  await prepare(served)
   const outcome = await handle(served)
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
@@ -165,7 +169,7 @@ async function performChange<Deps>(served: Served<Deps>): Promise<Answer> {
 async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
   const { pipeline, route, deps, context } = served
   context.db = pipeline.db
-  if (route.prepare) context.prepared = await route.prepare(deps, context)
+  await prepare(served)
   const insert = key ? undefined : route.insert?.(deps, context)
   if (insert) return commitInsert(served, insert)
   const { result, notes } = await inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
@@ -198,7 +202,7 @@ async function commitChange<Deps>(
   const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
   const notes = await pipeline.recordChange(tx, { route, outcome, request: context, kept }).catch((error: unknown) => {
-    throw key && isLockTimeout(error) ? buildInProgress() : error
+    throw isKeyAwaited(error) ? buildInProgress() : error
   })
   return { result, notes }
 }
@@ -220,8 +224,23 @@ function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknow
   return { status: answer.status, payload, location: answer.headers.location, account }
 }
 
+/** Slow work before the transaction, for a row that the caller reaches. */
+async function prepare<Deps>(served: Served<Deps>): Promise<void> {
+  const { route, deps, context } = served
+  if (!route.prepare) return
+  await checkReach(served)
+  context.prepared = await route.prepare(deps, context)
+}
+
+/** Whether the row of the path is within the accounts of a caller whose permission holds in some only. Throws not-found. */
+async function checkReach<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
+  if (context.scope !== 'all') await route.reach?.(deps, context)
+}
+
 /** Loads the row of the path, and calls the operation. */
-async function handle<Deps>({ route, deps, context }: Served<Deps>): Promise<Outcome<unknown>> {
+async function handle<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
+  const { route, deps, context } = served
+  await checkReach(served)
   if (route.load) context.target = await route.load(deps, context as never)
   return route.handle(deps, context)
 }

@@ -50,6 +50,10 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     return this.#caller
   }
 
+  get signedIn(): Caller | undefined {
+    return this.#caller
+  }
+
   /** Throws on a route that declares no list. */
   get listing(): Listing {
     if (!this.#listing) throw new Error('the route declares no list')

@@ -1,88 +1,14 @@
-import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
-import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
-import type { AnswerCookie } from './answer.ts'
 import type { Caller, PermissionScope } from './caller.ts'
+import type { DataOutcome, Outcome } from './outcome.ts'
 import type { Problem, ProblemCode } from './problem.ts'
+
+export type { Changed, DataOutcome, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 
 /** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
-
-/** One resource that an operation changed. The pipeline records one event for each (docs/contract/events.md#emission). */
-export interface Changed {
-  /** The `document_id` of the resource; null when the operation has no single one (a list). */
-  id: string | null
-  /** Its owner. Ignored when the route's scope is `none`; null for a purge. */
-  account: AccountId | null
-  /** The path that reads it, where that is not the `find-one` route of the route's own resource. */
-  url?: string | null
-}
-
-/** Parts that every outcome may have. */
-interface OutcomeFacts {
-  /** The resources that changed. Without it the pipeline records no event. */
-  changed?: Changed[]
-  headers?: Record<string, string>
-  cookies?: readonly AnswerCookie[]
-  /** Additional members of the audit entry. Never a secret. */
-  audit?: Record<string, unknown>
-  /** The actor for the audit entry, where the request carries no token: a sign-in. */
-  actor?: { userId: UserId | null; sessionId: SessionId | null; account: AccountId | null }
-}
-
-/** A success with data in the envelope `{ data, message }`, or bare where the declaration says so. */
-export interface DataOutcome<Data> extends OutcomeFacts {
-  kind?: 'data'
-  data: Data
-  message: string
-  /** Set by list routes. */
-  pagination?: { page_size: number; next_cursor: string | null; total?: number }
-  /** The path of the created row; becomes the `Location` header of a 201. */
-  location?: string
-  /** The status of this success, when it is that of the declaration's `also`. */
-  status?: number
-}
-
-/** A redirect of the browser. */
-export interface RedirectOutcome extends OutcomeFacts {
-  kind: 'redirect'
-  location: string
-  /** Default 302; 303 after a POST whose target is read by GET (RFC 9110 section 15.4.4). */
-  status?: 302 | 303
-}
-
-/** A page of HTML. */
-export interface PageOutcome extends OutcomeFacts {
-  kind: 'page'
-  html: string
-  /** Default 200. */
-  status?: number
-}
-
-/** A success that is streamed. For a GET with `media`. */
-export interface StreamOutcome extends OutcomeFacts {
-  kind: 'stream'
-  contentType: string
-  body: Readable
-}
-
-/**
- * A refusal that commits what the operation wrote (a spent refresh token, the revocation that its reuse causes). It is
- * audited as a failure and records no event. A thrown `Problem` rolls back.
- */
-export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
-  kind: 'refusal'
-  problem: Problem
-  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
-  instead?: { html: string } | { location: string }
-  /** The `document_id` of the request's subject, for the audit entry. */
-  target?: string | null
-}
-
-/** What an operation returns to the pipeline. */
-export type Outcome<Data> = DataOutcome<Data> | RedirectOutcome | PageOutcome | StreamOutcome | RefusalOutcome
 
 /**
  * An operation that only inserts, whose rules the statement of the insert checks: those of requests that come at the same
@@ -105,6 +31,8 @@ export interface RequestFacts<Params, Query, Body> {
   body: Body
   /** The caller. A route with `access: 'public'` has none; reading it then throws. */
   caller: Caller
+  /** The caller, or undefined on a public route. */
+  signedIn: Caller | undefined
   /** The permission of the route: `resource:action`. */
   permission: string
   /** The scope of the route's permission for the caller; empty for a caller without it, and on a public route. */
@@ -156,6 +84,11 @@ export interface RouteDeclaration {
   permission?: `${string}:${string}`
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
+  /**
+   * With `access: 'public'`: authenticates the bearer token of a request that has one (`RequestFacts.signedIn`). An invalid
+   * token is 401.
+   */
+  readsCaller?: boolean
   /**
    * With `access: 'caller'`: a session reaches the user's own rows without a permission; the route's permission opens the
    * rows of all users, and an API key needs it also for its owner's rows. The permission then exists and can be granted.
@@ -242,6 +175,11 @@ export interface RouteBehaviour<Deps, Unprepared, Loading, Handling, Target, Pre
   insert?: (deps: Deps, request: Unprepared) => SharedInsert<Data> | undefined
   /** Finds the row of the path, inside the transaction. Throws not-found. */
   load?: (deps: Deps, request: Loading) => Promise<Target>
+  /**
+   * For a caller whose permission holds in some accounts only: throws not-found for a row of the path that is outside of
+   * them. Runs before every other step, and again inside the transaction of a change. Reads the params only.
+   */
+  reach?: (deps: Deps, request: Unprepared) => Promise<void>
   /**
    * For a `handle` that finds its row in the statement that changes it: throws not-found when there is none. Runs only
    * after a failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).

@@ -187,8 +187,8 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined
   return {
-    // The document describes the API; pages outside it are for browsers.
-    ...(route.page && !route.path.startsWith('/api/') && { hide: true }),
+    // The document describes the API; what is outside of it is for browsers and for development.
+    ...(!route.path.startsWith('/api/') && { hide: true }),
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,
@@ -200,7 +200,7 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
       .filter(Boolean)
       .join('\n\n'),
     ...(permission && { 'x-permission': permission }),
-    security: isPublic ? [] : [{ bearer: [] }],
+    security: isPublic ? (route.readsCaller ? [{}, { bearer: [] }] : []) : [{ bearer: [] }],
     ...(route.params && { params: route.params }),
     ...(route.list
       ? { querystring: buildListQuery(route.list, route.query) }

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import type { MailId } from './mail.ts'
 
 /** A mail of the outbox, with what it says sealed. */
@@ -11,13 +11,14 @@ export interface OutboxRow {
   expiresAt: Date
 }
 
-const insert = aheadStatement(`
-  insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)
-  select $1::uuid, $2::text, $3::text, $4::text, $6::timestamptz, $5::timestamptz, $6::timestamptz where $7::boolean`)
+const insert = closingStatement(`
+  queued_mail as (
+    insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)
+    select $1::uuid, $2::text, $3::text, $4::text, $6::timestamptz, $5::timestamptz, $6::timestamptz where $7::boolean)`)
 
 /**
- * Inserts a mail that is due at once; sent with the next statement of the transaction. With `isReal` false the same
- * statement inserts nothing, so that both take the same time.
+ * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
+ * inserts nothing, so that both take the same time.
  */
 export async function insertMail(db: Database, row: OutboxRow & { isReal: boolean; now: Date }): Promise<void> {
   await insert(db, [row.id, row.kind, row.to, row.content, row.expiresAt, row.now, row.isReal])

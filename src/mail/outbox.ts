@@ -27,7 +27,7 @@ export function checkCanSend({ canSendMail }: MailDeps): void {
 }
 
 /**
- * Writes a mail into the outbox, in the transaction of the change that it belongs to; sent with the next statement. The
+ * Writes a mail into the outbox, with the last statement of the transaction of the change that it belongs to. The
  * worker sends it after the commit. With `isReal` false nothing is written, at the same cost.
  */
 export async function writeMail(

@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import { Kysely, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
+import { writeRest } from './closing.ts'
 import { buildDialect, isStalePlan } from './dialect.ts'
 import type { DB } from './tables.generated.ts'
 import { parseUtcTimestamp } from './timestamp.ts'
@@ -115,7 +116,11 @@ function openSocket(): Socket {
  */
 export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) => Promise<Result>): Promise<Result> {
   if (db.isTransaction) return work(db as Transaction<DB>)
-  return db.transaction().execute(work)
+  return db.transaction().execute(async (tx) => {
+    const result = await work(tx)
+    await writeRest(tx)
+    return result
+  })
 }
 
 /** Whether the database answers within the timeout. Never throws. */

@@ -1,6 +1,10 @@
 import { CompiledQuery } from 'kysely'
+import { type ClosingWrite, writeAtEnd } from './closing.ts'
 import type { Database } from './database.ts'
 import { markAhead } from './dialect.ts'
+
+/** The columns of an outer join: all of them null where nothing was joined. */
+export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
 
 /**
  * A statement with a constant text, for hot paths: building and compiling it for each call costs some 20 µs. `$1`, `$2`,
@@ -18,4 +22,19 @@ export function aheadStatement(text: string): (db: Database, values: readonly un
   return async (db, values) => {
     await db.executeQuery(markAhead(CompiledQuery.raw(text, [...values])))
   }
+}
+
+/** Names the texts of `closingStatement`: each is one constant. */
+let closingTexts = 0
+
+/**
+ * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
+ * statement of the transaction takes up (`writeAtEnd`).
+ */
+export function closingStatement(
+  text: string,
+): (db: Database, values: readonly unknown[], more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
+  closingTexts += 1
+  const name = `closing ${closingTexts}`
+  return (db, values, more = {}) => writeAtEnd(db, { parts: { name, text, values }, ...more })
 }

@@ -58,7 +58,9 @@ describe('the OpenAPI document', () => {
       const operation = document.paths[route.path]?.[route.method.toLowerCase()]
       expect(operation).toMatchObject({ operationId: operationIdOf(route), summary: route.summary })
       expect(operation?.['x-permission']).toBe(route.access ? undefined : `${route.resource}:${route.action}`)
-      expect(operation?.security).toEqual(route.access === 'public' ? [] : [{ bearer: [] }])
+      expect(operation?.security).toEqual(
+        route.readsCaller ? [{}, { bearer: [] }] : route.access === 'public' ? [] : [{ bearer: [] }],
+      )
       expect(operation?.responses).toHaveProperty(String(route.status ?? 200))
     }
     const count = Object.values(document.paths).flatMap((item) => Object.keys(item)).length

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import type { PresentedToken } from './refresh-decision.ts'
 import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
 
@@ -41,13 +41,15 @@ export async function lockRefreshToken(db: Database, tokenHash: Buffer, now: Dat
   )
 }
 
-const spend = aheadStatement(`
-  with spent as (
+const spend = closingStatement(`
+  spent_token as (
     update session_refresh set spent_at = $2, spent_by = $3, successor_salt = $4, successor_hash = $5 where token_hash = $1
-  ), used as (update session set last_used_at = $2 where document_id = $6)
-  insert into session_refresh (token_hash, session, expires_at, created_at) values ($5, $6, $7, $2)`)
+  ), used_session as (
+    update session set last_used_at = $2 where document_id = $6
+  ), next_token as (
+    insert into session_refresh (token_hash, session, expires_at, created_at) values ($5, $6, $7, $2))`)
 
-/** Spends a locked refresh token and inserts its successor; sent with the next statement of the transaction. */
+/** Spends a locked refresh token and inserts its successor, with the last statement of the transaction. */
 export async function spendRefreshToken(
   db: Database,
   input: {

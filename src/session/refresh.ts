@@ -43,8 +43,8 @@ export interface RefreshRefusal {
 }
 
 /**
- * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction, in one round trip and
- * what is sent with the next statement. The client that spent a token gets the same successor again for 10 s
+ * Rotates a refresh token (docs/contract/sessions.md#refresh-tokens), in the caller's transaction, in one statement and
+ * what is written with the last one. The client that spent a token gets the same successor again for 10 s
  * (docs/contract/sessions.md#repeated-refresh); any other reuse revokes the session and those opened from it. Concurrent
  * refreshes of a token follow each other by its lock. The caller must commit the revocation of a refusal.
  */

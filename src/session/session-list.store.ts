@@ -1,8 +1,8 @@
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
 
 const COLUMNS = [
@@ -28,31 +28,47 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
   return owner === 'all' ? living : living.where('user', '=', owner)
 }
 
-const selectOwned = statement<SessionColumns & HoldingsRow>(`
-  select ${OF_SESSION}, ${HOLDINGS_COLUMNS} from session s join "user" u on u.document_id = s."user"
-  where s.document_id = $1 and s.revoked_at is null and s.expires_at > $2`)
+const OWNED = `from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
+  where s.document_id = $1 and s.revoked_at is null and s.expires_at > $2`
+const selectOwned = statement<SessionColumns & HoldingsRow>(`select ${OF_SESSION}, ${HOLDINGS_COLUMNS} ${OWNED}`)
+
+/** A session, and what its user holds. */
+export interface OwnedSession {
+  session: SessionRecord
+  holdings: Holdings
+}
 
 /** The session with this id, neither revoked nor expired, and what its user holds. */
-export async function findOwnedSession(
-  db: Database,
-  id: string,
-  now: Date,
-): Promise<{ session: SessionRecord; holdings: Holdings } | undefined> {
+export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
   const [row] = await selectOwned(db, [id, now])
   return row && { session: toSessionRecord(row), holdings: toHoldings(row) }
 }
 
-const revokeOthers = statement<{ document_id: SessionId }>(`
-  update session set revoked_at = $3, updated_at = $3
-  where document_id in (
-    select document_id from session where "user" = $1 and document_id <> $2 and revoked_at is null
-    order by document_id for no key update)
-  returning document_id`)
+const lockOwned = statement<SessionColumns & HoldingsRow & { tree: SessionId[] }>(
+  `select ${OF_SESSION}, ${HOLDINGS_COLUMNS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
+)
 
-/** Revokes all sessions of a user but one. Returns those that this call revoked. */
-export async function revokeOtherSessionRows(
+/**
+ * `findOwnedSession`, with the unrevoked sessions of its tree, locked until the transaction ends: itself and those opened
+ * from it. It is not among them when it ended in the meantime.
+ */
+export async function lockOwnedSession(
   db: Database,
-  { userId, keep, now }: { userId: UserId; keep: SessionId; now: Date },
-): Promise<SessionId[]> {
-  return (await revokeOthers(db, [userId, keep, now])).map((row) => row.document_id)
+  id: string,
+  now: Date,
+): Promise<(OwnedSession & { tree: SessionId[] }) | undefined> {
+  const [row] = await lockOwned(db, [id, now])
+  return row && { session: toSessionRecord(row), holdings: toHoldings(row), tree: row.tree }
+}
+
+const endLocked = closingStatement(
+  'ended_tree as (update session set revoked_at = $2, updated_at = $2 where document_id = any($1))',
+)
+
+/** Revokes locked sessions of a user, with the last statement of the transaction. */
+export async function endLockedSessions(
+  db: Database,
+  { ids, userId, now }: { ids: readonly SessionId[]; userId: UserId; now: Date },
+): Promise<void> {
+  if (ids.length > 0) await endLocked(db, [ids, now], { notes: `u:${userId}` })
 }

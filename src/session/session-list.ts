@@ -4,8 +4,8 @@ import type { Caller } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { revokeSessionTree, type SessionRecord } from './session.store.ts'
-import { findOwnedSession, revokeOtherSessionRows } from './session-list.store.ts'
+import type { SessionRecord } from './session.store.ts'
+import { endLockedSessions, findOwnedSession, lockOwnedSession, type OwnedSession } from './session-list.store.ts'
 
 /** A session that a request names, and the time of the request. */
 export interface SessionTarget {
@@ -21,29 +21,32 @@ export interface SessionTarget {
  * 403.
  */
 export async function loadEndableSession(db: Database, target: SessionTarget): Promise<SessionRecord> {
-  const { id, caller, permission, now } = target
+  return checkEndable(await findOwnedSession(db, target.id, target.now), target).session
+}
+
+function checkEndable<Found extends OwnedSession>(found: Found | undefined, target: SessionTarget): Found {
+  const { caller, permission } = target
   const owner = findOwners(caller, permission)
-  const found = await findOwnedSession(db, id, now)
   if (!found || (owner !== 'all' && found.session.userId !== owner)) throw notFound('session')
   if (found.session.userId !== caller.userId) checkMayManageUser(caller, found.holdings)
-  return found.session
+  return found
+}
+
+/** Revokes locked sessions of a user, at once in every process, with the last statement of the transaction. */
+export function endSessions(
+  db: Database,
+  input: { ids: readonly SessionId[]; userId: UserId; now: Date },
+): Promise<void> {
+  return endLockedSessions(db, input)
 }
 
 /**
- * Ends a session and those opened from it, at once in every process. Returns those that this call ended. Throws like
- * `loadEndableSession`, and 404 for a session that ended in the meantime.
+ * Ends a session and those opened from it, at once in every process, with the last statement of the transaction. Returns
+ * those that this call ends. Throws like `loadEndableSession`, and 404 for a session that ended in the meantime.
  */
 export async function endSession(db: Database, target: SessionTarget): Promise<SessionId[]> {
-  const session = await loadEndableSession(db, target)
-  const ended = await revokeSessionTree(db, session.id, target.now)
-  if (!ended.includes(session.id)) throw notFound('session')
-  return ended
-}
-
-/** Revokes all sessions of a user but one, at once in every process. Returns those that this call revoked. */
-export function revokeOtherSessions(
-  db: Database,
-  input: { userId: UserId; keep: SessionId; now: Date },
-): Promise<SessionId[]> {
-  return revokeOtherSessionRows(db, input)
+  const { session, tree } = checkEndable(await lockOwnedSession(db, target.id, target.now), target)
+  if (!tree.includes(session.id)) throw notFound('session')
+  await endSessions(db, { ids: tree, userId: session.userId, now: target.now })
+  return tree
 }

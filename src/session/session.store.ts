@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `session` table. */
 export interface SessionRecord {
@@ -30,12 +30,6 @@ export interface AccountName {
   id: AccountId
   name: string
 }
-
-/** The accounts of the user `u` that are not deleted, the longest membership first: the first is the default. */
-export const ACCOUNTS_COLUMN = `
-  array(select json_build_object('id', a.document_id, 'name', a.name)
-    from account_member m join account a on a.document_id = m.account
-    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id) as accounts`
 
 /** The columns that `toSessionRecord` reads. */
 export interface SessionColumns {
@@ -85,16 +79,16 @@ export interface NewRefreshToken {
   expiresAt: Date
 }
 
-const insert = aheadStatement(`
-  with opened as (
+const insert = closingStatement(`
+  opened as (
     insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at,
       last_used_at, amr, acr, auth_time)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $11, $12, $13) returning document_id
-  )
-  insert into session_refresh (token_hash, session, expires_at, created_at)
-  select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null`)
+  ), first_token as (
+    insert into session_refresh (token_hash, session, expires_at, created_at)
+    select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null)`)
 
-/** Inserts a session, with its first refresh token if there is one. */
+/** Inserts a session, with its first refresh token if there is one, with the last statement of the transaction. */
 export async function insertSession(
   db: Database,
   row: Omit<SessionRecord, 'lastUsedAt' | 'revokedAt' | 'createdAt' | 'updatedAt'> & {
@@ -110,24 +104,25 @@ export async function insertSession(
   return { ...session, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const lockUser = aheadStatement('select from "user" where document_id = $1 for no key update')
-
-const selectSigningIn = statement<{ accounts: AccountName[] }>(`
-  select ${ACCOUNTS_COLUMN} from "user" u
-  where u.document_id = $1 and u.is_actived and u.deleted_at is null and ($2::text is null or u.password_hash = $2)`)
+const lockSigningIn = statement<{ accounts: AccountName[] }>(`
+  with u as (
+    select document_id from "user"
+    where document_id = $1 and is_actived and deleted_at is null and ($2::text is null or password_hash = $2)
+    for no key update
+  )
+  select accounts_of(u.document_id) as accounts from u`)
 
 /**
- * Locks an active user until the transaction ends, and returns its accounts that are not deleted, the longest membership
- * first. A transaction that disables the user or changes the password waits for this one, and then revokes its session
- * with the others. Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
+ * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
+ * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
+ * revokes its session with the others. Undefined when the user is not active, or `passwordHash` is given and no longer the user's.
  */
 export async function lockActiveUser(
   db: Database,
   userId: UserId,
   passwordHash: string | null = null,
 ): Promise<AccountName[] | undefined> {
-  await lockUser(db, [userId])
-  const [row] = await selectSigningIn(db, [userId, passwordHash])
+  const [row] = await lockSigningIn(db, [userId, passwordHash])
   return row?.accounts
 }
 
@@ -139,96 +134,83 @@ export async function findSession(db: Database, id: SessionId): Promise<SessionR
   return row && toSessionRecord(row)
 }
 
-const lockOne = aheadStatement('select from session where document_id = $1 for no key update')
-const REVOKE_TREE = `
-  with recursive tree as (
-    select document_id from session where document_id = $1
-    union
-    select child.document_id from session child join tree on child.parent = tree.document_id
-  )
-  update session set revoked_at = $2, updated_at = $2
-  where document_id in (
-    select document_id from session
-    where document_id in (select document_id from tree) and revoked_at is null
-    order by document_id for no key update)`
-const revokeTree = statement<{ document_id: SessionId }>(`${REVOKE_TREE} returning document_id`)
-const revokeTreeAhead = aheadStatement(REVOKE_TREE)
+const revokeOne = statement<{ document_id: SessionId }>(
+  `select revoke_session(case when $3 then root_session($1) else $1 end, $2) as document_id`,
+)
+const revokeOfToken = statement<{ document_id: SessionId }>(`
+  select revoke_session(case when $4 then root_session(s.document_id) else s.document_id end, $3) as document_id
+  from session_refresh t join session s on s.document_id = t.session where t.token_hash = $1 and s."user" = $2`)
 
 /**
- * Revokes a session and every session opened from it. Returns those that this call revoked. Locks the session first, as
- * whatever opens a session from it does: a session that is being opened is in the tree, or is refused. Statements that
- * change several sessions lock them in the order of their ids, which prevents deadlocks.
+ * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened
+ * from one of them is revoked too, or refused (`revoke_session` in the migrations).
  */
 export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  await lockOne(db, [id])
-  return (await revokeTree(db, [id, now])).map((row) => row.document_id)
+  return (await revokeOne(db, [id, now, false])).map((row) => row.document_id)
 }
 
-/** Revokes a session and every session opened from it; sent with the next statement of the transaction. */
+/** `revokeSessionTree` for the session at the top of the tree of this one: itself when it has no parent. */
+export async function revokeSessionFamily(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
+  return (await revokeOne(db, [id, now, true])).map((row) => row.document_id)
+}
+
+/**
+ * `revokeSessionTree`, or with `isFamily` `revokeSessionFamily`, for the session of a refresh token, spent or not, of this
+ * user. Of none, it revokes nothing.
+ */
+export async function revokeTokenTree(
+  db: Database,
+  { tokenHash, userId, isFamily, now }: { tokenHash: Buffer; userId: UserId; isFamily: boolean; now: Date },
+): Promise<SessionId[]> {
+  return (await revokeOfToken(db, [tokenHash, userId, now, isFamily])).map((row) => row.document_id)
+}
+
+const revokeTreeAhead = aheadStatement('select from revoke_session($1, $2)')
+
+/** `revokeSessionTree` without its result; sent with the next statement of the transaction. */
 export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
-  await lockOne(db, [id])
   await revokeTreeAhead(db, [id, now])
-}
-
-const selectRoot = statement<{ document_id: SessionId }>(`
-  with recursive line as (
-    select document_id, parent from session where document_id = $1
-    union
-    select s.document_id, s.parent from session s join line on line.parent = s.document_id
-  )
-  select document_id from line where parent is null`)
-
-/** The session that this one was opened from, at the top of its tree; the session itself when it has no parent. */
-export async function findRootSession(db: Database, id: SessionId): Promise<SessionId> {
-  const [row] = await selectRoot(db, [id])
-  return row?.document_id ?? id
 }
 
 const REVOKE_ALL = `
   update session set revoked_at = $2, updated_at = $2
   where document_id in (
     select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
-const revokeAll = statement<{ document_id: SessionId }>(`${REVOKE_ALL} returning document_id`)
-const revokeAllAhead = aheadStatement(REVOKE_ALL)
+const revokeAll = statement<{ document_id: SessionId }>('select revoke_sessions_of($1, $2) as document_id')
+const revokeAllAtEnd = closingStatement(`ended_sessions as (${REVOKE_ALL})`)
 
-/** Locks a user until the transaction ends, as opening a session does; sent with the next statement of the transaction. */
-export function lockSessionUser(db: Database, userId: UserId): Promise<void> {
-  return lockUser(db, [userId])
-}
-
-/** Revokes all sessions of a user. Returns those that this call revoked. */
+/**
+ * Revokes all sessions of a user. Returns those that this call revoked. Locks the user first, as opening a session does: the
+ * session of a sign-in under way is revoked too.
+ */
 export async function revokeUserSessionRows(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
   return (await revokeAll(db, [userId, now])).map((row) => row.document_id)
 }
 
-/** Revokes all sessions of a user; sent with the next statement of the transaction. */
+/** Revokes all sessions of a user, who is locked, with the last statement of the transaction. */
 export function endUserSessionRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAllAhead(db, [userId, now])
+  return revokeAllAtEnd(db, [userId, now], { notes: `u:${userId}` })
 }
 
-const clearAccount = aheadStatement(`
-  update session set account = null, updated_at = $3
-  where document_id in (
-    select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
-    order by document_id for no key update)`)
+const clearAccount = closingStatement(`
+  left_sessions as (
+    update session set account = null, updated_at = $3
+    where document_id in (
+      select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
+      order by document_id for no key update))`)
 
-/** Clears the current account of sessions where it is this one: of one user, or of all. */
+/**
+ * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
+ * transaction.
+ */
 export async function clearSessionAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
   const { account, userId, now } = input
-  await clearAccount(db, [account, userId === 'all' ? null : userId, now])
+  const [owner, notes] = userId === 'all' ? [null, '*'] : [userId, `u:${userId}`]
+  await clearAccount(db, [account, owner, now], { notes })
 }
-
-/** The session of the refresh token with this hash, spent or not. */
-export async function findSessionOfToken(db: Database, tokenHash: Buffer): Promise<SessionRecord | undefined> {
-  const [row] = await selectOfToken(db, [tokenHash])
-  return row && toSessionRecord(row)
-}
-
-const selectOfToken = statement<SessionColumns>(`
-  select ${OF_SESSION} from session_refresh t join session s on s.document_id = t.session where t.token_hash = $1`)
 
 /** The owner of a session, for `GET /api/v3/auth/session`. */
 export interface SessionUser {
@@ -247,7 +229,7 @@ interface DescriptionColumns {
 }
 
 const selectDescription = statement<DescriptionColumns>(`
-  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, ${ACCOUNTS_COLUMN}
+  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
   where u.document_id = $1 and u.deleted_at is null`)
 

@@ -9,15 +9,14 @@ import {
   type AccountName,
   clearSessionAccount,
   endUserSessionRows,
-  findRootSession,
   findSession,
   findSessionDescription,
-  findSessionOfToken,
   insertSession,
   lockActiveUser,
-  lockSessionUser,
   type NewRefreshToken,
+  revokeSessionFamily,
   revokeSessionTree,
+  revokeTokenTree,
   revokeUserSessionRows,
   type SessionRecord,
   type SessionUser,
@@ -123,7 +122,7 @@ export async function issueSession(
 
 /**
  * The rest of `issueSession`, for a caller that has locked the user and found it active. `accounts` are those of the user,
- * the longest membership first. Its statement shares the round trip of the next one.
+ * the longest membership first. It is written with the last statement of the transaction.
  */
 export async function openLockedSession(
   deps: SessionDeps,
@@ -175,17 +174,15 @@ function describeSignIn(input: {
   }
 }
 
-/** Revokes all sessions of a user, at once in every process. Returns those that this call revoked. */
-export function revokeUserSessions(db: Database, userId: UserId, now: Date): Promise<SessionId[]> {
-  return revokeUserSessionRows(db, userId, now)
-}
-
-/** Revokes all sessions of a user, at once in every process; sent with the next statement of the transaction. */
+/** Revokes all sessions of a user, at once in every process, with the last statement of the transaction. */
 export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserSessionRows(db, userId, now)
 }
 
-/** Clears the current account of sessions where it is this one: of a user who leaves it, or of all when it is deleted. */
+/**
+ * Clears the current account of sessions where it is this one, of a user who leaves it, or of all when it is deleted, with
+ * the last statement of the transaction.
+ */
 export function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
@@ -211,24 +208,13 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
   const { caller, now } = input
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key has no session. To revoke the key, delete it.')
-  if (input.all) {
-    await lockSessionUser(db, caller.userId)
-    return revokeUserSessionRows(db, caller.userId, now)
+  if (input.all) return revokeUserSessionRows(db, caller.userId, now)
+  if (input.refreshToken !== undefined) {
+    // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
+    const tokenHash = hashToken(input.refreshToken)
+    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family, now })
   }
-  const id = await findSignedOut(db, caller.sessionId, input)
-  if (id === undefined) return []
-  return revokeSessionTree(db, input.family ? await findRootSession(db, id) : id, now)
-}
-
-/** The session that a sign-out names. An unknown token, or another user's, is not an error (RFC 7009 section 2.2). */
-async function findSignedOut(
-  db: Database,
-  own: SessionId,
-  { caller, refreshToken }: SignOut,
-): Promise<SessionId | undefined> {
-  if (refreshToken === undefined) return own
-  const session = await findSessionOfToken(db, hashToken(refreshToken))
-  return session?.userId === caller.userId ? session.id : undefined
+  return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
 }
 
 /** The caller's session, user and accounts. `session` is undefined for an API key. */

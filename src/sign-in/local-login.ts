@@ -2,7 +2,7 @@ import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionDeps } from '../session/session.ts'
-import { type Credentials, findCredentials, updateUser } from '../user/user.store.ts'
+import { type Credentials, updateUser } from '../user/user.store.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { type SignIn, signIn } from './sign-in.ts'
@@ -38,9 +38,9 @@ export interface RefusedLogin {
  * 40 ms.
  */
 export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
-  const until = await chargeAttempt(db, login)
-  if (until) return { kind: 'throttled', until }
-  const credentials = await findCredentials(db, login.email)
+  const charged = await chargeAttempt(db, login)
+  if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
+  const { credentials } = charged
   const isCorrect = await isPasswordCorrect(login.password, credentials?.passwordHash ?? null)
   if (!isCorrect || !credentials?.passwordHash || !credentials.user.isActived)
     return { kind: 'refused', reason: findReason(credentials, isCorrect), userId: credentials?.user.id ?? null }

@@ -1,7 +1,12 @@
-import { type CompiledQuery, type Selectable, sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement } from '../postgres/statement.ts'
-import type { LoginThrottle } from '../postgres/tables.generated.ts'
+import { closingStatement, type Joined, statement } from '../postgres/statement.ts'
+import {
+  type CredentialColumns,
+  type Credentials,
+  hasEmail,
+  OF_CREDENTIALS,
+  toCredentials,
+} from '../user/user.store.ts'
 import { SUBJECTS, type Subject, type ThrottleState, type ThrottleStates } from './login-throttle.ts'
 
 /** The keys of an attempt's rows. */
@@ -21,42 +26,63 @@ function rowKeyOf({ emailHash, addressHash }: ThrottleKey, subject: Subject): Th
   }
 }
 
+interface ThrottleColumns {
+  email_hash: Buffer
+  address_hash: Buffer
+  failures: number
+  last_failure_at: Date
+  wait_until: Date | null
+  turn_at: Date | null
+}
+
+/** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
+const KEYS = `(''::bytea, $2::bytea), ($1::bytea, ''::bytea), ($1, $2)`
+
+/** An update without a change locks and returns a row that may have to be inserted first. */
+const lockAll = statement<ThrottleColumns & Joined<CredentialColumns>>(`
+  with t as (
+    insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
+    select k.email_hash, k.address_hash, 0, $3 from (values ${KEYS}) k (email_hash, address_hash)
+    on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
+    returning *
+  )
+  select t.*, ${OF_CREDENTIALS} from t left join "user" u on ${hasEmail('$4')}`)
+
+/** The subjects of an attempt, locked, and the user that it names. */
+export interface LockedAttempt {
+  states: ThrottleStates
+  /** The user with the address, not deleted, and the hash of its password. */
+  credentials: Credentials | undefined
+}
+
 /**
- * Locks the rows of an attempt's subjects until the transaction ends, and reads them, in one statement. Inserts missing
- * rows, without failures, to lock them. Every attempt locks in the same order, which prevents deadlocks.
+ * Locks the rows of an attempt's subjects until the transaction ends, and reads them with the user that it names, in one
+ * statement. Inserts missing rows, without failures, to lock them. Every attempt locks in the same order, which prevents
+ * deadlocks.
  */
-export async function lockThrottles(db: Database, key: ThrottleKey, now: Date): Promise<ThrottleStates> {
-  const keys = SUBJECTS.map((subject) => rowKeyOf(key, subject))
-  const rows = await db
-    .insertInto('login_throttle')
-    .values(
-      keys.map(({ emailHash, addressHash }) => ({
-        email_hash: emailHash,
-        address_hash: addressHash,
-        failures: 0,
-        last_failure_at: now,
-      })),
-    )
-    // An update without a change: locks and returns a row that may have to be inserted first.
-    .onConflict((conflict) =>
-      conflict
-        .columns(['email_hash', 'address_hash'])
-        .doUpdateSet((eb) => ({ failures: eb.ref('login_throttle.failures') })),
-    )
-    .returning(COLUMNS)
-    .execute()
+export async function lockAttempt(
+  db: Database,
+  { key, email, now }: { key: ThrottleKey; email: string; now: Date },
+): Promise<LockedAttempt> {
+  const rows = await lockAll(db, [key.emailHash, key.addressHash, now, email])
   const stateOf = (subject: Subject) => {
     const { emailHash, addressHash } = rowKeyOf(key, subject)
     const row = rows.find((one) => one.email_hash.equals(emailHash) && one.address_hash.equals(addressHash))
     if (!row) throw new Error('a row of the sign-in throttle was lost while it was locked')
     return toThrottleState(row)
   }
-  return { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') }
+  const [first] = rows
+  return {
+    states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
+    credentials: first && hasUser(first) ? toCredentials(first) : undefined,
+  }
 }
 
-const COLUMNS = ['email_hash', 'address_hash', 'failures', 'last_failure_at', 'wait_until', 'turn_at'] as const
+function hasUser<Row extends Joined<CredentialColumns>>(row: Row): row is Row & CredentialColumns {
+  return row.document_id !== null
+}
 
-function toThrottleState(row: Pick<Selectable<LoginThrottle>, (typeof COLUMNS)[number]>): ThrottleState {
+function toThrottleState(row: ThrottleColumns): ThrottleState {
   return {
     failures: row.failures,
     lastFailureAt: row.last_failure_at,
@@ -65,38 +91,60 @@ function toThrottleState(row: Pick<Selectable<LoginThrottle>, (typeof COLUMNS)[n
   }
 }
 
-/** Writes the states of locked rows, in one statement that `mark` places in its transaction. Does nothing for an empty list. */
-export async function writeThrottles(
-  tx: Database,
-  input: { key: ThrottleKey; states: Partial<ThrottleStates>; mark: (query: CompiledQuery) => CompiledQuery },
-): Promise<void> {
-  const { key, states, mark } = input
+/** Writes the states of locked rows, with the last statement of the transaction. Does nothing without any. */
+export async function writeThrottles(tx: Database, key: ThrottleKey, states: Partial<ThrottleStates>): Promise<void> {
   const written = SUBJECTS.flatMap((subject) => {
     const state = states[subject]
     return state ? [{ ...rowKeyOf(key, subject), ...state }] : []
   })
   if (written.length === 0) return
   const column = <Value>(pick: (row: (typeof written)[number]) => Value) => written.map(pick)
-  const query = sql`
-    update login_throttle t
-    set failures = x.failures, last_failure_at = x.last_failure_at, wait_until = x.wait_until, turn_at = x.turn_at
-    from unnest(
-      ${column((row) => row.emailHash)}::bytea[], ${column((row) => row.addressHash)}::bytea[],
-      ${column((row) => row.failures)}::int[], ${column((row) => row.lastFailureAt)}::timestamptz[],
-      ${column((row) => row.waitUntil)}::timestamptz[], ${column((row) => row.turnAt)}::timestamptz[]
-    ) as x (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
-    where t.email_hash = x.email_hash and t.address_hash = x.address_hash`.compile(tx)
-  await tx.executeQuery(mark(query))
+  const keys = [column((row) => row.emailHash), column((row) => row.addressHash)]
+  const times = [column((row) => row.lastFailureAt), column((row) => row.waitUntil), column((row) => row.turnAt)]
+  await write(tx, [...keys, column((row) => row.failures), ...times])
 }
 
-const forgetEmail = aheadStatement(`
-  delete from login_throttle where (email_hash, address_hash) in (
-    select email_hash, address_hash from login_throttle where email_hash = $1
-    order by email_hash, address_hash for update)`)
+const write = closingStatement(`
+  counted_attempt as (
+    update login_throttle t
+    set failures = x.failures, last_failure_at = x.last_failure_at, wait_until = x.wait_until, turn_at = x.turn_at
+    from unnest($1::bytea[], $2::bytea[], $3::int[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
+      as x (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
+    where t.email_hash = x.email_hash and t.address_hash = x.address_hash)`)
 
-/** Deletes the rows of an e-mail address, also of its pairs, locked in the order in which attempts lock them. */
-export async function deleteThrottlesOfEmail(db: Database, emailHash: Buffer): Promise<void> {
-  await forgetEmail(db, [emailHash])
+const takeBack = closingStatement(`
+  forgiven_attempt as (
+    update login_throttle t
+    set failures = case when l.is_address then greatest(0, t.failures - 1) else 0 end,
+      last_failure_at = case when l.is_address then t.last_failure_at else $3 end,
+      wait_until = case when l.is_address and t.last_failure_at > $3 then t.wait_until end,
+      turn_at = case when l.is_address then t.turn_at end
+    from (
+      select email_hash, address_hash, email_hash = '' as is_address from login_throttle
+      where (email_hash, address_hash) in (${KEYS}) order by email_hash, address_hash for update) l
+    where t.email_hash = l.email_hash and t.address_hash = l.address_hash)`)
+
+/**
+ * Takes an attempt back that was counted at `countedAt` and turned out correct, with the last statement of the transaction.
+ * Pair and e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
+ * attacker with one known account reset it. A later wait by other failures stays.
+ */
+export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
+  return takeBack(db, [key.emailHash, key.addressHash, countedAt])
+}
+
+const forgetEmails = closingStatement(`
+  forgotten_emails as (
+    delete from login_throttle where (email_hash, address_hash) in (
+      select email_hash, address_hash from login_throttle where email_hash = any($1)
+      order by email_hash, address_hash for update))`)
+
+/**
+ * Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them, with the last
+ * statement of the transaction.
+ */
+export async function deleteThrottlesOfEmails(db: Database, emailHashes: readonly Buffer[]): Promise<void> {
+  await forgetEmails(db, [emailHashes])
 }
 
 /** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */

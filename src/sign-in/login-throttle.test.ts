@@ -15,7 +15,6 @@ import {
   type ThrottleState,
   type ThrottleStates,
   TURN_KEPT_MS,
-  takeBackFailure,
 } from './login-throttle.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
@@ -143,34 +142,6 @@ describe('the turn of a pair', () => {
     const states = { ...withTurn(1_000), email: waiting(10 * TURN_KEPT_MS) }
     expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS - 1)).kind).toBe('made')
     expect(decideAttempt(states, inMs(1_000 + TURN_KEPT_MS)).kind).toBe('waits')
-  })
-})
-
-describe('a correct password', () => {
-  test('clears the pair and the e-mail address', () => {
-    const counted = { address: buildFreshState(START), email: waiting(30_000), pair: waiting(16_000) }
-    const after = takeBackFailure(counted, START)
-    expect(after.email).toEqual(buildFreshState(START))
-    expect(after.pair).toEqual(buildFreshState(START))
-  })
-
-  test('reverts exactly its own failure and delay of the network address', () => {
-    fc.assert(
-      fc.property(fc.nat(100), (failures) => {
-        const before = { ...buildFreshState(START), failures }
-        const address = countFailure(before, ADDRESS_RULE, inMs(1000))
-        expect(takeBackFailure({ ...fresh(), address }, inMs(1000)).address).toMatchObject({
-          failures,
-          waitUntil: null,
-        })
-      }),
-    )
-  })
-
-  test('leaves a later delay of the network address by other failures', () => {
-    const own = countFailure({ ...buildFreshState(START), failures: 30 }, ADDRESS_RULE, inMs(1000))
-    const address = countFailure(own, ADDRESS_RULE, inMs(2000))
-    expect(takeBackFailure({ ...fresh(), address }, inMs(1000)).address.waitUntil).toEqual(address.waitUntil)
   })
 })
 

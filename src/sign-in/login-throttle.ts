@@ -114,25 +114,6 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
   return Math.min(1000 * 2 ** (failures - rule.delayAfter), rule.delayLimitMs)
 }
 
-/**
- * The states after a counted attempt turned out correct. Pair and e-mail address are cleared. The network address loses
- * this one failure and its wait; clearing it would let an attacker with one known account reset it. A later wait by other
- * failures stays.
- */
-export function takeBackFailure(states: ThrottleStates, countedAt: Date): ThrottleStates {
-  const { address } = states
-  const isOwnWait = address.lastFailureAt <= countedAt
-  return {
-    address: {
-      ...address,
-      failures: Math.max(0, address.failures - 1),
-      waitUntil: isOwnWait ? null : address.waitUntil,
-    },
-    email: buildFreshState(countedAt),
-    pair: buildFreshState(countedAt),
-  }
-}
-
 /** The hash of an e-mail or network address: the table holds no personal data. */
 export function hashSubject(kind: 'email' | 'address', value: string): Buffer {
   return createHash('sha256').update(`${kind}:${value.toLowerCase()}`).digest()

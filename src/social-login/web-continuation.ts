@@ -10,7 +10,8 @@ export interface ContinuationDeps {
   keepInBrowser: (tokens: { jwt: string; expiresInSeconds: number; refreshToken: string }) => AnswerCookie[]
   /**
    * The URL with a handshake token for a `redirect_url` that is a target on another domain
-   * (docs/contract/sso.md#handshake); undefined for any other one.
+   * (docs/contract/sso.md#handshake); undefined for any other one. The session is written with the last statement of the
+   * transaction, so that no statement here reads it.
    */
   openTarget: (
     db: Database,

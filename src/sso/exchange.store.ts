@@ -1,8 +1,7 @@
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { statement } from '../postgres/statement.ts'
 import {
-  ACCOUNTS_COLUMN,
   type AccountName,
   OF_SESSION,
   type SessionColumns,
@@ -30,31 +29,27 @@ export interface ClaimedHandshake {
   isClaimed: boolean
 }
 
-const lock = aheadStatement(`
-  select from session s join "user" u on u.document_id = s."user" where s.document_id = $1 for no key update of u, s`)
-
 const claim = statement<SessionColumns & { accounts: AccountName[]; is_user_active: boolean; is_claimed: boolean }>(`
   with found as (
-    select ${OF_SESSION}, ${ACCOUNTS_COLUMN}, u.is_actived and u.deleted_at is null as is_user_active
+    select ${OF_SESSION}, u.is_actived and u.deleted_at is null as is_user_active
     from session s join "user" u on u.document_id = s."user"
-    where s.document_id = $1 and s."user" = $2
+    where s.document_id = $1 and s."user" = $2 for no key update of u, s
   ), claimed as (
     insert into sso_nonce (nonce_hash, expires_at)
     select $3, $4 from found
     where is_user_active and revoked_at is null and expires_at > $5 and parent is null
     on conflict do nothing returning nonce_hash
   )
-  select *, exists (select from claimed) as is_claimed from found`)
+  select found.*, accounts_of(found."user") as accounts, exists (select from claimed) as is_claimed from found`)
 
 /**
  * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
  * continued. A transaction that revokes the session or disables the user waits for this one, and then ends what this one
- * opened; a second exchange of the nonce waits too, and does not get it. One round trip. Undefined when the user has no
+ * opened; a second exchange of the nonce waits too, and does not get it. Undefined when the user has no
  * such session.
  */
 export async function claimHandshake(db: Database, input: HandshakeClaim): Promise<ClaimedHandshake | undefined> {
   const { sessionId, userId, nonceHash, expiresAt, now } = input
-  await lock(db, [sessionId])
   const [row] = await claim(db, [sessionId, userId, nonceHash, expiresAt, now])
   if (!row) return undefined
   return {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { buildCommitGate } from '../../test/harness/commit-gate.ts'
 import { buildIdentityApp } from '../../test/harness/identity-app.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
-import { createAdministrator, hasAdministrator } from './administrator.ts'
+import { issueSession } from '../session/session.ts'
+import { createAdministrator, hasAdministrator, resetPassword } from './administrator.ts'
 
 describe('the first administrator', () => {
   test('can sign in and holds every permission', async () => {
@@ -51,4 +54,19 @@ describe('the first administrator', () => {
     expect(result).toMatchObject({ ok: false, error: expect.stringContaining(word) })
     expect(await hasAdministrator(app.db)).toBe(false)
   })
+})
+
+test('a reset of a password also ends the session of a sign-in that is under way', async () => {
+  await using app = await buildIdentityApp()
+  await using gate = await buildCommitGate(app.database, ['session'])
+  const { user } = await app.person('signing in')
+  const now = new Date(app.clock.now())
+  const deps = { ids: app.ids, random: systemRandom, keys: app.keys }
+  const origin = { address: null, userAgent: null }
+  const [session, reset] = await gate.interleave(
+    (gated) => inTransaction(gated, (tx) => issueSession(deps, tx, { userId: user.id, origin, now })),
+    (free) => resetPassword(deps, free, { email: user.email, password: 'another password', now }),
+  )
+  expect(reset).toEqual({ ok: true })
+  expect((await app.call('GET', '/api/v3/auth/session', { token: session!.jwt })).status).toBe(401)
 })

@@ -6,6 +6,7 @@ import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword } from '../sign-in/password.ts'
 import { findPasswordFault, type PasswordOwner } from '../sign-in/password-rule.ts'
+import { lockUserTokens } from './managed-user.store.ts'
 import { findUserByEmail, type UserWithRoles, updateUser } from './user.store.ts'
 import { registerUser, type UserDeps } from './user.ts'
 
@@ -67,6 +68,8 @@ export async function resetPassword(
   if (refusal) return refusal
   const passwordHash = await hashPassword(password, deps.random)
   await inTransaction(db, async (tx) => {
+    // A sign-in with the old password holds this lock: its session is there then, and ends with the others.
+    await lockUserTokens(tx, user.id)
     await updateUser(tx, user.id, { passwordHash, now })
     await endUserSessions(tx, user.id, now)
     if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)

@@ -8,8 +8,8 @@ import {
   deleteProofTokens,
   findProofCandidate,
   insertProofToken,
+  lockProvenPerson,
   setEmailVerified,
-  useProofToken,
 } from './proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from './proof-token.ts'
 
@@ -45,9 +45,10 @@ export async function verifyByLink(
   tx: Database,
   { token, now }: { token: string; now: Date },
 ): Promise<{ userId: UserId; isChanged: boolean } | { problem: Problem }> {
-  const person = await useProofToken(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
+  const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
   if (!person) return { problem: buildLinkInvalid('unknown_used_or_expired') }
-  const { userId } = person
+  const { userId, isEmailVerified } = person
   await deleteProofTokens(tx, userId, 'verification')
-  return { userId, isChanged: await setEmailVerified(tx, userId, now) }
+  if (!isEmailVerified) await setEmailVerified(tx, userId, now)
+  return { userId, isChanged: !isEmailVerified }
 }

@@ -1,6 +1,6 @@
-import type { UserId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 const selectCredentials = statement<{ email: string; name: string | null; password_hash: string | null }>(`
   select email, name, password_hash from "user" where document_id = $1 and deleted_at is null`)
@@ -14,11 +14,30 @@ export async function findOwnCredentials(
   return row && { email: row.email, name: row.name, passwordHash: row.password_hash }
 }
 
-const replaceHash = aheadStatement(`
-  update "user" set password_hash = $2, email_verified_at = coalesce(email_verified_at, $3), updated_at = $4
-  where document_id = $1`)
+const lockCredentials = statement<{ password_hash: string | null; sessions: SessionId[]; api_keys: string[] }>(`
+  with u as (
+    select document_id, password_hash from "user" where document_id = $1 and deleted_at is null for no key update
+  )
+  select u.password_hash, t.sessions, t.api_keys from u cross join lateral lock_tokens(u.document_id) t`)
 
-/** Sets the password of a person, and with `verifiedAt` the address as verified; sent with the next statement. */
+/**
+ * Locks a person with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password. A
+ * sign-in with the password before holds the lock: its session is there then.
+ */
+export async function lockOwnCredentials(
+  db: Database,
+  userId: UserId,
+): Promise<{ passwordHash: string | null; sessions: SessionId[]; apiKeys: number } | undefined> {
+  const [row] = await lockCredentials(db, [userId])
+  return row && { passwordHash: row.password_hash, sessions: row.sessions, apiKeys: row.api_keys.length }
+}
+
+const replaceHash = closingStatement(`
+  new_password as (
+    update "user" set password_hash = $2, email_verified_at = coalesce(email_verified_at, $3), updated_at = $4
+    where document_id = $1)`)
+
+/** Sets the password of a person, and with `verifiedAt` the address as verified, with the last statement. */
 export async function setPasswordHash(
   db: Database,
   userId: UserId,

@@ -1,17 +1,16 @@
-import { revokeUserApiKeys } from '../access/api-key.ts'
+import { endUserApiKeys } from '../access/api-key.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { revokeOtherSessions } from '../session/session-list.ts'
+import { endSessions } from '../session/session-list.ts'
 import { buildThrottled } from '../sign-in/local-login.ts'
 import { chargeAttempt, forgiveAttempt, type LoginAttempt } from '../sign-in/login-attempt.ts'
 import { hashPassword, isPasswordCorrect } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
-import { findOwnCredentials, setPasswordHash } from './own-password.store.ts'
+import { findOwnCredentials, lockOwnCredentials, setPasswordHash } from './own-password.store.ts'
 import { deleteProofTokens } from './proof-token.store.ts'
-import { lockUser } from './user.store.ts'
 
 /** A change of one's own password. */
 export interface PasswordChange {
@@ -54,8 +53,8 @@ export async function checkPasswordChange(
     throw new Problem('conflict', 'You have no password yet. Ask for a reset link by mail to set one.')
   checkNewPassword(newPassword, { path: 'new_password', owner: person })
   const attempt = { email: person.email, address, now }
-  const until = await chargeAttempt(db, attempt)
-  if (until) return { kind: 'refused', problem: buildThrottled(until, now) }
+  const charged = await chargeAttempt(db, attempt)
+  if (charged.kind === 'waits') return { kind: 'refused', problem: buildThrottled(charged.until, now) }
   if (!(await isPasswordCorrect(currentPassword, person.passwordHash)))
     return { kind: 'refused', problem: buildWrongPassword('wrong_password') }
   const passwordHash = await hashPassword(newPassword, deps.random)
@@ -78,13 +77,13 @@ export async function changeOwnPassword(
   if (checked.kind === 'refused') return { problem: checked.problem }
   const { caller, keepApiKeys, now } = change
   const { userId } = caller
-  await lockUser(tx, userId)
-  const present = await findOwnCredentials(tx, userId)
+  const present = await lockOwnCredentials(tx, userId)
   if (present?.passwordHash !== checked.presentHash) return { problem: buildWrongPassword('changed_meanwhile') }
   await setPasswordHash(tx, userId, { passwordHash: checked.passwordHash, verifiedAt: null, now })
   await deleteProofTokens(tx, userId, 'reset')
-  const sessions = await revokeOtherSessions(tx, { userId, keep: checked.sessionId, now })
-  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(tx, userId, now)
+  const others = present.sessions.filter((id) => id !== checked.sessionId)
+  await endSessions(tx, { ids: others, userId, now })
+  if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
   await forgiveAttempt(tx, checked.attempt)
-  return { sessions: sessions.length, apiKeys: apiKeys.length }
+  return { sessions: others.length, apiKeys: keepApiKeys ? 0 : present.apiKeys }
 }

@@ -1,10 +1,10 @@
-import { revokeUserApiKeys } from '../access/api-key.ts'
+import { endUserApiKeys } from '../access/api-key.ts'
 import type { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../mail/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { revokeUserSessions } from '../session/session.ts'
+import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { hashPassword } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
@@ -16,7 +16,7 @@ import {
   findProofCandidate,
   findProvenPerson,
   insertProofToken,
-  useProofToken,
+  lockProvenPerson,
 } from './proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from './proof-token.ts'
 
@@ -94,13 +94,13 @@ export async function resetByLink(
 ): Promise<{ userId: UserId; ended: EndedTokens } | { problem: Problem }> {
   const { token, prepared, keepApiKeys, now } = input
   if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
-  const person = await useProofToken(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
+  const person = await lockProvenPerson(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!person) return { problem: buildLinkInvalid('used_meanwhile') }
   const { userId, email } = person
   await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
   await deleteProofTokens(tx, userId, 'reset')
   await clearLoginThrottle(tx, email)
-  const sessions = await revokeUserSessions(tx, userId, now)
-  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(tx, userId, now)
-  return { userId, ended: { sessions: sessions.length, apiKeys: apiKeys.length } }
+  await endUserSessions(tx, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
+  return { userId, ended: { sessions: person.sessions, apiKeys: keepApiKeys ? 0 : person.apiKeys } }
 }

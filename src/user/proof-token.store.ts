@@ -1,15 +1,15 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
-const insert = aheadStatement(`
-  insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
-  select $1::bytea, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz where $3::uuid is not null`)
+const insert = closingStatement(`
+  new_proof as (
+    insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
+    select $1::bytea, $2::text, $3::uuid, $4::text, $5::timestamptz, $6::timestamptz where $3::uuid is not null)`)
 
 /**
- * Inserts a token; sent with the next statement of the transaction. Without a user the same statement inserts nothing, so
- * that both take the same time.
+ * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
  */
 export async function insertProofToken(
   db: Database,
@@ -91,28 +91,50 @@ export async function findProvenPerson(
   return row && { userId: row.user as UserId, email: row.email, name: row.name }
 }
 
-const lockUserOfToken = aheadStatement(`
-  select from "user" where document_id = (select "user" from proof_token where token_hash = $1) for no key update`)
+const lockProven = statement<
+  ProvenColumns & { email_verified_at: Date | null; sessions: string[] | null; api_keys: string[] | null }
+>(`
+  with u as (
+    select * from "user"
+    where document_id = (select "user" from proof_token where token_hash = $1) and is_actived and deleted_at is null
+    for no key update
+  )
+  select u.document_id as "user", u.email, u.name, u.email_verified_at, l.sessions, l.api_keys
+  from u cross join lateral proven_address(u.document_id, $1, $2, $3) p (email)
+  left join lateral lock_tokens(u.document_id) l on $2 = 'reset'
+  where lower(p.email) = lower(u.email)`)
 
-const use = statement<ProvenColumns>(`
-  delete from proof_token t using "user" u where ${VALID} returning t."user", u.email, u.name`)
-
-/**
- * Uses a token up: of two concurrent uses one succeeds. Locks the person first, until the transaction ends. Undefined like
- * `findProvenPerson`.
- */
-export async function useProofToken(
-  db: Database,
-  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
-): Promise<ProvenPerson | undefined> {
-  await lockUserOfToken(db, [token.tokenHash])
-  const [row] = await use(db, [token.tokenHash, token.purpose, token.now])
-  return row && { userId: row.user as UserId, email: row.email, name: row.name }
+/** The person of a token that is being used, locked. */
+export interface LockedProven extends ProvenPerson {
+  isEmailVerified: boolean
+  /** The number of unrevoked sessions and API keys of the person, locked, for a reset; 0 for a verification. */
+  sessions: number
+  apiKeys: number
 }
 
-const removeAll = aheadStatement('delete from proof_token where "user" = $1 and purpose = $2')
+/**
+ * Locks the person of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
+ * succeeds, if each deletes it (`deleteProofTokens`). Undefined like `findProvenPerson`.
+ */
+export async function lockProvenPerson(
+  db: Database,
+  token: { tokenHash: Buffer; purpose: ProofPurpose; now: Date },
+): Promise<LockedProven | undefined> {
+  const [row] = await lockProven(db, [token.tokenHash, token.purpose, token.now])
+  if (!row) return undefined
+  return {
+    userId: row.user as UserId,
+    email: row.email,
+    name: row.name,
+    isEmailVerified: row.email_verified_at !== null,
+    sessions: row.sessions?.length ?? 0,
+    apiKeys: row.api_keys?.length ?? 0,
+  }
+}
 
-/** Deletes the tokens of a person; sent with the next statement of the transaction. */
+const removeAll = closingStatement('used_proofs as (delete from proof_token where "user" = $1 and purpose = $2)')
+
+/** Deletes the tokens of a person, who is locked, with the last statement of the transaction. */
 export async function deleteProofTokens(db: Database, userId: UserId, purpose: ProofPurpose): Promise<void> {
   await removeAll(db, [userId, purpose])
 }
@@ -127,11 +149,11 @@ export async function deleteExpiredProofTokens(db: Database, before: Date, limit
   return (await removeExpired(db, [before, limit])).length
 }
 
-const verify = statement<{ document_id: string }>(`
-  update "user" set email_verified_at = $2, updated_at = $2
-  where document_id = $1 and email_verified_at is null returning document_id`)
+const verify = closingStatement(`
+  verified_user as (
+    update "user" set email_verified_at = $2, updated_at = $2 where document_id = $1 and email_verified_at is null)`)
 
-/** Marks the address of a person as verified. False when it was already. */
-export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<boolean> {
-  return (await verify(db, [userId, now])).length > 0
+/** Marks the address of a locked person as verified, with the last statement of the transaction. */
+export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<void> {
+  await verify(db, [userId, now])
 }

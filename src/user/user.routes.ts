@@ -45,7 +45,7 @@ async function prepareUpdate(
   return hashNewPassword(deps, password, { email, name })
 }
 
-const changedOf = (user: UserWithRoles) => [{ id: user.id, account: null }]
+const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
 /** Users (docs/contract/identity.md#tables). */
 export const userRoutes: Routes<UserDeps> = [
@@ -131,7 +131,8 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
       prepare: prepareUpdate,
       handle: async (_deps, { db, target, body, prepared, caller, now }) => {
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
@@ -159,7 +160,7 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
       handle: async (_deps, { db, target, caller, now }) => {
         const user = await deleteUser(db, { user: target, caller, now })
         return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
@@ -180,7 +181,8 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
       handle: async (_deps, { db, target, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
         const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
@@ -224,14 +226,14 @@ export const userRoutes: Routes<UserDeps> = [
       data: TokensRevoked,
     },
     {
-      load: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id),
-      handle: async (_deps, { db, target, body, caller, now }) => {
+      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
+      handle: async (_deps, { db, params, body, caller, now }) => {
         const keepApiKeys = body?.keep_api_keys ?? false
-        const ended = await endUserTokens(db, { user: target, keepApiKeys, caller, now })
+        const ended = await endUserTokens(db, params.id, { keepApiKeys, caller, now })
         return {
           data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
           message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',
-          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(target) : [],
+          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(ended) : [],
         }
       },
     },

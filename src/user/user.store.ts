@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
-import type { Holdings } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
 import type { UserId } from '../id.ts'
+import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of the `user` table, without the hash of its password. */
 export interface UserRecord {
@@ -25,14 +24,8 @@ export interface UserWithRoles extends UserRecord {
   roles: RoleId[]
 }
 
-/** A user with the holdings that decide who may change it. */
-export interface ManagedUser extends UserWithRoles {
-  /** The names of `roles`, in the same order. */
-  roleNames: string[]
-  holdings: Holdings
-}
-
-interface UserColumns {
+/** What `toUserWithRoles` reads of a row, besides the roles. */
+export interface UserColumns {
   document_id: string
   email: string
   email_verified_at: Date | null
@@ -61,7 +54,7 @@ const COLUMNS = [
 const HAS_PASSWORD = 'u.password_hash is not null'
 
 /** The columns above of the user `u`, as SQL. */
-const OF_USER = `${COLUMNS.join(', ')}, ${HAS_PASSWORD} as has_password`
+export const OF_USER = `${COLUMNS.join(', ')}, ${HAS_PASSWORD} as has_password`
 
 const rolesOfUser = (column: string) => `
   array(select r.${column} from user_role ur join role r on r.document_id = ur.role
@@ -100,7 +93,8 @@ export function selectUsers(db: Database) {
 }
 
 const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
-const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
+/** The user `u` with the id `$1`, not deleted. */
+export const LIVING = 'from "user" u where u.document_id = $1 and u.deleted_at is null'
 const selectOne = statement<UserColumns & { roles: string[] }>(`select ${WITH_ROLES} ${LIVING}`)
 
 /** The user with this id, not deleted. */
@@ -109,25 +103,15 @@ export async function findUser(db: Database, id: string): Promise<UserWithRoles 
   return row && toUserWithRoles(row)
 }
 
-const lock = aheadStatement(`select ${LIVING} for no key update`)
+/** The condition of the user `u` with an address in any case, not deleted. */
+export const hasEmail = (email: string) => `lower(u.email) = lower(${email}) and u.deleted_at is null`
 
-const selectManaged = statement<UserColumns & HoldingsRow & { roles: string[]; role_names: string[] }>(
-  `select ${WITH_ROLES}, ${rolesOfUser('name')} as role_names, ${HOLDINGS_COLUMNS} ${LIVING}`,
-)
-
-/**
- * Locks the user with this id, not deleted, until the transaction ends, and reads it with its holdings. The lock blocks
- * changes of its roles and memberships.
- */
-export async function lockUser(db: Database, id: string): Promise<ManagedUser | undefined> {
-  await lock(db, [id])
-  const [row] = await selectManaged(db, [id])
-  return row && { ...toUserWithRoles(row), roleNames: row.role_names, holdings: toHoldings(row) }
-}
+const selectByEmail = statement<UserColumns>(`select ${OF_USER} from "user" u where ${hasEmail('$1')}`)
 
 /** The user with this address in any case, not deleted. */
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
-  return (await findCredentials(db, email))?.user
+  const [row] = await selectByEmail(db, [email])
+  return row && toUserRecord(row)
 }
 
 /** A user and the hash of the password. For a sign-in only. */
@@ -136,13 +120,17 @@ export interface Credentials {
   passwordHash: string | null
 }
 
-const selectCredentials = statement<UserColumns & { password_hash: string | null }>(`
-  select ${OF_USER}, u.password_hash from "user" u where lower(u.email) = lower($1) and u.deleted_at is null`)
+/** The columns that `toCredentials` reads. */
+export interface CredentialColumns extends UserColumns {
+  password_hash: string | null
+}
 
-/** The user with this address in any case, not deleted, with the hash of the password. */
-export async function findCredentials(db: Database, email: string): Promise<Credentials | undefined> {
-  const [row] = await selectCredentials(db, [email])
-  return row && { user: toUserRecord(row), passwordHash: row.password_hash }
+/** The columns above of the user `u`, as SQL. */
+export const OF_CREDENTIALS = `${OF_USER}, u.password_hash`
+
+/** Maps `OF_CREDENTIALS`. */
+export function toCredentials(row: CredentialColumns): Credentials {
+  return { user: toUserRecord(row), passwordHash: row.password_hash }
 }
 
 const insert = statement<UserColumns & { roles: string[] }>(`
@@ -181,6 +169,39 @@ export async function insertUser(
   return toUserWithRoles(inserted)
 }
 
+const insertAtEnd = closingStatement(`
+  new_user as (
+    insert into "user" (document_id, email, name, password_hash, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $5) returning document_id
+  ), new_user_roles as (
+    insert into user_role ("user", role, created_at) select u.document_id, x.role, $5 from new_user u, unnest($6::uuid[]) x (role))`)
+
+/**
+ * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
+ * of a violated `user_email_key`: the address is taken.
+ */
+export async function insertCheckedUser(
+  db: Database,
+  row: { id: UserId; email: string; name: string | null; passwordHash: string | null; roles: RoleId[]; now: Date },
+  explain: (error: unknown) => unknown,
+): Promise<UserWithRoles> {
+  const { id, email, name, passwordHash, roles, now } = row
+  await insertAtEnd(db, [id, email, name, passwordHash, now, roles], { notes: `u:${id}`, explain })
+  return {
+    id,
+    email,
+    emailVerifiedAt: null,
+    name,
+    avatarUrl: null,
+    hasPassword: passwordHash !== null,
+    isActived: true,
+    roles,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+}
+
 /** The columns of a user that may change. */
 export interface UserChange {
   email?: string
@@ -193,10 +214,18 @@ export interface UserChange {
   now: Date
 }
 
-/** Changes the columns of `change`. Violates `user_email_key` when the address is taken. */
-export async function updateUser(db: Database, id: UserId, change: UserChange): Promise<UserRecord> {
-  const updated = await db
-    .updateTable('user as u')
+/**
+ * Changes the columns of `change`, with the last statement of the transaction. `explain` finds the problem of a violated
+ * `user_email_key`: the address is taken.
+ */
+export async function updateUser(
+  db: Database,
+  id: UserId,
+  change: UserChange,
+  explain?: (error: unknown) => unknown,
+): Promise<void> {
+  const { sql: text, parameters: values } = db
+    .updateTable('user')
     .set({
       ...(change.email !== undefined && { email: change.email }),
       ...(change.emailVerifiedAt !== undefined && { email_verified_at: change.emailVerifiedAt }),
@@ -207,8 +236,15 @@ export async function updateUser(db: Database, id: UserId, change: UserChange): 
       ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
       updated_at: change.now,
     })
-    .where('u.document_id', '=', id)
-    .returning([...COLUMNS, sql.raw<boolean>(HAS_PASSWORD).as('has_password')])
-    .executeTakeFirstOrThrow()
-  return toUserRecord(updated)
+    .where('document_id', '=', id)
+    .compile()
+  const parts = { name: text, text: `changed_user as (${text})`, values }
+  const isNoted = change.isActived !== undefined || change.deletedAt !== undefined
+  await writeAtEnd(db, { parts, ...(isNoted && { notes: `u:${id}` }), ...(explain && { explain }) })
+}
+
+/** The row of a user behind a change. Pure. */
+export function applyUserChange(user: UserWithRoles, change: UserChange): UserWithRoles {
+  const { passwordHash, now, ...columns } = change
+  return { ...user, ...columns, ...(passwordHash !== undefined && { hasPassword: true }), updatedAt: now }
 }

@@ -1,22 +1,23 @@
-import { endUserApiKeys, revokeUserApiKeys } from '../access/api-key.ts'
+import { endUserApiKeys } from '../access/api-key.ts'
 import { checkMayManageUser } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
-import { assignRoles, checkGrantableRoles } from '../access/role.ts'
+import { assignRoles, checkGrantableRoles, loadRolesOfNewUser } from '../access/role.ts'
 import { ADMINISTRATOR_ROLE, checkAdministratorRemains, MEMBER_ROLE } from '../access/system-roles.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
-import type { IdMaker } from '../id.ts'
+import type { IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { endUserSessions, revokeUserSessions } from '../session/session.ts'
+import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
+import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
 import { deleteProofTokens } from './proof-token.store.ts'
 import {
+  applyUserChange,
   findUser,
   findUserByEmail,
+  insertCheckedUser,
   insertUser,
-  lockUser,
-  type ManagedUser,
   type UserChange,
   type UserRecord,
   type UserWithRoles,
@@ -41,10 +42,16 @@ export function findUserOfAddress(db: Database, email: string): Promise<UserReco
 
 /**
  * Locks the user with this id for a change. The lock serializes changes, and keeps the roles and memberships that the
- * change is checked against. Throws 404.
+ * change is checked against. For a change that takes roles away, or the user itself, the last administrator is looked for:
+ * `roles` are the new ones, none for a user that is disabled or deleted. Throws 404.
  */
-export async function loadManagedUser(db: Database, id: string): Promise<ManagedUser> {
-  return (await lockUser(db, id)) ?? throwNotFound()
+export async function loadManagedUser(
+  db: Database,
+  id: string,
+  { roles }: { roles?: readonly string[] | undefined } = {},
+): Promise<ManagedUser> {
+  const asked = roles ? { roles, keptRole: ADMINISTRATOR_ROLE } : {}
+  return (await lockUser(db, id, asked)) ?? throwNotFound()
 }
 
 function throwNotFound(): never {
@@ -57,8 +64,8 @@ function toEmailConflict(error: unknown): unknown {
 }
 
 /**
- * Registers a user with `member` and `roles`, without a permission check: for a sign-up, the command line, and
- * `createUser` after its checks. Throws 409 when the address is taken.
+ * Registers a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
+ * when the address is taken.
  */
 export async function registerUser(
   deps: UserDeps,
@@ -103,9 +110,10 @@ export async function createUser(
     now: Date
   },
 ): Promise<UserWithRoles> {
-  const { caller, roles: ids, ...rest } = input
-  const roles = await checkGrantableRoles(db, { caller, ids, held: [], accounts: [] })
-  return registerUser(deps, db, { ...rest, roles })
+  const { email, name, passwordHash, caller, now } = input
+  const roles = await loadRolesOfNewUser(db, { caller, ids: input.roles })
+  const user = { id: deps.ids.next<'user'>(), email, name, passwordHash: passwordHash ?? null, roles, now }
+  return insertCheckedUser(db, user, toEmailConflict)
 }
 
 /** The changes of a user. `roles` is the full list. */
@@ -138,15 +146,12 @@ export async function changeUser(
   if (input.keepApiKeys !== undefined && input.passwordHash === undefined)
     throw invalidField('keep_api_keys', 'without_password', 'is accepted only together with a new password')
   const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
-  const change = buildChange(user, input)
-  if (!roles && Object.keys(change).length === 0) return undefined
-  try {
-    if (change.emailVerifiedAt === null || change.passwordHash) await endUserSessions(db, user.id, now)
-    if (change.passwordHash) await endOldPassword(db, user, input)
-    return { ...(await updateUser(db, user.id, { ...change, now })), roles: roles ?? user.roles }
-  } catch (error) {
-    throw toEmailConflict(error)
-  }
+  const change = { ...buildChange(user, input), now }
+  if (!roles && Object.keys(change).length === 1) return undefined
+  if (change.emailVerifiedAt === null || change.passwordHash) await endUserSessions(db, user.id, now)
+  if (change.passwordHash) await endOldPassword(db, user, input)
+  await updateUser(db, user.id, change, toEmailConflict)
+  return applyUserChange({ ...user, roles: roles ?? user.roles }, change)
 }
 
 /** The columns that an update writes: those that differ. */
@@ -167,7 +172,7 @@ async function endOldPassword(
 ): Promise<void> {
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
   await deleteProofTokens(db, user.id, 'reset')
-  for (const one of new Set([user.email, email])) await clearLoginThrottle(db, one)
+  await clearLoginThrottle(db, user.email, email)
 }
 
 /** Replaces the roles of a user. Undefined when the user has exactly these. */
@@ -177,10 +182,10 @@ async function replaceRoles(
   { caller, ids, now }: { ids: readonly string[]; caller: Caller; now: Date },
 ): Promise<RoleId[] | undefined> {
   const { accounts } = user.holdings
-  const roles = await checkGrantableRoles(db, { caller, ids, held: user.roles, accounts })
+  const roles = checkGrantableRoles(user.asked, { caller, ids, held: user.roles, accounts })
   if (roles.length === user.roles.length && roles.every((role) => user.roles.includes(role))) return undefined
   const administrator = user.roles[user.roleNames.indexOf(ADMINISTRATOR_ROLE)]
-  if (administrator && !roles.includes(administrator)) await checkAdministratorRemains(db, user.id)
+  if (administrator && !roles.includes(administrator)) checkAdministratorRemains(user)
   await assignRoles(db, { userId: user.id, roles, now })
   return roles
 }
@@ -197,10 +202,10 @@ export async function disableUser(
   const { user, keepApiKeys = false, caller, now } = input
   checkMayManageUser(caller, user.holdings)
   if (!user.isActived) return undefined
-  await checkNotLastAdministrator(db, user)
+  checkNotLastAdministrator(user)
   await endUserSessions(db, user.id, now)
   if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
-  return { ...(await updateUser(db, user.id, { isActived: false, now })), roles: user.roles }
+  return changeLocked(db, user, { isActived: false, now })
 }
 
 /** Enables a locked user, who has to sign in again. Returns undefined for a user who is enabled already. Throws 403. */
@@ -211,7 +216,7 @@ export async function enableUser(
   const { user, caller, now } = input
   checkMayManageUser(caller, user.holdings)
   if (user.isActived) return undefined
-  return { ...(await updateUser(db, user.id, { isActived: true, now })), roles: user.roles }
+  return changeLocked(db, user, { isActived: true, now })
 }
 
 /** Soft-deletes a locked user: revokes its sessions and keys, frees its address. Throws 403, 409 for the last administrator. */
@@ -221,25 +226,35 @@ export async function deleteUser(
 ): Promise<UserWithRoles> {
   const { user, caller, now } = input
   checkMayManageUser(caller, user.holdings)
-  await checkNotLastAdministrator(db, user)
+  checkNotLastAdministrator(user)
   await endUserSessions(db, user.id, now)
   await endUserApiKeys(db, user.id, now)
-  return { ...(await updateUser(db, user.id, { deletedAt: now, now })), roles: user.roles }
+  return changeLocked(db, user, { deletedAt: now, now })
 }
 
-async function checkNotLastAdministrator(db: Database, user: ManagedUser): Promise<void> {
-  // The lock on the user blocks assignments, so a user who is not an administrator stays so.
-  if (user.roleNames.includes(ADMINISTRATOR_ROLE)) await checkAdministratorRemains(db, user.id)
+async function changeLocked(db: Database, user: ManagedUser, change: UserChange): Promise<UserWithRoles> {
+  await updateUser(db, user.id, change)
+  return applyUserChange(user, change)
 }
 
-/** Revokes all sessions of a locked user and, unless `keepApiKeys`, its API keys. Returns both numbers. Throws 403. */
+/** Of a user loaded with `roles: []`. The lock on the user blocks assignments: who is no administrator stays so. */
+function checkNotLastAdministrator(user: ManagedUser): void {
+  if (user.roleNames.includes(ADMINISTRATOR_ROLE)) checkAdministratorRemains(user)
+}
+
+/**
+ * Revokes all sessions of a user and, unless `keepApiKeys`, its API keys. Returns both numbers. The user is locked: no
+ * session or key is added meanwhile. Throws 404, 403.
+ */
 export async function endUserTokens(
   db: Database,
-  input: { user: ManagedUser; keepApiKeys?: boolean; caller: Caller; now: Date },
-): Promise<{ sessions: number; apiKeys: number }> {
-  const { user, keepApiKeys = false, caller, now } = input
+  id: string,
+  input: { keepApiKeys?: boolean; caller: Caller; now: Date },
+): Promise<{ id: UserId; sessions: number; apiKeys: number }> {
+  const { keepApiKeys = false, caller, now } = input
+  const user = (await lockUserTokens(db, id)) ?? throwNotFound()
   checkMayManageUser(caller, user.holdings)
-  const sessions = await revokeUserSessions(db, user.id, now)
-  const apiKeys = keepApiKeys ? [] : await revokeUserApiKeys(db, user.id, now)
-  return { sessions: sessions.length, apiKeys: apiKeys.length }
+  await endUserSessions(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  return { id: user.id, sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys }
 }

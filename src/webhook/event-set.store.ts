@@ -6,9 +6,8 @@ import {
 } from '../catalogue/catalogue.store.ts'
 import type { EventTypeId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, type Joined, statement } from '../postgres/statement.ts'
 import {
-  type Joined,
   OF_WEBHOOK,
   type SubscribingWebhook,
   type SubscriptionId,
@@ -41,28 +40,27 @@ export interface EventTypeOfSet extends EventTypeRecord {
   isSubscribed: boolean
 }
 
-const lockWebhook = aheadStatement('select from webhook where document_id = $1 and deleted_at is null for update')
-
-const selectToChange = statement<WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean }>(`
+const lockToChange = statement<WebhookColumns & Joined<EventTypeColumns> & { is_subscribed: boolean }>(`
+  with w as (
+    select * from webhook where document_id = $1 and deleted_at is null for update
+  ), link as (
+    select l.event from w cross join lateral links_of(w.document_id) l where l.deleted_at is null
+  )
   select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}, e.is_subscribed
-  from webhook w
-  left join lateral (
-    select ${listEventTypeColumns('t')}, s.document_id is not null as is_subscribed
-    from event t left join webhook_event s on s.webhook = w.document_id and s.event = t.document_id and s.deleted_at is null
-    where t.internal = $2 or t.document_id = any($3) or s.document_id is not null
-  ) e on true
-  where w.document_id = $1 and w.deleted_at is null order by e.internal`)
+  from w left join (
+    select t.*, s.event is not null as is_subscribed from event t left join link s on s.event = t.document_id
+    where t.internal = $2 or t.document_id = any($3) or s.event is not null
+  ) e on true order by e.internal`)
 
 /**
- * A living webhook with the event types that it subscribes to and those with the name or the ids given, by name. The
- * webhook is locked before until the transaction ends: changes of one webhook's set follow each other.
+ * Locks a living webhook until the transaction ends, and reads behind the lock the event types that it subscribes to and
+ * those with the name or the ids given, by name. Changes of one webhook's set follow each other.
  */
 export async function lockEventSet(
   db: Database,
   input: { webhook: string; name: string; ids: readonly string[] },
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeOfSet[] } | undefined> {
-  await lockWebhook(db, [input.webhook])
-  const rows = await selectToChange(db, [input.webhook, input.name, input.ids])
+  const rows = await lockToChange(db, [input.webhook, input.name, input.ids])
   const [first] = rows
   if (!first) return undefined
   const events = rows.filter(hasEventType)
@@ -72,17 +70,18 @@ export async function lockEventSet(
   }
 }
 
-const change = aheadStatement(`
-  with removed as (
+const change = closingStatement(`
+  removed_links as (
     update webhook_event set deleted_at = $2, updated_at = $2 where webhook = $1 and event = any($3) and deleted_at is null
-  )
-  insert into webhook_event (document_id, webhook, event, created_at, updated_at)
-  select x.id, $1, x.event, $2, $2 from unnest($4::uuid[], $5::uuid[]) as x (id, event)
-  on conflict (webhook, event) do update set deleted_at = null, updated_at = $2 where webhook_event.deleted_at is not null`)
+  ), added_links as (
+    insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+    select x.id, $1, x.event, $2, $2 from unnest($4::uuid[], $5::uuid[]) as x (id, event)
+    on conflict (webhook, event) do update set deleted_at = null, updated_at = $2
+    where webhook_event.deleted_at is not null)`)
 
 /**
  * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is revived, a living one
- * left alone, any other inserted with the id given. Sent with the next statement of the transaction.
+ * left alone, any other inserted with the id given. With the last statement of the transaction.
  */
 export async function changeSubscriptions(
   db: Database,
@@ -95,5 +94,7 @@ export async function changeSubscriptions(
 ): Promise<void> {
   const { webhook, remove, add, now } = input
   if (remove.length + add.length === 0) return
-  await change(db, [webhook, now, remove, add.map((one) => one.id), add.map((one) => one.event)])
+  await change(db, [webhook, now, remove, add.map((one) => one.id), add.map((one) => one.event)], {
+    notes: 'r',
+  })
 }

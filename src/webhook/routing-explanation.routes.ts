@@ -1,9 +1,14 @@
 import { type Static, Type } from 'typebox'
-import { loadEvent } from '../event/event.ts'
+import { checkEventInScope, loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { StatusSchema } from './ledger/dispatch.schema.ts'
-import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
+import {
+  EXPLAINED_WEBHOOKS_LIMIT,
+  type ExplainedRouting,
+  explainRouting,
+  keepOwnVerdicts,
+} from './routing-explanation.ts'
 
 const VERDICTS = [
   'delivered',
@@ -84,6 +89,7 @@ export const routingExplanationRoutes: Routes<object> = [
       resource: 'event-occurrence',
       action: 'routing',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Why an event was, or was not, delivered',
       description:
         'One verdict for each webhook, deleted ones too while their row exists; also when none matched. Where the ledger ' +
@@ -97,9 +103,11 @@ export const routingExplanationRoutes: Routes<object> = [
       data: ExplanationSchema,
     },
     {
+      reach: (_deps: object, { db, params, scope }) => checkEventInScope(db, params.id, scope),
       locate: (_deps: object, { db, params }) => loadEvent(db, params.id),
-      handle: async (_deps, { db, params, query, now }) => {
-        const explanation = await explainRouting(db, params.id, { webhook: query.webhook ?? null, now })
+      handle: async (_deps, { db, params, scope, query, now }) => {
+        const found = await explainRouting(db, params.id, { webhook: query.webhook ?? null, now })
+        const explanation = keepOwnVerdicts(found, scope)
         const { event, entries, summary, isTruncated } = explanation
         return {
           data: {

@@ -1,3 +1,4 @@
+import { includesAccount, type PermissionScope } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
 import { decideRouting, type RoutingVerdict } from './delivery/routing.ts'
@@ -57,9 +58,22 @@ export async function explainRouting(
   const { event, eventType } = found
   const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
   const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now }))
+  const isTruncated = found.webhooks.length > webhooks.length
+  return { event, entries, summary: countVerdicts(entries), isTruncated }
+}
+
+function countVerdicts(entries: readonly ExplainedRouting[]): RoutingExplanation['summary'] {
   const summary: RoutingExplanation['summary'] = {}
   for (const { verdict } of entries) summary[verdict] = (summary[verdict] ?? 0) + 1
-  return { event, entries, summary, isTruncated: found.webhooks.length > webhooks.length }
+  return summary
+}
+
+/** Keeps of an explanation the webhooks that a caller with an account role reaches: those of its accounts. Pure. */
+export function keepOwnVerdicts(explanation: RoutingExplanation, scope: PermissionScope): RoutingExplanation {
+  if (scope === 'all') return explanation
+  const isOwn = ({ webhook }: ExplainedRouting) => !webhook.isGlobal && includesAccount(scope, webhook.account)
+  const entries = explanation.entries.filter(isOwn)
+  return { ...explanation, entries, summary: countVerdicts(entries) }
 }
 
 interface Explained {

@@ -2,6 +2,8 @@ import { toEventTypeRow } from '../catalogue/catalogue.schema.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import { keepOwnSubscriptions } from './account-reach.store.ts'
+import { buildReach, checkMaySubscribe, checkNewSubscription } from './account-reach.ts'
 import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
 import {
   changeSubscription,
@@ -47,6 +49,9 @@ function sayWarnings(message: string, warnings: readonly { message: string }[]):
   return [message, ...warnings.map((warning) => warning.message)].join(' ')
 }
 
+const reachWebhook = buildReach('webhook')
+const reachSubscription = buildReach('subscription')
+
 export const subscriptionRoutes: Routes<WebhookDeps> = [
   defineRoute(
     {
@@ -55,11 +60,13 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'find-set',
       accountScope: 'account',
+      ownAccounts: true,
       summary: "Read a webhook's event set",
       params: IdParams,
       data: EventSet,
     },
     {
+      reach: reachWebhook,
       load: (_deps: WebhookDeps, { db, params }) => loadEventSet(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toEventSetRow(target),
@@ -75,6 +82,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'set',
       accountScope: 'account',
+      ownAccounts: true,
       summary: "Replace a webhook's event set",
       description: 'The full desired list. `webhook.test` is prepended; ids absent from the body are unsubscribed.',
       params: IdParams,
@@ -82,8 +90,11 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: EventSet,
     },
     {
+      reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
-      handle: async (deps, { db, params, body, now }) => {
+      handle: async (deps, { db, params, scope, body, now }) => {
+        const { events } = body
+        await checkMaySubscribe(db, scope, { webhook: params.id, events, pathOf: (index) => `events.${index}` })
         const set = await replaceEventSet(deps, db, params.id, { events: body.events, now })
         return {
           data: toEventSetRow(set),
@@ -101,12 +112,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       action: 'create',
       accountScope: 'account',
       status: 201,
+      ownAccounts: true,
       summary: 'Subscribe a webhook to an event type',
       body: CreateSubscriptionBody,
       data: SubscriptionWithWarnings,
     },
     {
-      handle: async (deps: WebhookDeps, { db, body, now }) => {
+      handle: async (deps: WebhookDeps, { db, scope, body, now }) => {
+        await checkNewSubscription(db, scope, body)
         const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
@@ -124,13 +137,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,
     },
     {
-      handle: async (_deps: WebhookDeps, { db, listing }) => ({
-        ...(await readPage(selectSubscriptions(db), {
+      handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
+        ...(await readPage(keepOwnSubscriptions(selectSubscriptions(db), scope), {
           listing,
           fields: SUBSCRIPTION_FIELDS,
           toRow: subscriptionRowOf,
@@ -146,11 +160,13 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'find-one',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Read one subscription',
       params: IdParams,
       data: SubscriptionRow,
     },
     {
+      reach: reachSubscription,
       load: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toSubscriptionRow(target.subscription),
@@ -166,6 +182,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'update',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Move a subscription to another event type',
       description:
         'Unsubscribes from the one and subscribes to the other. The answer is the new link, with an id of its own.',
@@ -175,8 +192,10 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       problems: ['conflict'],
     },
     {
+      reach: reachSubscription,
       locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
-      handle: async (deps, { db, params, body, now }) => {
+      handle: async (deps, { db, params, scope, body, now }) => {
+        await checkMaySubscribe(db, scope, { webhook: null, events: [body.event], pathOf: () => 'event' })
         const moved = await changeSubscription(deps, db, { id: params.id, event: body.event, now })
         const { subscription, webhook, warnings, isChanged } = moved
         return {
@@ -194,12 +213,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       resource: 'webhook-event',
       action: 'delete',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Unsubscribe (soft)',
       params: IdParams,
       data: SubscriptionRow,
       problems: ['conflict'],
     },
     {
+      reach: reachSubscription,
       locate: (_deps: WebhookDeps, { db, params }) => loadSubscription(db, params.id),
       handle: async (_deps, { db, params, now }) => {
         const { subscription, webhook } = await unsubscribe(db, params.id, now)

@@ -1,7 +1,7 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { AccountId, EventTypeId, Id, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { type Joined, statement } from '../postgres/statement.ts'
 
 export type SubscriptionId = Id<'subscription'>
 
@@ -63,9 +63,6 @@ export function toSubscribingWebhook(row: WebhookColumns): SubscribingWebhook {
   return { id: row.hook as WebhookId, account: row.hook_account as AccountId | null, isGlobal: row.hook_is_global }
 }
 
-/** The columns of an outer join: all of them null where nothing was joined. */
-export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
-
 /** The living links, as the base of a list. */
 export function selectSubscriptions(db: Database) {
   return db.selectFrom('webhook_event').select(COLUMNS).where('deleted_at', 'is', null)
@@ -83,18 +80,6 @@ export async function findSubscription(
 ): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook; internal: string } | undefined> {
   const [row] = await selectOne(db, [id])
   return row && { subscription: toSubscriptionRecord(row), webhook: toSubscribingWebhook(row), internal: row.internal }
-}
-
-const insertNamed = statement<{ document_id: string }>(`
-  insert into webhook_event (document_id, webhook, event, created_at, updated_at)
-  select $1, $2, document_id, $4, $4 from event where internal = $3 returning document_id`)
-
-/** Subscribes a new webhook to the event type with this name. False when there is none. */
-export async function insertNamedSubscription(
-  db: Database,
-  row: { id: SubscriptionId; webhook: WebhookId; name: string; now: Date },
-): Promise<boolean> {
-  return (await insertNamed(db, [row.id, row.webhook, row.name, row.now])).length > 0
 }
 
 /** What decides whether an event type can be subscribed to, and with which warning. */
@@ -171,9 +156,6 @@ export async function removeSubscription(
   return row && { subscription: toSubscriptionRecord(row), webhook: toSubscribingWebhook(row) }
 }
 
-const lockWebhookOf = aheadStatement(`
-  select from webhook where document_id = (select webhook from webhook_event where document_id = $1) for update`)
-
 type MoveColumns = SubscriptionColumns &
   WebhookColumns & {
     old_internal: string
@@ -185,15 +167,20 @@ type MoveColumns = SubscriptionColumns &
     is_present: boolean
   }
 
-const selectMove = statement<MoveColumns>(`
+const lockForMove = statement<MoveColumns>(`
+  with w as (
+    select * from webhook
+    where document_id = (select webhook from webhook_event where document_id = $1) and deleted_at is null for update
+  ), link as materialized (
+    select l.* from w cross join lateral links_of(w.document_id) l
+  )
   select ${OF_LINK}, ${OF_WEBHOOK}, o.internal as old_internal,
     e.internal as new_internal, e.account_scope as new_account_scope, e.is_actived as new_is_actived,
     p.document_id as present, p.created_at as present_created_at,
     p.document_id is not null and p.deleted_at is null as is_present
-  from webhook_event s join webhook w on w.document_id = s.webhook join event o on o.document_id = s.event
+  from w join link s on s.document_id = $1 and s.deleted_at is null join event o on o.document_id = s.event
   left join event e on e.document_id = $2
-  left join webhook_event p on p.webhook = s.webhook and p.event = $2
-  where s.document_id = $1 and s.deleted_at is null and w.deleted_at is null`)
+  left join link p on p.event = $2`)
 
 /** A link that is to move to another event type. */
 export interface SubscriptionMove {
@@ -207,10 +194,9 @@ export interface SubscriptionMove {
   present: { id: SubscriptionId; createdAt: Date; isDeleted: boolean } | undefined
 }
 
-/** Reads what decides over the move of a living link; its webhook is locked before until the transaction ends. */
+/** Locks the webhook of a living link until the transaction ends, and reads behind the lock what decides over its move. */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
-  await lockWebhookOf(db, [id])
-  const [row] = await selectMove(db, [id, event])
+  const [row] = await lockForMove(db, [id, event])
   if (!row) return undefined
   const { new_internal: internal, new_account_scope: accountScope, new_is_actived: isActived, present } = row
   return {

@@ -1,11 +1,10 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { type FieldError, invalidField, notFound, Problem } from '../http/problem.ts'
-import type { EventTypeId, IdMaker, WebhookId } from '../id.ts'
+import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { changeSubscriptions, type EventTypeOfSet, findEventSet, lockEventSet } from './event-set.store.ts'
 import {
   findSubscription,
-  insertNamedSubscription,
   insertSubscription,
   lockMove,
   type NamedType,
@@ -15,7 +14,7 @@ import {
 } from './subscription.store.ts'
 
 /** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
-const TEST_EVENT = 'webhook.test'
+export const TEST_EVENT = 'webhook.test'
 
 /** A subscription that will never fire. */
 export interface SubscriptionWarning {
@@ -26,13 +25,8 @@ export interface SubscriptionWarning {
 
 type Deps = { ids: IdMaker }
 
-/** Subscribes a new webhook to `webhook.test`. */
-export async function subscribeToTest(deps: Deps, db: Database, webhook: WebhookId, now: Date): Promise<void> {
-  const row = { id: deps.ids.next<'subscription'>(), webhook, name: TEST_EVENT, now }
-  if (!(await insertNamedSubscription(db, row))) throw buildUnsynced()
-}
-
-function buildUnsynced(): Problem {
+/** 503 while the catalogue holds no event types. */
+export function buildUnsynced(): Problem {
   return new Problem('dependency_unavailable', 'The catalogue is not synced yet: run signalbox catalogue sync.', {
     headers: { 'retry-after': '5' },
   })
@@ -114,7 +108,8 @@ export async function replaceEventSet(
   return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
 }
 
-const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+/** A type that does not exist for the caller. */
+export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
 
 function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
   return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
@@ -167,11 +162,15 @@ export async function subscribe(
   input: { webhook: string; event: string; now: Date },
 ): Promise<ChangedSubscription> {
   const { webhook, eventType, subscription } = await insertSubscription(db, { id: deps.ids.next(), ...input })
-  if (!webhook)
-    throw invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+  if (!webhook) throw buildUnknownWebhook()
   const event = checkLinkable(eventType)
   if (!subscription) throw buildSubscribed(event)
   return { subscription, webhook, warnings: findWarnings(webhook, [event]) }
+}
+
+/** 422 for a webhook of a body that does not exist for the caller. */
+export function buildUnknownWebhook(): Problem {
+  return invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
 }
 
 /** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot go. */

@@ -1,6 +1,6 @@
 import type { AccountId, UserId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from './webhook.store.ts'
 
 /** Who changes a webhook, and when. */
@@ -26,18 +26,17 @@ export async function deactivateIfActive(
   return row && toWebhookRecord(row)
 }
 
-const lock = aheadStatement(`select from webhook w where ${LIVING} for update`)
-
 const activate = statement<WebhookColumns>(`
+  with locked as (select document_id, account from webhook w where ${LIVING} for update)
   update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
-  where ${LIVING}
-    and (not is_actived or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)
-    and (account is null or exists (select from account a where a.document_id = w.account and a.deleted_at is null))
+  from locked l where w.document_id = l.document_id
+    and (is_actived = false or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)
+    and (l.account is null or is_living_account(l.account))
   returning ${OF_WEBHOOK}`)
 
 /**
  * Makes a living webhook active and clears its failures. Undefined when there is none, when it is like that already, or
- * when its account is deleted. The webhook is locked before its account is looked at: the deletion of an account waits for
+ * when its account is deleted. The account is looked at behind the lock on the webhook: the deletion of an account waits for
  * this lock and then makes the webhook inactive.
  */
 export async function activateIfDifferent(
@@ -45,7 +44,6 @@ export async function activateIfDifferent(
   id: string,
   { by, now }: By,
 ): Promise<WebhookRecord | undefined> {
-  await lock(db, [id])
   const [row] = await activate(db, [id, by, now])
   return row && toWebhookRecord(row)
 }
@@ -77,14 +75,15 @@ export async function softDeleteWebhook(db: Database, id: string, { by, now }: B
   return row && toWebhookRecord(row)
 }
 
-const deactivateAll = aheadStatement(`
-  update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
-  where document_id in (
-    select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update)`)
+const deactivateAll = closingStatement(`
+  deactivated as (
+    update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
+    where document_id in (
+      select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update))`)
 
 /**
- * Makes the living webhooks of an account inactive for `reason`, whatever they were before; sent with the next statement.
- * Locks them in the order of their ids, as all who lock several do. Those that are inactive already are locked too, or one
+ * Makes the living webhooks of an account inactive for `reason`, whatever they were before, with the last statement of the
+ * transaction, behind the lock on the account that new webhooks wait for. Locks them in the order of their ids, as all who lock several do. Those that are inactive already are locked too, or one
  * that is activated meanwhile would be missed.
  */
 export async function deactivateAccountWebhooks(
@@ -92,14 +91,13 @@ export async function deactivateAccountWebhooks(
   account: AccountId,
   { reason, by, now }: By & { reason: string },
 ): Promise<void> {
-  await deactivateAll(db, [account, by, now, reason])
+  await deactivateAll(db, [account, by, now, reason], { notes: 'r' })
 }
 
-const remove = aheadStatement(`
-  with unqueued as (delete from webhook_queue where webhook = $1)
-  delete from webhook where document_id = $1`)
+const remove = closingStatement(`
+  unqueued as (delete from webhook_queue where webhook = $1), removed_webhook as (delete from webhook where document_id = $1)`)
 
-/** Deletes a webhook with its subscriptions; sent with the next statement of the transaction. */
+/** Deletes a webhook with its subscriptions, with the last statement of the transaction. */
 export async function deleteWebhookForGood(db: Database, id: WebhookId): Promise<void> {
-  await remove(db, [id])
+  await remove(db, [id], { notes: 'r' })
 }

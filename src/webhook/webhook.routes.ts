@@ -1,6 +1,8 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import { keepOwnWebhooks } from './account-reach.store.ts'
+import { buildReach, checkOwnerInScope } from './account-reach.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
@@ -34,6 +36,8 @@ export const WEBHOOK_FIELDS = {
 const webhookRowOf = (row: Parameters<typeof toWebhookRecord>[0]) => toWebhookRow(toWebhookRecord(row))
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
 
+const reachWebhook = buildReach('webhook')
+
 export const webhookRoutes: Routes<WebhookDeps> = [
   defineRoute(
     {
@@ -43,6 +47,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       action: 'create',
       accountScope: 'account',
       status: 201,
+      ownAccounts: true,
       summary: 'Create a webhook',
       description: 'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test`.',
       body: CreateWebhookBody,
@@ -50,7 +55,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       shownOnce: 'secret',
     },
     {
-      prepare: (deps: WebhookDeps, { body }) => checkNewUrl(deps, body.url),
+      prepare: (deps: WebhookDeps, { body, scope, permission }) => {
+        checkOwnerInScope(scope, body, permission)
+        return checkNewUrl(deps, body.url)
+      },
       handle: async (deps, { db, body, caller, now }) => {
         const { url, name = null, description = null, is_global: isGlobal = false, account = null } = body
         const input = { url, name, description, isGlobal, account, caller, now }
@@ -71,13 +79,18 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List webhooks',
       data: WebhookRow,
       list: WEBHOOK_FIELDS,
     },
     {
-      handle: async (_deps: WebhookDeps, { db, listing }) => ({
-        ...(await readPage(selectWebhooks(db), { listing, fields: WEBHOOK_FIELDS, toRow: webhookRowOf })),
+      handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
+        ...(await readPage(keepOwnWebhooks(selectWebhooks(db), scope), {
+          listing,
+          fields: WEBHOOK_FIELDS,
+          toRow: webhookRowOf,
+        })),
         message: 'Webhooks.',
       }),
     },
@@ -89,11 +102,13 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'find-one',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Read one webhook',
       params: IdParams,
       data: WebhookRow,
     },
     {
+      reach: reachWebhook,
       load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toWebhookRow(target),
@@ -109,6 +124,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'update',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Change a webhook',
       description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
       params: IdParams,
@@ -116,15 +132,16 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
+      reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
-      prepare: (deps, { db, params, body }) => {
-        const url = body.url === undefined ? {} : { url: body.url }
-        return prepareChange(deps, db, { id: params.id, ...url })
+      prepare: (deps, { db, params, body, scope, permission }) => {
+        checkOwnerInScope(scope, body, permission)
+        return prepareChange(deps, db, { id: params.id, url: body.url })
       },
-      handle: async (deps, { db, prepared, body, caller, now }) => {
+      handle: async (deps, { db, params, body, caller, now }) => {
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged } = await changeWebhook(deps, db, prepared, input)
+        const { webhook, isChanged } = await changeWebhook(deps, db, params.id, input)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',
@@ -140,12 +157,14 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'delete',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Delete a webhook (soft)',
       description: 'Its ledger is kept; deliveries that wait are cancelled.',
       params: IdParams,
       data: WebhookRow,
     },
     {
+      reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (deps, { db, params, caller, now }) => {
         const webhook = await deleteWebhook(deps, db, params.id, { caller, now })
@@ -160,18 +179,20 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'purge',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Delete a webhook and its ledger for good',
       params: IdParams,
       data: WebhookRow,
     },
     {
-      load: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true, lock: true }),
-      handle: async (deps, { db, target }) => {
-        await purgeWebhook(deps, db, target)
+      reach: reachWebhook,
+      locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id, { withDeleted: true }),
+      handle: async (deps, { db, params }) => {
+        const webhook = await purgeWebhook(deps, db, params.id)
         return {
-          data: toWebhookRow(target),
+          data: toWebhookRow(webhook),
           message: 'Webhook and ledger deleted for good.',
-          changed: changedOf(target),
+          changed: changedOf(webhook),
         }
       },
     },
@@ -183,6 +204,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'active',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Activate or deactivate a webhook',
       description:
         'Activating clears the failure count and the reason it was disabled for. A webhook whose account is deleted cannot be activated (409).',
@@ -191,6 +213,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       data: WebhookRow,
     },
     {
+      reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
@@ -207,6 +230,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       resource: 'webhook',
       action: 'rotate-secret',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Replace the secret',
       description: 'The old secret is invalid at once. The new one is in this answer only.',
       params: IdParams,
@@ -214,6 +238,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       shownOnce: 'secret',
     },
     {
+      reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (deps, { db, params, caller, now }) => {
         const { webhook, secret } = await rotateSecret(deps, db, params.id, { caller, now })

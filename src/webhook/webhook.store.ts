@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { AccountId, UserId, WebhookId } from '../id.ts'
+import type { AccountId, Id, UserId, WebhookId } from '../id.ts'
+import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 
@@ -104,7 +105,25 @@ export async function findWebhook(
   return row && toWebhookRecord(row)
 }
 
-/** Inserts a webhook, active, without failures. */
+/** The account of `$6` is locked, so that it is not deleted before the webhook is there. */
+const insert = statement<WebhookColumns & { is_subscribed: boolean }>(`
+  with kept as (
+    select from account where document_id = $6 and deleted_at is null for share
+  ), w as (
+    insert into webhook (document_id, url, name, description, is_global, account, secret_encrypted, is_actived, created_by,
+      updated_by, created_at, updated_at)
+    select $1, $2, $3, $4, $5, $6::uuid, $7, true, $8, $8, $9, $9 where $6 is null or exists (select from kept)
+    returning ${PUBLIC_COLUMNS.join(', ')}
+  ), subscribed as (
+    insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+    select $10, w.document_id, e.document_id, $9, $9 from w, event e where e.internal = $11 returning document_id
+  )
+  select ${OF_WEBHOOK}, exists (select from subscribed) as is_subscribed from w`)
+
+/**
+ * Inserts a webhook, active, without failures, with its first subscription. Undefined when its account does not exist;
+ * `isSubscribed` is false when there is no event type with the name of the subscription.
+ */
 export async function insertWebhook(
   db: Database,
   row: {
@@ -113,31 +132,42 @@ export async function insertWebhook(
     name: string | null
     description: string | null
     isGlobal: boolean
-    account: AccountId | null
+    account: string | null
     secretEncrypted: string
+    subscription: { id: Id<'subscription'>; event: string }
     by: UserId | null
     now: Date
   },
-): Promise<WebhookRecord> {
-  const inserted = await db
-    .insertInto('webhook')
-    .values({
-      document_id: row.id,
-      url: row.url,
-      name: row.name,
-      description: row.description,
-      is_global: row.isGlobal,
-      account: row.account,
-      secret_encrypted: row.secretEncrypted,
-      is_actived: true,
-      created_by: row.by,
-      updated_by: row.by,
-      created_at: row.now,
-      updated_at: row.now,
-    })
-    .returning(PUBLIC_COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toWebhookRecord(inserted)
+): Promise<{ webhook: WebhookRecord; isSubscribed: boolean } | undefined> {
+  const { id, url, name, description, isGlobal, account, secretEncrypted, subscription, by, now } = row
+  const values = [id, url, name, description, isGlobal, account, secretEncrypted, by, now]
+  const [inserted] = await insert(db, [...values, subscription.id, subscription.event])
+  return inserted && { webhook: toWebhookRecord(inserted), isSubscribed: inserted.is_subscribed }
+}
+
+const lockForChange = statement<WebhookColumns & { kept: AccountId | null }>(`
+  with asked as (
+    select case when not coalesce($2, w.is_global) then case when $3 then $4::uuid else w.account end end as account
+    from webhook w where w.document_id = $1 and w.deleted_at is null
+  ), kept as (
+    select a.document_id from account a, asked where a.document_id = asked.account and a.deleted_at is null for share of a
+  ), w as (
+    select x.* from webhook x, (select count(*) from kept) locked
+    where x.document_id = $1 and x.deleted_at is null for update of x
+  )
+  select ${OF_WEBHOOK}, (select document_id from kept) as kept from w`)
+
+/**
+ * Locks a living webhook for a change of its scope: first the account that it will have, as the deletion of an account
+ * does, then the webhook. `kept` is that account, null when there is none or it is deleted.
+ */
+export async function lockWebhookForChange(
+  db: Database,
+  id: string,
+  { isGlobal, account }: { isGlobal?: boolean | undefined; account?: string | null | undefined },
+): Promise<{ webhook: WebhookRecord; kept: AccountId | null } | undefined> {
+  const [row] = await lockForChange(db, [id, isGlobal ?? null, account !== undefined, account ?? null])
+  return row && { webhook: toWebhookRecord(row), kept: row.kept }
 }
 
 /** What may change in a webhook. Members left out stay. */
@@ -152,18 +182,11 @@ export interface WebhookChange {
   disabledAt?: Date | null
   disabledReason?: string | null
   secretEncrypted?: string
-  deletedAt?: Date
   by?: UserId
 }
 
-/** Changes a webhook. */
-export async function updateWebhook(
-  db: Database,
-  id: WebhookId,
-  change: WebhookChange,
-  now: Date,
-): Promise<WebhookRecord> {
-  const updated = await db
+function buildUpdate(db: Database, id: WebhookId, change: WebhookChange, now: Date) {
+  return db
     .updateTable('webhook')
     .set({
       ...(change.url !== undefined && { url: change.url }),
@@ -176,14 +199,31 @@ export async function updateWebhook(
       ...(change.disabledAt !== undefined && { disabled_at: change.disabledAt }),
       ...(change.disabledReason !== undefined && { disabled_reason: change.disabledReason }),
       ...(change.secretEncrypted !== undefined && { secret_encrypted: change.secretEncrypted }),
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
       ...(change.by !== undefined && { updated_by: change.by }),
       updated_at: now,
     })
     .where('document_id', '=', id)
-    .returning(PUBLIC_COLUMNS)
-    .executeTakeFirstOrThrow()
-  return toWebhookRecord(updated)
+}
+
+/** Changes a webhook. */
+export async function updateWebhook(db: Database, id: WebhookId, change: WebhookChange, now: Date): Promise<void> {
+  await buildUpdate(db, id, change, now).execute()
+}
+
+/** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
+export async function changeLockedWebhook(
+  db: Database,
+  webhook: WebhookRecord,
+  change: Pick<WebhookChange, 'url' | 'name' | 'description' | 'isGlobal' | 'account'> & { by: UserId },
+  now: Date,
+): Promise<WebhookRecord> {
+  const { sql: text, parameters: values } = buildUpdate(db, webhook.id, change, now).compile()
+  // The owner is copied to the subscriptions, which is a change of them.
+  const isMoved = change.account !== undefined || change.isGlobal !== undefined
+  const parts = { name: text, text: `changed_webhook as (${text})`, values }
+  await writeAtEnd(db, { parts, ...(isMoved && { notes: 'r' }) })
+  const { by, ...columns } = change
+  return { ...webhook, ...columns, updatedBy: by, updatedAt: now }
 }
 
 /** Locks webhooks until the transaction ends, in the order of their ids, so that two transactions never wait for each other. */

@@ -8,8 +8,15 @@ import { checkRegistrationDns } from '../outbound/resolve.ts'
 import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
-import { subscribeToTest } from './subscription.ts'
-import { findWebhook, insertWebhook, updateWebhook, type WebhookChange, type WebhookRecord } from './webhook.store.ts'
+import { buildUnsynced, TEST_EVENT } from './subscription.ts'
+import {
+  changeLockedWebhook,
+  findWebhook,
+  insertWebhook,
+  lockWebhookForChange,
+  type WebhookChange,
+  type WebhookRecord,
+} from './webhook.store.ts'
 import {
   activateIfDifferent,
   deactivateAccountWebhooks,
@@ -33,8 +40,11 @@ export interface WebhookDeps {
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
-  /** Deletes the ledger of a webhook that is purged, in the same transaction, however long it is. */
-  deleteLedger: (db: Database, webhook: WebhookId) => Promise<void>
+  /**
+   * Locks a webhook that is purged, deleted or not, and deletes its ledger in the same transaction, however long it is.
+   * Undefined when there is no webhook with this id.
+   */
+  deleteLedger: (db: Database, webhook: string) => Promise<WebhookRecord | undefined>
 }
 
 /** The context under which a webhook's secret is sealed: a box of one row does not open on another. */
@@ -71,31 +81,22 @@ function checkUrl(deps: Pick<WebhookDeps, 'callbackRules'>, url: string): URL {
   return checked.url
 }
 
-/**
- * What an update is prepared with: the webhook as it is, its URL checked. The rules hold for the URL that the row will
- * have, whatever the update changes; the name service is asked about a new one only. Throws 404, and a 422 on `url`.
- */
+/** Asks the name service about the URL of an update, if it is a new one. Throws 404, and a 422 on `url`. */
 export async function prepareChange(
   deps: WebhookDeps,
   db: Database,
-  input: { id: string; url?: string },
-): Promise<WebhookRecord> {
-  const webhook = await loadWebhook(db, input.id)
-  if (input.url === undefined || input.url === webhook.url) checkUrl(deps, webhook.url)
-  else await checkNewUrl(deps, input.url)
-  return webhook
+  { id, url }: { id: string; url?: string | undefined },
+): Promise<void> {
+  if (url === undefined) return
+  const webhook = await loadWebhook(db, id)
+  if (url !== webhook.url) await checkNewUrl(deps, url)
 }
 
-/** The account a webhook is scoped to: none when global, else one that exists (docs/contract/webhooks.md#webhook). */
-async function checkScope(
-  deps: WebhookDeps,
-  db: Database,
-  scope: { isGlobal: boolean; account: string | null },
-): Promise<AccountId | null> {
+/** The account that a webhook is scoped to: null when it is global. Throws a 422 when it names none. */
+function checkScope(scope: { isGlobal: boolean; account: string | null }): string | null {
   if (scope.isGlobal) return null
-  if (scope.account === null)
-    throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
-  return deps.checkAccountExists(db, scope.account)
+  if (scope.account !== null) return scope.account
+  throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
 }
 
 /** What a caller may say of a new webhook. */
@@ -115,22 +116,24 @@ export async function createWebhook(
   db: Database,
   input: CreateWebhookInput,
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
-  const account = await checkScope(deps, db, input)
   const id = deps.ids.next<'webhook'>()
   const secret = createSecret(deps.random)
-  const webhook = await insertWebhook(db, {
+  const inserted = await insertWebhook(db, {
     id,
     url: input.url,
     name: input.name,
     description: input.description,
     isGlobal: input.isGlobal,
-    account,
+    account: checkScope(input),
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
+    subscription: { id: deps.ids.next<'subscription'>(), event: TEST_EVENT },
     by: input.caller?.userId ?? null,
     now: input.now,
   })
-  await subscribeToTest(deps, db, webhook.id, input.now)
-  return { webhook, secret }
+  if (!inserted)
+    throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
+  if (!inserted.isSubscribed) throw buildUnsynced()
+  return { webhook: inserted.webhook, secret }
 }
 
 /** What a caller may change of a webhook. */
@@ -145,31 +148,27 @@ export interface ChangeWebhookInput {
 }
 
 /**
- * Changes a webhook that `prepareChange` has checked. The account is locked before the webhook, as the deletion of an
- * account does.
- * Returns `isChanged` false when nothing differs. Throws a 422 on `url` or `account`, and a 404 when the webhook was deleted
- * in between.
+ * Changes a webhook after `prepareChange`. The rules of a URL and of an account hold for the row as it will be, whatever the
+ * update changes. The account is locked before the webhook, as the deletion of an account does.
+ * Returns `isChanged` false when nothing differs. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
-  deps: WebhookDeps,
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists'>,
   db: Database,
-  webhook: WebhookRecord,
+  id: string,
   input: ChangeWebhookInput,
 ): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
-  const scopeOf = (one: WebhookRecord) => ({
-    isGlobal: input.isGlobal ?? one.isGlobal,
-    account: input.account === undefined ? one.account : input.account,
-  })
-  const expected = scopeOf(webhook)
-  const checked = await checkScope(deps, db, expected)
-  const current = await loadWebhook(db, webhook.id, { lock: true })
-  const scope = scopeOf(current)
-  const isAsExpected = scope.isGlobal === expected.isGlobal && scope.account === expected.account
-  const account = isAsExpected ? checked : await checkScope(deps, db, scope)
-  const change = findChange(current, { ...input, isGlobal: scope.isGlobal, account })
-  if (Object.keys(change).length === 0) return { webhook: current, isChanged: false }
-  const updated = await updateWebhook(db, webhook.id, { ...change, by: input.caller.userId }, input.now)
-  return { webhook: updated, isChanged: true }
+  const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
+  checkUrl(deps, input.url ?? webhook.url)
+  const isGlobal = input.isGlobal ?? webhook.isGlobal
+  const wanted = checkScope({ isGlobal, account: input.account === undefined ? webhook.account : input.account })
+  // The account is another one than was locked where the webhook changed between: then it is locked now.
+  const account =
+    wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
+  const change = findChange(webhook, { ...input, isGlobal, account })
+  if (Object.keys(change).length === 0) return { webhook, isChanged: false }
+  const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
+  return { webhook: changed, isChanged: true }
 }
 
 /** The columns of an update that differ. */
@@ -246,12 +245,13 @@ export async function deleteWebhook(
   return deleted
 }
 
-/** Deletes the webhook and its ledger for good, whether it was soft-deleted before or not. */
+/** Deletes a webhook and its ledger for good, whether it was soft-deleted before or not. Throws 404. */
 export async function purgeWebhook(
   deps: Pick<WebhookDeps, 'deleteLedger'>,
   db: Database,
-  webhook: WebhookRecord,
-): Promise<void> {
-  await deps.deleteLedger(db, webhook.id)
+  id: string,
+): Promise<WebhookRecord> {
+  const webhook = (await deps.deleteLedger(db, id)) ?? throwNotFound()
   await deleteWebhookForGood(db, webhook.id)
+  return webhook
 }

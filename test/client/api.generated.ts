@@ -2,6 +2,23 @@
 
 export interface components {
   schemas: {
+    AcceptAccountInvitation: {
+      /** The `token` of the link. */
+      token: string
+      /** Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the person or of the name of the service. */
+      password?: string
+      /** Not blank; no control characters. */
+      name?: string | null
+    }
+    AcceptedAccountInvitation: {
+      account: components['schemas']['SessionAccount']
+      member: components['schemas']['AccountMember']
+      is_new_user: boolean
+    }
+    AcceptedAccountInvitationAnswer: {
+      data: components['schemas']['AcceptedAccountInvitation']
+      message: string
+    }
     Account: {
       /** A UUID in lower case. */
       document_id: string
@@ -20,6 +37,39 @@ export interface components {
     AccountAnswer: {
       data: components['schemas']['Account']
       message: string
+    }
+    AccountInvitation: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      account: string
+      email: string
+      roles: Array<string>
+      /** Only an open invitation can be accepted. */
+      status: "open" | "accepted" | "revoked" | "expired"
+      /** A UUID in lower case. */
+      invited_by: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      accepted_at: string | null
+      /** A UUID in lower case. */
+      accepted_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      revoked_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    AccountInvitationAnswer: {
+      data: components['schemas']['AccountInvitation']
+      message: string
+    }
+    AccountInvitationPage: {
+      data: Array<components['schemas']['AccountInvitation']>
+      message: string
+      pagination: components['schemas']['Pagination']
     }
     AccountMember: {
       /** A UUID in lower case. */
@@ -219,6 +269,11 @@ export interface components {
       /** Not blank; no control characters. */
       name: string
     }
+    CreateAccountInvitation: {
+      email: string
+      /** Ids of account-scoped roles. */
+      roles?: Array<string>
+    }
     CreateApiKey: {
       /** Not blank; no control characters. */
       name: string
@@ -238,6 +293,8 @@ export interface components {
       internal: string
       account_scope?: components['schemas']['AccountScope']
       description?: string | null
+      /** Default false. */
+      is_tenant_visible?: boolean
     }
     CreateIdentity: {
       /** The `link_code` of the redirect_url. */
@@ -483,6 +540,8 @@ export interface components {
       source: "route" | "synthetic" | "external"
       description: string | null
       is_actived: boolean
+      /** Whether callers with an account role see it, if it has account scope. */
+      is_tenant_visible: boolean
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -574,15 +633,6 @@ export interface components {
       data: Array<components['schemas']['Identity']>
       message: string
       pagination: components['schemas']['Pagination']
-    }
-    KeptMail: {
-      /** A UUID in lower case. */
-      document_id: string
-      to: string
-      subject: string
-      text: string
-      /** ISO 8601, UTC, milliseconds. */
-      created_at: string
     }
     ListedSession: {
       /** A UUID in lower case. */
@@ -932,6 +982,9 @@ export interface components {
     SetActive: {
       is_actived: boolean
     }
+    SetTenantVisible: {
+      is_tenant_visible: boolean
+    }
     /** How many rows were not replayed, by reason. */
     SkippedReasons: {
       /** The webhook is inactive or deleted. */
@@ -1200,6 +1253,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['MailAcceptedAnswer']
   }
+  /** Accept an invitation by the link of its mail */
+  accountInvitationAccept: {
+    method: "POST"
+    url: "/api/v3/auth/invitation/accept"
+    path: undefined
+    query: undefined
+    body: components['schemas']['AcceptAccountInvitation']
+    answer: components['schemas']['AcceptedAccountInvitationAnswer']
+  }
   /** Exchange the one-time code of a deep link for tokens */
   loginCode: {
     method: "POST"
@@ -1447,6 +1509,33 @@ export interface operations {
     query: undefined
     body: components['schemas']['UpdateAccount']
     answer: components['schemas']['AccountAnswer']
+  }
+  /** List the invitations of an account */
+  accountInvitationFindAll: {
+    method: "GET"
+    url: "/api/v3/identity/account/{id}/invitation"
+    path: { id: string }
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['AccountInvitationPage']
+  }
+  /** Invite a person to an account by e-mail */
+  accountInvitationCreate: {
+    method: "POST"
+    url: "/api/v3/identity/account/{id}/invitation"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['CreateAccountInvitation']
+    answer: components['schemas']['AccountInvitationAnswer']
+  }
+  /** Revoke an invitation */
+  accountInvitationDelete: {
+    method: "DELETE"
+    url: "/api/v3/identity/account/{id}/invitation/{invitation}"
+    path: { id: string; invitation: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['AccountInvitationAnswer']
   }
   /** Remove a user from an account */
   accountMemberDelete: {
@@ -1835,6 +1924,15 @@ export interface operations {
     body: components['schemas']['SetActive']
     answer: components['schemas']['EventTypeAnswer']
   }
+  /** Show an event type to callers with an account role, or hide it */
+  eventTenantVisible: {
+    method: "PATCH"
+    url: "/api/v3/webhook/event/{id}/tenant-visible"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['SetTenantVisible']
+    answer: components['schemas']['EventTypeAnswer']
+  }
   /** Publish events that another service owns */
   eventPublish: {
     method: "POST"
@@ -2041,17 +2139,5 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['EnqueuedTestAnswer']
-  }
-  /** Read the mails that were kept and not sent (development) */
-  mailFindKept: {
-    method: "GET"
-    url: "/auth/mail"
-    path: undefined
-    query: undefined
-    body: undefined
-    answer: {
-      data: Array<components['schemas']['KeptMail']>
-      message: string
-    }
   }
 }

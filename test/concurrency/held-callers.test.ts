@@ -17,6 +17,8 @@ interface Member {
   id: string
   /** The status of a call with the member's API key, in this process. */
   statusIn(service: ServiceProcess): Promise<number>
+  /** The status of a rename of the account by the member, in this process. */
+  renameIn(service: ServiceProcess): Promise<number>
 }
 
 /** A person with an API key of `account:find-one`, in the account of the ground. */
@@ -39,7 +41,14 @@ async function createMember(ground: DeliveryGround, service: ServiceProcess): Pr
     await answer.arrayBuffer()
     return answer.status
   }
-  return { id, statusIn }
+  const renameIn = async ({ url }: ServiceProcess) => {
+    const headers = { authorization: `Bearer ${jwt}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'Renamed' })
+    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { method: 'PATCH', headers, body })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  return { id, statusIn, renameIn }
 }
 
 /** Until the process holds the caller: statements of the pool stop while it is asked again and again. */
@@ -76,6 +85,24 @@ test('a disabled user is refused by the process that disabled them at once, by a
   await waitUntilHeld(ground, member, one)
   await waitUntilHeld(ground, member, other)
   expect(await measureRefusal(member, one, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
+})
+
+test('a role of a membership that is taken is held by no process after a second', async () => {
+  await using ground = await openDeliveryGround()
+  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
+  const member = await createMember(ground, one)
+  const { body } = await one.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
+  const setRoles = (roles: string[]) =>
+    one.call('PATCH', `/api/v3/identity/account/${ground.account}/member`, { user: member.id, roles })
+  expect((await setRoles([body.data[0].document_id])).status).toBe(200)
+  await waitUntilHeld(ground, member, one)
+  await waitUntilHeld(ground, member, other)
+  expect([await member.renameIn(one), await member.renameIn(other)]).toEqual([200, 200])
+  expect((await setRoles([])).status).toBe(200)
+  const startedAt = performance.now()
+  expect(await member.renameIn(one)).toBe(403)
+  await waitFor('the refusal in the other process', async () => (await member.renameIn(other)) === 403)
+  expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
 })
 
 test.each(['paused', 'refusing'] as const)(

@@ -311,7 +311,7 @@ it('api#route-declaration: permission, event, operationId and path follow from o
   for (const route of ROUTES) {
     const found = operations.filter((one) => one.path === route.path && one.method === route.method)
     expect(found, route.path).toEqual([{ path: route.path, method: route.method, id: operationIdOf(route) }])
-    expect(route.path, '').toMatch(/^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|provider)\})*$/)
+    expect(route.path, '').toMatch(/^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|invitation|provider)\})*$/)
   }
   expect(new Set(ROUTES.map(operationIdOf)).size).toBe(ROUTES.length)
   expect(new Set(ROUTES.map(eventNameOf)).size).toBe(ROUTES.length)

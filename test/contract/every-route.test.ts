@@ -51,6 +51,10 @@ async function walkIdentity() {
   const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
   const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
   await step('account-member.update', membership, byAccount)
+  const [reader] = await step('account-invitation.find-all', undefined, byAccount)
+  expect(reader).toBeUndefined()
+  const invited = await step('account-invitation.create', { email: 'guest@example.com' }, byAccount)
+  await step('account-invitation.delete', undefined, { ...byAccount, invitation: invited.document_id })
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)
@@ -157,6 +161,7 @@ async function walkCatalogue() {
   await step('event.find-one', undefined, { id })
   await step('event.publish', { event: 'invoice.paid', id: 'inv-1' })
   await step('event.active', { is_actived: false }, { id })
+  await step('event.tenant-visible', { is_tenant_visible: true }, { id })
   await step('webhook.catalogue-status')
   await step('webhook.catalogue-sync')
   await step('webhook.dashboard')

@@ -85,14 +85,21 @@ it('Authentication 2: every permission of the table exists', async () => {
   expect(await listPermissions()).toEqual(expect.arrayContaining(CONTRACT_PERMISSIONS))
 })
 
-it('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only', async () => {
+it('Authentication 1: all permissions on webhooks, events and the ledger are granted to administrator only, the account roles to nobody', async () => {
   const { body } = await app.admin('GET', `${IDENTITY}/role?page_size=200`)
   const holders = body.data
     .filter((role: Json) => role.is_system)
     .filter((role: Json) =>
       role.permissions.some((pattern: string) => /^(\*|webhook|webhook-event|webhook-dispatch|event):/.test(pattern)),
     )
-  expect(holders.map((role: Json) => role.name)).toEqual(['administrator'])
+  const names = holders.map((role: Json) => role.name)
+  expect(names.filter((name: string) => !name.startsWith('account-'))).toEqual(['administrator'])
+  const { rowCount } = await app.database.pool.query(
+    `select from role r where r.is_system and r.name like 'account-%' and (
+       exists (select from user_role ur where ur.role = r.document_id)
+       or exists (select from account_member_role mr where mr.role = r.document_id))`,
+  )
+  expect(rowCount).toBe(0)
 })
 
 it('Authentication 1: one matching permission opens its route only', async () => {

@@ -53,6 +53,7 @@ export async function createWebhook(world: World): Promise<void> {
     isGlobal: account === null,
     account,
     secretEncrypted,
+    subscription: { id: world.ids.next<'subscription'>(), event: 'webhook.test' },
     by: null,
     now,
   }
@@ -153,9 +154,7 @@ async function remove(world: World, webhook: ModelWebhook, now: Date): Promise<v
 }
 
 async function purge(world: World, webhook: ModelWebhook): Promise<void> {
-  await inTransaction(world.db, async (tx) =>
-    purgeWebhook({ deleteLedger }, tx, await loadWebhook(tx, webhook.id, { lock: true })),
-  )
+  await inTransaction(world.db, (tx) => purgeWebhook({ deleteLedger }, tx, webhook.id))
   world.model.webhooks.delete(webhook.id)
   for (const row of world.model.rows.values()) if (row.webhook === webhook.id) world.model.rows.delete(row.id)
 }

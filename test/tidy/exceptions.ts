@@ -15,9 +15,14 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/metrics/metrics.ts -> src/health/health.store.ts': 'a scrape reads the same facts as the health component',
     'src/webhook/event-set.store.ts -> src/catalogue/catalogue.store.ts':
       'joins event types and maps them as the catalogue does',
-    'src/user/user.store.ts -> src/access/delegation.store.ts':
-      'reads a user and what it holds in one statement, after the lock',
+    'src/sign-in/login-throttle.store.ts -> src/user/user.store.ts':
+      'locks the subjects of an attempt and reads the user that it names in one statement',
+    'src/user/managed-user.store.ts -> src/access/delegation.store.ts':
+      'locks a user and reads behind the lock what it holds, in one statement',
+    'src/user/managed-user.store.ts -> src/access/role.store.ts': 'as above, of the roles that it is to have',
     'src/account/account-member.store.ts -> src/access/delegation.store.ts': 'as above',
+    'src/account/account-member.store.ts -> src/access/role.store.ts': 'as above, of the roles of a membership',
+    'src/account/invitation.store.ts -> src/access/delegation.store.ts': 'reads what the inviter holds',
     'src/session/session-list.store.ts -> src/access/delegation.store.ts': 'reads a session and what its user holds',
     'src/sso/exchange.store.ts -> src/session/session.store.ts':
       'takes the nonce and reads the session in one statement, after the lock',

@@ -183,6 +183,33 @@ describe('claiming: fairness', () => {
     expect(await t.claim({ perGroup: 5 })).toHaveLength(1)
   })
 
+  it('finds the row of one webhook behind many that are at their caps', async () => {
+    await using t = await openLedger()
+    for (let count = 0; count < 40; count += 1) {
+      const webhook = await t.ledger.addWebhook()
+      await t.ledger.addDispatches(webhook, { leaseUntil: t.later(MINUTE_MS), leaseOwner: 'worker-b' })
+      await t.ledger.addDispatches(webhook, { count: 2, dueAt: t.later(-1_000) })
+    }
+    const [last] = await t.ledger.addDispatches(await t.ledger.addWebhook(), { dueAt: t.later(0) })
+    const claimed = await t.claim({ fastSlots: 1, slowSlots: 0, perGroup: 1 })
+    expect(claimed.map((one) => one.id)).toEqual([last])
+  })
+
+  it('fills every slot from one webhook with a long backlog beside many with little', async () => {
+    await using t = await openLedger()
+    for (let count = 0; count < 30; count += 1) await t.ledger.addDispatches(await t.ledger.addWebhook(), {})
+    const busy = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(busy, { count: 200 })
+    let claimed = 0
+    for (let slots = 100; slots > 0; ) {
+      const taken = (await t.claim({ fastSlots: slots, slowSlots: 0 })).length
+      expect(taken).toBeGreaterThan(0)
+      claimed += taken
+      slots -= taken
+    }
+    expect(claimed).toBe(100)
+  })
+
   it('holds the cap of a webhook over claimers on connections of their own, and gives no row to two of them', async () => {
     await using t = await openLedger()
     const [a, b] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]

@@ -15,8 +15,11 @@ import {
 import type { AttemptTrigger } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** Webhooks that one claim visits at most. */
-const VISITED_AT_ONCE = 256
+/** Webhooks that one claim visits: for each free slot two, because some turn out to have no room. */
+const VISITED = { perSlot: 2, least: 16, most: 256 }
+
+/** Rows that one claim looks at for each free slot, over all webhooks that it visits; of one webhook four at least. */
+const DUE = { perSlot: 2, leastOfOne: 4 }
 
 /** Tests of inactive webhooks that one claim takes at most. */
 const TESTS_AT_ONCE = 16
@@ -30,7 +33,7 @@ const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
   for update skip locked`)
 
 /**
- * `due`: of each visited webhook as many rows as its cap allows, each with its turn; and tests of inactive webhooks. Among
+ * `due`: of each visited webhook as many rows as its cap allows, and its share of the slots, each with its turn; and tests of inactive webhooks. Among
  * rows of one turn those of the webhook come first that was served longest ago. `passed`: webhooks for which no slot was left
  * keep their place; all others, also those without room of their own, stand behind them.
  * `held` passes over rows that another transaction is changing: all claims would wait for it, and it might wait for them.
@@ -55,7 +58,7 @@ const CLAIM = `
       select d.document_id, d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at <= $2
       order by d.next_attempt_at
-      limit greatest($5::int - v.in_flight, 0)
+      limit least(greatest($5::int - v.in_flight, 0), $12::int)
     ) d
     where v.is_live
     union all
@@ -95,12 +98,13 @@ const CLAIM = `
       select d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at is not null
         and d.document_id <> all(array(select document_id from held))
-      order by d.next_attempt_at limit 1) as due_at
+      order by d.next_attempt_at limit 1) as due_at, v.visit_at
     from visited v
   ),
   revisited as (
     insert into webhook_queue (webhook, visit_at, is_held)
-    select webhook, greatest(due_at, served_at), not is_live from next where due_at is not null
+    select webhook, greatest(due_at, served_at), not is_live from next
+    where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at))
     on conflict (webhook) do update set visit_at = excluded.visit_at, is_held = excluded.is_held
   ),
   removed as (
@@ -119,10 +123,25 @@ const CLAIM = `
  * writes another one waits for the lock. So no webhook leaves the queue, or rests in it, while it has something due.
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
+  const slots = request.fastSlots + request.slowSlots
+  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
+  for (let visited = visits; ; visited += visits) {
+    const { claimed, isAll } = await claimOnce(db, request, visits)
+    // None of those had room: further ones may have, and are not left to the next poll.
+    if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
+  }
+}
+
+async function claimOnce(
+  db: Database,
+  request: ClaimRequest,
+  visits: number,
+): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
+  const slots = fastSlots + slowSlots
   return inTransaction(db, async (tx) => {
     if (request.hasPeers) await lockClaims(tx, [workerId])
-    const heads = await lockHeads(tx, [now, VISITED_AT_ONCE, listBlocked(request)])
+    const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)
     const values = [
@@ -137,10 +156,11 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
       visited,
       request.hasPeers,
       heads.map((one) => one.visit_at),
+      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
     ]
     const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
     const { rows } = await tx.executeQuery(markLast(query))
-    return rows.map(({ work }) => readClaimedDispatch(work))
+    return { claimed: rows.map(({ work }) => readClaimedDispatch(work)), isAll: heads.length < visits }
   })
 }
 

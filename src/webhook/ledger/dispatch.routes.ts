@@ -1,6 +1,8 @@
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { readPage } from '../../listing/page.ts'
+import { keepOwnDispatches } from '../account-reach.store.ts'
+import { buildReach } from '../account-reach.ts'
 import { loadWebhook } from '../webhook.ts'
 import {
   DispatchRow,
@@ -31,6 +33,9 @@ export const DISPATCH_FIELDS = {
 
 const dispatchRowOf = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatchRow(toDispatchRecord(row))
 
+const reachWebhook = buildReach('webhook')
+const reachDispatch = buildReach('dispatch')
+
 export const dispatchRoutes: Routes<DispatchDeps> = [
   defineRoute(
     {
@@ -41,12 +46,14 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       accountScope: 'account',
       event: 'operation',
       status: 202,
+      ownAccounts: true,
       summary: 'Enqueue a synthetic webhook.test delivery',
       description: 'Works whether or not the webhook subscribes to `webhook.test`, and while it is inactive.',
       params: IdParams,
       data: TestAnswer,
     },
     {
+      reach: reachWebhook,
       load: (_deps: DispatchDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
       handle: async (deps, { db, target, now }) => {
         const { dispatchId, eventId } = await enqueueTest(deps, db, target, now)
@@ -65,13 +72,14 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       resource: 'webhook-dispatch',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List ledger rows',
       data: DispatchRow,
       list: DISPATCH_FIELDS,
     },
     {
-      handle: async (_deps: DispatchDeps, { db, listing }) => ({
-        ...(await readPage(selectDispatches(db, listing.filters), {
+      handle: async (_deps: DispatchDeps, { db, scope, listing }) => ({
+        ...(await readPage(keepOwnDispatches(selectDispatches(db, listing.filters), scope), {
           listing,
           fields: DISPATCH_FIELDS,
           toRow: dispatchRowOf,
@@ -87,11 +95,13 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       resource: 'webhook-dispatch',
       action: 'find-one',
       accountScope: 'account',
+      ownAccounts: true,
       summary: 'Read one ledger row with its attempts',
       params: IdParams,
       data: DispatchWithAttempts,
     },
     {
+      reach: reachDispatch,
       load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
       handle: async (_deps, { target: { dispatch, attempts } }) => ({
         data: { ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) },
@@ -108,6 +118,7 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       action: 'replay',
       accountScope: 'account',
       status: 202,
+      ownAccounts: true,
       summary: 'Post a dispatch once more',
       description:
         'One POST, no automatic retry after it. A row that is `success`, `pending` or `retrying` needs `confirm_duplicate`.',
@@ -116,6 +127,7 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       data: DispatchRow,
     },
     {
+      reach: reachDispatch,
       locate: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
       handle: async (deps, { db, params, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false

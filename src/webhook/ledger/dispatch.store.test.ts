@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { buildCommitGate } from '../../../test/harness/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { listMiscounts } from '../../../test/harness/delivery-counts.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
@@ -8,6 +9,7 @@ import { deleteOldEvents, findEvent } from '../../event/event.store.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
+import { scheduleReplays } from '../replay/replay.store.ts'
 import { insertDispatch } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
@@ -53,6 +55,32 @@ describe('a purged webhook', () => {
     expect(await t.countByStatus()).toEqual({ pending: 2 })
     expect(await listMiscounts(t.db)).toEqual([])
   })
+
+  it('loses a row too that ends while the purge waits for it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { count: 2 })
+    await using gate = await buildCommitGate(t.database, ['webhook_dispatch_ended'])
+    const ending = { webhook, workerId: 'worker-a', now: t.later(0) }
+    await gate.interleave(
+      (gated) => cancelWaitingDispatches(gated, ending),
+      (free) => inTransaction(free, (tx) => deleteLedger(tx, webhook)),
+    )
+    expect(await t.countByStatus()).toEqual({})
+  })
+
+  it('loses a row too that is replayed while the purge waits for it', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const ids = await t.ledger.addDispatches(webhook, { count: 2, status: 'exhausted' })
+    await using gate = await buildCommitGate(t.database, ['webhook_dispatch_open'])
+    const replay = { job: null, workerId: 'worker-a', now: t.later(0) }
+    await gate.interleave(
+      (gated) => scheduleReplays(gated, ids, replay),
+      (free) => inTransaction(free, (tx) => deleteLedger(tx, webhook)),
+    )
+    expect(await t.countByStatus()).toEqual({})
+  })
 })
 
 describe('cancelling', () => {
@@ -65,7 +93,7 @@ describe('cancelling', () => {
     for (const status of ['success', 'exhausted', 'failed'] as const) await t.ledger.addDispatches(deleted, { status })
     await t.ledger.addDispatches(other)
     const input = { webhook: deleted, workerId: 'worker-a', now: t.later(0) }
-    expect(await cancelWaitingDispatches(t.db, input)).toBe(3)
+    await cancelWaitingDispatches(t.db, input)
     expect(await t.countByStatus()).toEqual({ cancelled: 3, pending: 2, success: 1, exhausted: 1, failed: 1 })
     expect(await t.ledger.readDispatch(waiting!)).toMatchObject({
       attempts: 2,
@@ -79,7 +107,8 @@ describe('cancelling', () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ isDeleted: true })
     await t.ledger.addDispatches(webhook, { count: 10_500 })
-    expect(await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })).toBe(10_000)
+    await cancelWaitingDispatches(t.db, { webhook, workerId: 'worker-a', now: t.later(0) })
+    expect(await t.countByStatus()).toEqual({ cancelled: 10_000, pending: 500 })
     const sweep = () => cancelOrphanedDispatches(t.db, { workerId: 'worker-a', now: t.later(0), limit: 400 })
     expect([await sweep(), await sweep(), await sweep()]).toEqual([400, 100, 0])
     expect(await t.countByStatus()).toEqual({ cancelled: 10_500 })

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { ListFilter } from '../../listing/filter.ts'
 import type { Database } from '../../postgres/database.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
@@ -118,16 +118,16 @@ export interface NewDispatch {
   trigger: AttemptTrigger
 }
 
-const insert = aheadStatement(`
-  with opened as (
+const insert = closingStatement(`
+  opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, created_at, updated_at)
     values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, $8, $8, $8)
     returning webhook, created_at
-  ), queued as (${queueWebhooks('opened', { at: '$8', wakes: true })})
-  ${countChanges([cameInto('opened', `'pending'`)], '$9')}`)
+  ), queued as (${queueWebhooks('opened', { at: '$8', wakes: true })}),
+  counted as (${countChanges([cameInto('opened', `'pending'`)], '$9')})`)
 
-/** Writes a ledger row, `pending` and due at once; sent with the next statement of the transaction. */
+/** Writes a ledger row, `pending` and due at once, with the last statement of the transaction. */
 export async function insertDispatch(
   db: Database,
   dispatch: NewDispatch,

@@ -1,12 +1,12 @@
 import { type EventDeps, recordRoutedEvent } from '../../event/event.ts'
 import { notFound, Problem } from '../../http/problem.ts'
-import type { DispatchId, EventId, IdMaker, WebhookId } from '../../id.ts'
+import type { DispatchId, EventId, IdMaker } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
 import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
 import type { WebhookRecord } from '../webhook.store.ts'
 import { type DispatchRecord, findDispatchWithAttempts, insertDispatch, type LoggedAttempt } from './dispatch.store.ts'
-import { deleteDispatchesOf } from './removal.store.ts'
+import { deleteDispatchesOf, deleteLedgerRows, lockWebhookWithLedger } from './removal.store.ts'
 
 /** What the operations on the ledger use. */
 export interface DispatchDeps extends EventDeps {
@@ -90,10 +90,15 @@ export async function replayDispatch(
 /** Rows that one statement deletes: short enough for the limit of a statement on a slow disk. */
 const DELETED_AT_ONCE = 10_000
 
-/** Deletes the ledger of a webhook that is purged, in the caller's transaction, in as many statements as it takes. */
-export async function deleteLedger(db: Database, webhook: WebhookId): Promise<void> {
-  for (;;) {
-    const deleted = await deleteDispatchesOf(db, webhook, DELETED_AT_ONCE)
-    if (deleted === 0) return
-  }
+/**
+ * Locks a webhook that is purged and deletes its ledger: with the last statement of the caller's transaction, a longer one
+ * before that in portions. Undefined when there is no webhook with this id.
+ */
+export async function deleteLedger(db: Database, id: string): Promise<WebhookRecord | undefined> {
+  const found = await lockWebhookWithLedger(db, id, DELETED_AT_ONCE)
+  if (!found) return undefined
+  const { webhook, locked } = found
+  if (locked >= DELETED_AT_ONCE) while ((await deleteDispatchesOf(db, webhook.id, DELETED_AT_ONCE)) > 0);
+  await deleteLedgerRows(db, webhook.id)
+  return webhook
 }

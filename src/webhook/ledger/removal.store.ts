@@ -1,7 +1,8 @@
 import type { WebhookId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
+import { OF_WEBHOOK, toWebhookRecord, type WebhookColumns, type WebhookRecord } from '../webhook.store.ts'
 
 /**
  * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
@@ -9,10 +10,9 @@ import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../d
  */
 const CANCELLED_AT_ONCE = 10_000
 
-/** The statement that ends the open rows that `ids` selects as cancelled, at `$1`, counts them on shard `$2`. */
-const cancel = (ids: string) =>
-  statement<{ cancelled: number }>(`
-    with cancelled as (
+/** The parts of a statement that end the open rows that `ids` selects as cancelled, at `$1`, and count them on shard `$2`. */
+const cancel = (ids: string) => `
+    cancelled as (
       delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
     ), kept as (
       insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, last_error,
@@ -21,30 +21,35 @@ const cancel = (ids: string) =>
       select document_id, webhook, event_id, event, account, 'cancelled', attempts, last_error, last_attempt_at,
         last_status_code, last_duration_ms, delivered_at, $1, is_test, attempt_trigger, replay_job, fence, created_at, $1
       from cancelled
-    ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$2')})
-    select count(*)::int as cancelled from cancelled`)
+    ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$2')})`
 
-const cancelWaiting = cancel(`
+const cancelWaiting = closingStatement(
+  cancel(`
   select document_id from webhook_dispatch_open
-  where webhook = $3 and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`)
+  where webhook = $3 and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`),
+)
 
-/** Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding). What is being posted right now ends by its own result. */
+/**
+ * Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding), with the last statement of the
+ * transaction. What is being posted right now ends by its own result.
+ */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
-): Promise<number> {
+): Promise<void> {
   const { webhook, workerId, now } = input
-  const [row] = await cancelWaiting(db, [now, findShard(workerId), webhook])
-  return row?.cancelled ?? 0
+  await cancelWaiting(db, [now, findShard(workerId), webhook])
 }
 
-const cancelOrphaned = cancel(`
+const cancelOrphaned = statement<{ cancelled: number }>(
+  `with ${cancel(`
   select d.document_id from webhook_queue q
   cross join lateral (
     select d.document_id from webhook_dispatch_open d
     where d.webhook = q.webhook and d.next_attempt_at is not null limit $3 for update skip locked) d
   where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
-  limit $3`)
+  limit $3`)} select count(*)::int as cancelled from cancelled`,
+)
 
 /**
  * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
@@ -111,6 +116,44 @@ export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit
   const [open] = await deleteOpenOf(db, [webhook, limit])
   const [ended] = await deleteEndedOf(db, [webhook, limit])
   return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
+}
+
+const lockLedger = statement<WebhookColumns & { locked: number }>(`
+  with w as (
+    select * from webhook where document_id = $1 for update
+  ), open as (
+    select d.document_id from webhook_dispatch_open d, (select count(*) from w) locked where d.webhook = $1
+    limit $2 for update of d
+  ), ended as (
+    select d.document_id from webhook_dispatch_ended d, (select count(*) from open) locked where d.webhook = $1
+    limit $2 for update of d
+  )
+  select ${OF_WEBHOOK}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
+
+/**
+ * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a locked
+ * row can no longer move it. Returns how many rows it locked. Undefined when there is no webhook with this id.
+ */
+export async function lockWebhookWithLedger(
+  db: Database,
+  id: string,
+  limit: number,
+): Promise<{ webhook: WebhookRecord; locked: number } | undefined> {
+  const [row] = await lockLedger(db, [id, limit])
+  return row && { webhook: toWebhookRecord(row), locked: row.locked }
+}
+
+const deleteLedger = closingStatement(`
+  gone_open as (delete from webhook_dispatch_open where webhook = $1 returning document_id, created_at, status),
+  gone_ended as (delete from webhook_dispatch_ended where webhook = $1 returning document_id, created_at, status),
+  uncounted as (${countChanges([leftFrom('gone_open'), leftFrom('gone_ended')], String(REMOVAL_SHARD))}),
+  gone_attempts as (
+    delete from webhook_attempt
+    where dispatch = any(array(select document_id from gone_open union all select document_id from gone_ended)))`)
+
+/** Deletes all rows of a webhook with their attempts, with the last statement of the transaction. */
+export function deleteLedgerRows(db: Database, webhook: WebhookId): Promise<void> {
+  return deleteLedger(db, [webhook])
 }
 
 const deleteOld = statement<{ deleted: number }>(

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { DispatchId, UserId } from '../../id.ts'
 import { applyFilters, countRows, type ListFields, type ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
 import { selectLedger } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
@@ -85,18 +85,19 @@ export async function findExistingDispatches(db: Database, ids: readonly Dispatc
   return new Set(rows.map((row) => row.document_id))
 }
 
-const insert = statement<ReplayJobColumns>(`
-  with made as (
+const insert = closingStatement(`
+  new_job as (
     insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_by, created_at, updated_at, ended_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning ${RETURNED}
-  ), listed as (
+    values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning document_id
+  ), new_items as (
     insert into replay_job_item (job, position, dispatch)
-    select made.document_id, x.position, x.dispatch
-    from made, unnest($9::uuid[]) with ordinality as x (dispatch, position)
-  )
-  select ${RETURNED} from made`)
+    select j.document_id, x.position, x.dispatch
+    from new_job j, unnest($9::uuid[]) with ordinality as x (dispatch, position))`)
 
-/** Inserts a job with its rows, numbered from 1. Without rows it is done already. */
+/**
+ * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done
+ * already.
+ */
 export async function insertReplayJob(
   db: Database,
   row: {
@@ -110,10 +111,12 @@ export async function insertReplayJob(
 ): Promise<ReplayJobRecord> {
   const { id, filters, confirmDuplicate, dispatches, by, now } = row
   const total = dispatches.length
-  const [status, endedAt] = total === 0 ? ['done', now] : ['running', null]
-  const values = [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches]
-  const [inserted] = (await insert(db, values)) as [ReplayJobColumns]
-  return toReplayJobRecord(inserted)
+  const status = total === 0 ? 'done' : 'running'
+  const endedAt = total === 0 ? now : null
+  await insert(db, [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches])
+  const none = { processed: 0, replayed: 0, skipped: 0, skippedReasons: {}, failures: 0, lastError: null }
+  const times = { createdAt: now, updatedAt: now, endedAt }
+  return { id, status, filters: [...filters], confirmDuplicate, total, ...none, createdBy: by, ...times }
 }
 
 /** All jobs, as the base of a list. */

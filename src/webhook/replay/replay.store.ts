@@ -1,6 +1,6 @@
 import type { DispatchId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { aheadStatement, statement } from '../../postgres/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
@@ -98,8 +98,8 @@ export async function listReplayFacts(
   return new Map(rows.map((row) => [row.document_id, toReplayFacts(row)]))
 }
 
-const schedule = aheadStatement(`
-  with reopened as (
+const schedule = closingStatement(`
+  reopened as (
     delete from webhook_dispatch_ended where document_id = any($1::uuid[]) returning *
   ), opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
@@ -119,10 +119,13 @@ const schedule = aheadStatement(`
     returning webhook
   ), due as (select webhook from opened union all select webhook from hurried),
   moved as (select created_at, status from reopened union all select created_at, status from waiting),
-  queued as (${queueWebhooks('due', { at: '$2', wakes: true })})
-  ${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')}`)
+  queued as (${queueWebhooks('due', { at: '$2', wakes: true })}),
+  counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$4')})`)
 
-/** Makes rows due now for one replay POST each, on behalf of a job or of nobody's; sent with the next statement. */
+/**
+ * Makes rows due now for one replay POST each, on behalf of a job or of nobody's, with the last statement of the
+ * transaction.
+ */
 export async function scheduleReplays(
   db: Database,
   ids: readonly DispatchId[],

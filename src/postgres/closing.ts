@@ -1,0 +1,74 @@
+import type { CompiledQuery } from 'kysely'
+import type { Database } from './database.ts'
+import { markLast } from './dialect.ts'
+import { type Fragment, joinFragments } from './fragment.ts'
+
+/** A write that its transaction makes with its last statement. */
+export interface ClosingWrite {
+  /** Its text is a list of parts of `with`: `one as (update ...), other as (insert ...)`. */
+  parts: Fragment
+  /**
+   * The notes that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this process:
+   * a trigger runs behind the end of its statement, which therefore cannot return them.
+   */
+  notes?: string
+  /** The problem that an error of the statement stands for, such as a taken name; other errors are returned as they are. */
+  explain?: (error: unknown) => unknown
+}
+
+/** The writes that wait for the last statement of their transaction. */
+const waiting = new WeakMap<Database, ClosingWrite[]>()
+
+/**
+ * Leaves a write to the last statement of the transaction `db`, which is also the one that records the change: it costs
+ * no statement of its own. What it finds must be locked by an earlier statement of the transaction, since it may wait for
+ * a lock itself and then reads what was there before. No later statement sees it, and two of them must not write the same
+ * row.
+ * Written at once outside a transaction; where the same write waits already, that one is made first.
+ */
+export async function writeAtEnd(db: Database, write: ClosingWrite): Promise<void> {
+  if (!db.isTransaction) return runWrites(db, [write])
+  const isRepeated = waiting.get(db)?.some(({ parts }) => parts.name === write.parts.name)
+  if (isRepeated) await runWrites(db, takeWrites(db))
+  const writes = waiting.get(db)
+  if (writes) writes.push(write)
+  else waiting.set(db, [write])
+}
+
+/** The writes that wait for the last statement of `tx`; from here on they are the caller's to make. */
+export function takeWrites(tx: Database): readonly ClosingWrite[] {
+  const writes = waiting.get(tx) ?? []
+  waiting.delete(tx)
+  return writes
+}
+
+/** Makes the writes that no statement of `tx` has taken. Its last statement, if there are any. */
+export async function writeRest(tx: Database): Promise<void> {
+  const writes = takeWrites(tx)
+  if (writes.length > 0) await runWrites(tx, writes, markLast)
+}
+
+async function runWrites(
+  db: Database,
+  writes: readonly ClosingWrite[],
+  mark: (query: CompiledQuery) => CompiledQuery = (query) => query,
+): Promise<void> {
+  const query = joinFragments(
+    writes.map(({ parts }) => parts),
+    (texts) => `with ${texts.join(', ')} select`,
+  )
+  await runExplained(db, mark(query), writes)
+}
+
+/** Runs a statement that makes `writes`; a failure is the problem that one of them knows. Returns its rows. */
+export async function runExplained<Row>(
+  db: Database,
+  query: CompiledQuery<Row>,
+  writes: readonly ClosingWrite[],
+): Promise<Row[]> {
+  try {
+    return (await db.executeQuery(query)).rows
+  } catch (error) {
+    throw writes.reduce((cause, { explain }) => (explain ? explain(cause) : cause), error)
+  }
+}

@@ -1,0 +1,90 @@
+import type { SelectQueryBuilder } from 'kysely'
+import type { PermissionScope } from '../http/caller.ts'
+import type { AccountId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+import type { DB } from '../postgres/tables.generated.ts'
+
+/** The webhook `w` belongs to one of the accounts `$2`. A global one belongs to none. */
+const OWNED = 'not w.is_global and w.account = any($2::uuid[])'
+
+const selectWebhook = statement<object>(`select from webhook w where w.document_id = $1 and ${OWNED}`)
+
+const selectSubscription = statement<object>(`
+  select from webhook_event s join webhook w on w.document_id = s.webhook where s.document_id = $1 and ${OWNED}`)
+
+// Its event, too, is of one of the accounts: the webhook may have had another account before.
+const selectDispatch = statement<object>(`
+  select from webhook_dispatch d join webhook w on w.document_id = d.webhook
+  where d.document_id = $1 and d.account = any($2::uuid[]) and ${OWNED}`)
+
+const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch }
+
+/** Whether a row exists, deleted or not, and belongs to one of these accounts. */
+export async function isOwnedBy(
+  db: Database,
+  kind: keyof typeof SELECTS,
+  { id, accounts }: { id: string; accounts: readonly AccountId[] },
+): Promise<boolean> {
+  return (await SELECTS[kind](db, [id, accounts])).length > 0
+}
+
+/** Keeps of a list of webhooks those of the accounts of `scope`. */
+export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, scope: PermissionScope) {
+  if (scope === 'all') return query
+  return query.where('is_global', '=', false).where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+}
+
+/** Keeps of a list of subscriptions those of the webhooks of the accounts of `scope`. */
+export function keepOwnSubscriptions<Found>(
+  query: SelectQueryBuilder<DB, 'webhook_event', Found>,
+  scope: PermissionScope,
+) {
+  if (scope === 'all') return query
+  return query.where((eb) =>
+    eb(
+      'webhook_event.webhook',
+      'in',
+      eb
+        .selectFrom('webhook')
+        .select('webhook.document_id')
+        .where('webhook.is_global', '=', false)
+        .where('webhook.account', '=', eb.fn.any(eb.val([...scope]))),
+    ),
+  )
+}
+
+/** Keeps of a list of ledger rows those of the accounts of `scope`, by their webhooks and their events. */
+export function keepOwnDispatches<Found>(
+  query: SelectQueryBuilder<DB, 'webhook_dispatch', Found>,
+  scope: PermissionScope,
+) {
+  if (scope === 'all') return query
+  return query
+    .where((eb) => eb('webhook_dispatch.account', '=', eb.fn.any(eb.val([...scope]))))
+    .where((eb) =>
+      eb(
+        'webhook_dispatch.webhook',
+        'in',
+        eb
+          .selectFrom('webhook')
+          .select('webhook.document_id')
+          .where('webhook.is_global', '=', false)
+          .where('webhook.account', '=', eb.fn.any(eb.val([...scope]))),
+      ),
+    )
+}
+
+const selectHidden = statement<{ id: string }>(`
+  select x.id from unnest($1::uuid[]) as x (id) where not exists (
+    select from event e where e.document_id = x.id and (
+      (e.account_scope = 'account' and e.is_tenant_visible)
+      or exists (select from webhook_event s where s.webhook = $2 and s.event = e.document_id and s.deleted_at is null)))`)
+
+/** Of these event types, those that an account role does not see and that the webhook is not subscribed to. */
+export async function listHiddenTypes(
+  db: Database,
+  { events, webhook }: { events: readonly string[]; webhook: string | null },
+): Promise<ReadonlySet<string>> {
+  return new Set((await selectHidden(db, [events, webhook])).map(({ id }) => id))
+}

@@ -1,0 +1,73 @@
+import { includesAccount, type PermissionScope } from '../http/caller.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import type { AccountId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { isOwnedBy, listHiddenTypes } from './account-reach.store.ts'
+import { buildUnknownWebhook, UNKNOWN } from './subscription.ts'
+
+/** A request of a caller whose permission may hold in some accounts only. */
+interface Asked {
+  db: Database
+  params: unknown
+  scope: PermissionScope
+}
+
+const NOUNS = { webhook: 'webhook', subscription: 'subscription', dispatch: 'dispatch' } as const
+
+/**
+ * Builds the `reach` of routes on rows of webhooks (docs/contract/identity.md#webhooks-of-an-account-role): for a caller with an
+ * account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator gives to another
+ * account at the same moment counts as where it was.
+ */
+export function buildReach(kind: keyof typeof NOUNS): (deps: unknown, request: Asked) => Promise<void> {
+  return async (_deps, { db, params, scope }) => {
+    if (scope === 'all') return
+    const { id } = params as { id: string }
+    if (!(await isOwnedBy(db, kind, { id, accounts: scope }))) throw notFound(NOUNS[kind])
+  }
+}
+
+/**
+ * Checks that a caller may give a webhook this owner: with an account role, one of its accounts and not all. Throws 403.
+ */
+export function checkOwnerInScope(
+  scope: PermissionScope,
+  { is_global: isGlobal, account }: { is_global?: boolean; account?: string | null },
+  permission: string,
+): void {
+  if (scope === 'all') return
+  if (isGlobal)
+    throw new Problem('permission_denied', `A global webhook needs the permission ${permission} everywhere.`)
+  if (account && !includesAccount(scope, account as AccountId))
+    throw new Problem('permission_denied', `This needs the permission ${permission} for this account.`)
+}
+
+/**
+ * Checks that a caller with an account role may subscribe its webhook to these event types: those that it sees in the
+ * catalogue, and those that the webhook is subscribed to already. Throws a 422 at the path of each other one, as for a type
+ * that does not exist.
+ */
+export async function checkMaySubscribe(
+  db: Database,
+  scope: PermissionScope,
+  input: { webhook: string | null; events: readonly string[]; pathOf: (index: number) => string },
+): Promise<void> {
+  if (scope === 'all') return
+  const hidden = await listHiddenTypes(db, input)
+  const errors = input.events.flatMap((id, index) =>
+    hidden.has(id) ? [{ path: input.pathOf(index), code: UNKNOWN.code, message: UNKNOWN.message }] : [],
+  )
+  const [first] = errors
+  if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })
+}
+
+/** Checks that a new subscription of a caller with an account role is within its accounts. Throws a 422. */
+export async function checkNewSubscription(
+  db: Database,
+  scope: PermissionScope,
+  { webhook, event }: { webhook: string; event: string },
+): Promise<void> {
+  if (scope === 'all') return
+  if (!(await isOwnedBy(db, 'webhook', { id: webhook, accounts: scope }))) throw buildUnknownWebhook()
+  await checkMaySubscribe(db, scope, { webhook, events: [event], pathOf: () => 'event' })
+}

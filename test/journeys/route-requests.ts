@@ -1,0 +1,296 @@
+import { expect } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
+import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
+import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
+import type { TestAnswer, TestCall } from '../harness/app.ts'
+
+/** What one request needs that the route itself does not say. */
+interface Request {
+  params?: Record<string, string>
+  query?: string
+  body?: unknown
+  /** Calls as somebody else than the administrator. */
+  call?: TestCall
+  /** Sends no idempotency key, which a change takes by default. */
+  isKeyless?: boolean
+}
+
+/** Makes what a successful request needs. */
+export type MakeRequest = () => Promise<Request> | Request
+
+const PASSWORD = 'correct horse battery'
+
+let world: ContractWorld
+let account: string
+let names = 0
+
+const name = () => {
+  names += 1
+  return `n${names}`
+}
+const email = () => `${name()}@example.com`
+const created = async (path: string, body: object): Promise<Json> => {
+  const answer = await world.app.admin('POST', path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body.data
+}
+const idOf = async (row: Promise<Json>) => ({ id: (await row).document_id as string })
+
+const newAccount = () => created('/api/v3/identity/account', { name: name() })
+const newUser = () => created('/api/v3/identity/user', { email: email() })
+const newRole = () => created('/api/v3/identity/role', { name: name(), permissions: ['contract:*', 'account:*'] })
+const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
+const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
+const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${world.receiver.origin}/${name()}`, account })
+const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
+const eventId = async (internal: string) => (await world.findEventIds([internal]))[0] as string
+const newSubscription = async () => {
+  const webhook = (await newWebhook()).document_id
+  return created('/api/v3/webhook/webhook-event', { webhook, event: await eventId('contract.create') })
+}
+const newMember = async () => {
+  const user = (await newUser()).document_id as string
+  const { id } = await idOf(newAccount())
+  await created(`/api/v3/identity/account/${id}/member`, { user })
+  return { id, user }
+}
+const newDispatch = async () => {
+  const { id } = await idOf(newWebhook())
+  const { dispatch_id: dispatch, event_id: event } = await created(`/api/v3/webhook/webhook/${id}/test`, {})
+  await world.app.settle()
+  return { dispatch: dispatch as string, event: event as string }
+}
+const newJob = async () => {
+  const filters = [`document_id|eq|${(await newDispatch()).dispatch}`]
+  return created('/api/v3/webhook/dispatch/replay', { filters, confirm_duplicate: true })
+}
+const signIn = async (): Promise<Json> => {
+  const user = { email: email(), password: PASSWORD }
+  await created('/api/v3/identity/user', user)
+  return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
+}
+
+const of =
+  (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
+  async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
+
+const publish = async (more: object, isKeyless: boolean): Promise<Request> => ({
+  body: { event: (await newEventType()).internal, id: 'inv-1', ...more },
+  isKeyless,
+})
+
+/** The health routes answer from memory for a while. */
+const whenCheckIsOld = (): Request => {
+  world.app.clock.advance(FACTS_LIFETIME_MS)
+  return {}
+}
+
+/** What a successful request to each route needs; undefined for nothing. */
+export const REQUESTS: Record<string, MakeRequest | undefined> = {
+  'login.local': async () => {
+    const body = { email: email(), password: PASSWORD }
+    await created('/api/v3/identity/user', body)
+    return { body, call: world.app.anonymous }
+  },
+  'session.refresh': async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
+  'session.revoke': async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  'session.find-one': undefined,
+  'user.create': () => ({ body: { email: email() } }),
+  'user.find-all': undefined,
+  'user.find-one': of(newUser),
+  'user.update': of(newUser, { body: { name: 'Renamed' } }),
+  'user.delete': of(newUser),
+  'user.disable': of(newUser),
+  'user.enable': async () => {
+    const params = await idOf(newUser())
+    await created(`/api/v3/identity/user/${params.id}/disable`, {})
+    return { params }
+  },
+  'user.revoke-sessions': async () => ({ params: { id: (await signIn()).user.document_id } }),
+  'account.create': () => ({ body: { name: 'Acme' } }),
+  'account.find-all': undefined,
+  'account.find-one': of(newAccount),
+  'account.update': of(newAccount, { body: { name: 'Renamed' } }),
+  'account.delete': of(newAccount),
+  'account-member.create': async () => ({
+    params: await idOf(newAccount()),
+    body: { user: (await newUser()).document_id },
+  }),
+  'account-member.find-all': async () => ({ params: { id: (await newMember()).id } }),
+  'account-member.delete': async () => {
+    const { id, user } = await newMember()
+    return { params: { id }, body: { user } }
+  },
+  'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
+  'role.find-all': undefined,
+  'role.find-one': of(newRole),
+  'role.update': of(newRole, { body: { permissions: ['contract:*', 'user:*'] } }),
+  'role.delete': of(newRole),
+  'permission.find-all': undefined,
+  'api-key.create': () => ({ body: { name: 'key', permissions: ['contract:*'] } }),
+  'api-key.find-all': undefined,
+  'api-key.find-one': of(newKey),
+  'api-key.delete': of(newKey),
+  'audit-log.find-all': undefined,
+  'contract.create': () => ({ body: { account, name: 'Lease' } }),
+  'contract.find-all': undefined,
+  'contract.find-one': of(newContract),
+  'contract.update': of(newContract, { body: { status: 'active' } }),
+  'contract.delete': of(newContract),
+  'webhook.export': () => ({ query: '?format=json' }),
+  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account } }),
+  'webhook.find-all': undefined,
+  'webhook.find-one': of(newWebhook),
+  'webhook.update': of(newWebhook, { body: { name: 'Renamed' } }),
+  'webhook.delete': of(newWebhook),
+  'webhook.purge': of(newWebhook),
+  'webhook.active': of(newWebhook, { body: { is_actived: false } }),
+  'webhook.rotate-secret': of(newWebhook),
+  'webhook-event.find-set': of(newWebhook),
+  'webhook-event.set': async () => ({
+    params: await idOf(newWebhook()),
+    body: { events: await world.findEventIds(['contract.create', 'contract.update']) },
+  }),
+  'webhook-event.create': async () => ({
+    body: { webhook: (await newWebhook()).document_id, event: await eventId('contract.create') },
+  }),
+  'webhook-event.find-all': undefined,
+  'webhook-event.find-one': of(newSubscription),
+  'webhook-event.update': async () => ({
+    params: await idOf(newSubscription()),
+    body: { event: await eventId('contract.update') },
+  }),
+  'webhook-event.delete': of(newSubscription),
+  'event.find-all': undefined,
+  'event.create': () => ({ body: { internal: `invoice.${name()}` } }),
+  'event.find-one': async () => ({ params: { id: await eventId('contract.create') } }),
+  'event.active': of(newEventType, { body: { is_actived: false } }),
+  'webhook.catalogue-status': undefined,
+  'webhook.catalogue-sync': undefined,
+  'event.publish': async () => {
+    const event = (await newEventType()).internal
+    return { body: { event, account, id: 'inv-1', idempotency_key: name() } }
+  },
+  'event-occurrence.find-all': undefined,
+  'event-occurrence.find-one': async () => ({ params: { id: (await newDispatch()).event } }),
+  'event-occurrence.routing': async () => ({ params: { id: (await newDispatch()).event } }),
+  'webhook.test': of(newWebhook),
+  'webhook-dispatch.find-all': undefined,
+  'webhook-dispatch.find-one': async () => ({ params: { id: (await newDispatch()).dispatch } }),
+  'webhook-dispatch.replay': async () => ({
+    params: { id: (await newDispatch()).dispatch },
+    body: { confirm_duplicate: true },
+  }),
+  'webhook-dispatch.replay-all': async () => ({
+    body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
+  }),
+  'replay-job.find-all': undefined,
+  'replay-job.find-one': of(newJob),
+  'replay-job.pause': of(newJob),
+  'replay-job.resume': async () => {
+    const params = await idOf(newJob())
+    await created(`/api/v3/webhook/replay-job/${params.id}/pause`, {})
+    return { params }
+  },
+  'replay-job.cancel': of(newJob),
+  'webhook.dashboard': undefined,
+  'health.webhook-out': whenCheckIsOld,
+  'health.find-all': whenCheckIsOld,
+}
+
+/** Further forms of requests to these routes, named by the route and what is in them. */
+export const FORMS: Record<string, MakeRequest> = {
+  'session.revoke of a refresh token': async () => {
+    const { jwt, refresh_token } = await signIn()
+    return { body: { refresh_token }, call: world.app.callAs(jwt) }
+  },
+  'user.create with roles': async () => ({ body: { email: email(), roles: [(await newRole()).document_id] } }),
+  'user.update of everything': async () => ({
+    params: await idOf(newUser()),
+    body: { name: 'Renamed', email: email(), password: PASSWORD, roles: [(await newRole()).document_id] },
+  }),
+  'user.disable of an administrator': async () => {
+    const { data } = (await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|administrator')).body
+    const user = { email: email(), roles: [data[0].document_id] }
+    return { params: await idOf(created('/api/v3/identity/user', user)) }
+  },
+  'account.delete with a member and a webhook': async () => {
+    const { id } = await newMember()
+    await created('/api/v3/webhook/webhook', { url: `${world.receiver.origin}/${name()}`, account: id })
+    return { params: { id } }
+  },
+  'role.update of everything': async () => ({
+    params: await idOf(newRole()),
+    body: { name: name(), description: 'Changed', permissions: ['user:*'], is_account_scoped: true },
+  }),
+  'webhook.update with a URL': async () => ({
+    params: await idOf(newWebhook()),
+    body: { url: `${world.receiver.origin}/${name()}` },
+  }),
+  'webhook.update with another account': async () => ({
+    params: await idOf(newWebhook()),
+    body: { account: (await newAccount()).document_id },
+  }),
+  'webhook.delete with what waits for it': async () => {
+    const { id } = await idOf(newWebhook())
+    await created(`/api/v3/webhook/webhook/${id}/test`, {})
+    return { params: { id } }
+  },
+  'webhook.purge with a ledger': async () => {
+    const { id } = await idOf(newWebhook())
+    await created(`/api/v3/webhook/webhook/${id}/test`, {})
+    return { params: { id } }
+  },
+  'event.publish without a key': async () => publish({}, true),
+  'event.publish for an account without a key': async () => publish({ account }, true),
+  'event.publish with a key of the request': async () => publish({ account }, false),
+  'event.publish with a key of the event': async () => publish({ account, idempotency_key: name() }, true),
+  'webhook.active of an inactive one': async () => {
+    const params = await idOf(newWebhook())
+    const path = `/api/v3/webhook/webhook/${params.id}/active`
+    expect((await world.app.admin('PATCH', path, { is_actived: false })).status).toBe(200)
+    return { params, body: { is_actived: true } }
+  },
+}
+
+/** The routes of the service. */
+export const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
+
+/** The route that a name of `FORMS` begins with. */
+export function findRouteOf(form: string): RouteDeclaration {
+  return ROUTES.find((one) => eventNameOf(one) === form.split(' ')[0]) as RouteDeclaration
+}
+
+/** Starts the service that the requests are for, without workers. */
+export async function startRequestWorld(): Promise<ContractWorld> {
+  world = await startContractWorld({ env: { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000' } })
+  await world.app.app.start()
+  account = (await newAccount()).document_id
+  return world
+}
+
+/** A request that is ready to be sent, and who sends it. */
+export interface ReadyRequest {
+  send(): Promise<TestAnswer>
+  /** A caller with a token: of the request, or the administrator. */
+  caller: TestCall
+}
+
+/** Prepares a request to a route, with an idempotency key where one is taken; it fails unless it succeeds. */
+export async function prepareRequest(
+  route: RouteDeclaration,
+  make: MakeRequest | undefined,
+  more = '',
+): Promise<ReadyRequest> {
+  const admin = world.app.callAs(world.app.adminToken)
+  const { params = {}, query = '', body, call = admin, isKeyless = false } = (await make?.()) ?? {}
+  const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] as string)
+  const headers = isChange(route) && !route.strictRateLimit && !isKeyless ? { 'idempotency-key': name() } : undefined
+  const send = async () => {
+    const answer = await call(route.method, `${path}${query}${more}`, body, headers)
+    expect(answer.status, JSON.stringify(answer.body)).toBe(route.status ?? 200)
+    return answer
+  }
+  return { send, caller: call === world.app.anonymous ? admin : call }
+}
