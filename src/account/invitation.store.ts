@@ -1,4 +1,4 @@
-import { HOLDINGS_COLUMNS, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
+import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
@@ -186,7 +186,8 @@ export async function markAccepted(
 }
 
 const selectHoldings = statement<HoldingsRow & { email: string }>(`
-  select u.email, ${HOLDINGS_COLUMNS} from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+  select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
 
 /** What an active person holds, with its address. */
 export async function findActivePerson(

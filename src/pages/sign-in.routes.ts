@@ -7,6 +7,7 @@ import { readNextPath } from '../sign-in/next-path.ts'
 import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../sign-in/redirect-url.ts'
 import { signInBrowser, type Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
+import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, refusePage } from './page-route.ts'
 import { buildRefreshUrl, buildSignInUrl, HOME } from './page-url.ts'
@@ -25,6 +26,7 @@ export interface SignInPageDeps extends PageDeps, SessionDeps {
 const NOTICES: Readonly<Record<string, string>> = {
   'signed-out': 'You are signed out.',
   'session-ended': 'Your session has ended. Sign in again.',
+  joined: 'You have joined. Sign in with your new password.',
   'password-set': 'Your new password is set. Sign in with it.',
 }
 
@@ -88,7 +90,7 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
         if (visitor.person && goal.target?.kind !== 'deep-link') return { kind: 'redirect', location: locate(goal) }
-        const notice = Object.hasOwn(NOTICES, query.notice ?? '') ? NOTICES[query.notice ?? ''] : undefined
+        const notice = findNotice(NOTICES, query.notice)
         const view = buildView(deps, goal, visitor)
         return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
       },
