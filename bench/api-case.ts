@@ -1,3 +1,9 @@
+/** What the tokens of a comparison are signed with. */
+export interface IdentitySecrets {
+  session: string
+  handshake: string
+}
+
 /** What a comparison runs on: rows that both sides hold, made over the service's API and copied. */
 export interface ApiFixture {
   jwt: string
@@ -5,6 +11,8 @@ export interface ApiFixture {
   sessionId: string
   accounts: string[]
   contracts: string[]
+  /** What both sides sign and verify tokens with. */
+  secrets: IdentitySecrets
 }
 
 /** An HTTP request as the load generator sends it, to the service and to the bare server alike. */

@@ -8,7 +8,7 @@ const CONTRACTS = 1_000
  * Makes the rows of a comparison over the service's API: 50 accounts, the administrator as a member of the first three,
  * 1,000 contracts over all accounts, and the external event type. The session is opened last, so it has an account.
  */
-export async function makeFixture(origin: string, adminPassword: string): Promise<ApiFixture> {
+export async function makeFixture(origin: string, adminPassword: string): Promise<Omit<ApiFixture, 'secrets'>> {
   const { jwt, userId } = await signIn(origin, adminPassword)
   const post = async (path: string, body: object) => {
     const { data } = await call(origin, { jwt, method: 'POST', path, body })

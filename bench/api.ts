@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { API_CASES, CLIENTS } from './api-case.ts'
+import { API_CASES, type ApiCase, CLIENTS } from './api-case.ts'
 import { type CaseResult, formatCosts, formatRatios, listRatios, type Measurement } from './api-report.ts'
-import { type ApiSide, type ApiSides, openSides } from './api-sides.ts'
+import { type ApiSide, type ApiSides, openSides, type SideOptions } from './api-sides.ts'
 import { startProgram } from './child-process.ts'
 import { untilInterrupted } from './interruption.ts'
 import type { Load, LoadResult } from './load-generator.ts'
@@ -29,16 +29,28 @@ interface Harness {
   run: (load: Load) => Promise<LoadResult>
 }
 
+/** Named cases, and the sides that they run on. */
+export interface CaseSet {
+  cases: Readonly<Record<string, ApiCase>>
+  sides: Omit<SideOptions, 'nodeArguments'>
+}
+
+const API_SET: CaseSet = { cases: API_CASES, sides: {} }
+
 /**
  * Measures the request path of the service beside bare Fastify routes that give the same answers from a copy of the same
  * database, and prints requests a second of both, their ratio, latency and cost. Machines differ: the ratio is what to
- * compare. `cases` are names of `API_CASES`.
+ * compare. `names` are cases of the set.
  */
-export async function compareApi(cases: readonly string[], options: ApiBenchOptions): Promise<void> {
-  await withHarness([], async (harness) => {
+export async function compareApi(
+  names: readonly string[],
+  options: ApiBenchOptions,
+  set: CaseSet = API_SET,
+): Promise<void> {
+  await withHarness({ ...set.sides, nodeArguments: [] }, async (harness) => {
     const results: CaseResult[] = []
-    for (const name of cases) {
-      const result = await compareCase(harness, name, options)
+    for (const name of names) {
+      const result = await compareCase(harness, { name, apiCase: set.cases[name]! }, options)
       results.push(result)
       console.log(`${name}: ratio ${findMedian(listRatios(result)).toFixed(2)}`)
     }
@@ -52,7 +64,7 @@ export async function compareApi(cases: readonly string[], options: ApiBenchOpti
 export async function profileApi(name: string, directory: string, options: ApiBenchOptions): Promise<void> {
   const place = resolve(directory)
   await mkdir(place, { recursive: true })
-  await withHarness(['--cpu-prof', `--cpu-prof-dir=${place}`], async ({ sides, run }) => {
+  await withHarness({ nodeArguments: ['--cpu-prof', `--cpu-prof-dir=${place}`] }, async ({ sides, run }) => {
     const load = { origin: sides.service.origin, caseName: name, fixture: sides.fixture }
     for (let round = 1; round <= options.rounds; round += 1) {
       const { requests, seconds } = await run({ ...load, seconds: options.seconds })
@@ -63,12 +75,12 @@ export async function profileApi(name: string, directory: string, options: ApiBe
 }
 
 /** Starts everything, hands it to `work`, and ends everything: also after an error or a signal. Throws at a signal. */
-function withHarness(nodeArguments: string[], work: (harness: Harness) => Promise<void>): Promise<void> {
-  return untilInterrupted(async (stack) => work(await openHarness(stack, nodeArguments)))
+function withHarness(sides: SideOptions, work: (harness: Harness) => Promise<void>): Promise<void> {
+  return untilInterrupted(async (stack) => work(await openHarness(stack, sides)))
 }
 
-async function openHarness(stack: AsyncDisposableStack, nodeArguments: string[]): Promise<Harness> {
-  const sides = await openSides(stack, nodeArguments)
+async function openHarness(stack: AsyncDisposableStack, sideOptions: SideOptions): Promise<Harness> {
+  const sides = await openSides(stack, sideOptions)
   const meter = await openMeter(sides.service.connectionString)
   stack.defer(() => meter.close())
   const generator = startProgram<Load, LoadResult>('load-generator.ts')
@@ -81,8 +93,12 @@ async function openHarness(stack: AsyncDisposableStack, nodeArguments: string[])
 }
 
 /** Measures both sides in turn; the side that begins changes with each round. */
-async function compareCase(harness: Harness, name: string, { seconds, rounds }: ApiBenchOptions): Promise<CaseResult> {
-  const { goal, bare: bareWork } = API_CASES[name]!
+async function compareCase(
+  harness: Harness,
+  { name, apiCase }: { name: string; apiCase: ApiCase },
+  { seconds, rounds }: ApiBenchOptions,
+): Promise<CaseResult> {
+  const { goal, bare: bareWork } = apiCase
   const { service, bare } = harness.sides
   const measured = { service: [] as Measurement[], bare: [] as Measurement[] }
   for (let round = 1; round <= rounds; round += 1) {

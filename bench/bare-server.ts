@@ -2,52 +2,15 @@ import { createHash, randomUUIDv7 } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'
 import pg from 'pg'
+import { type Bare, type BareOptions, inTransaction, run, TRACE } from './bare-database.ts'
+import { checkBearer, mountIdentity } from './bare-identity.ts'
 import { CONTRACT_ANSWER, CONTRACTS_ANSWER, PUBLISH_ANSWER, SESSION_ANSWER } from './bare-schema.ts'
-import { BARE_STATEMENTS, type BareStatement } from './bare-statements.ts'
 import { answerParent } from './child-process.ts'
 
 /**
  * The baseline: Fastify routes that do the least that gives the service's answers. They know no token, permission, limit
  * or validation; every statement is prepared by name.
  */
-
-/** What the bare server is started with. */
-export interface BareOptions {
-  connectionString: string
-  poolSize: number
-  /** Whom its rows name, as those of the service name the caller. */
-  userId: string
-  sessionId: string
-  /** Whether a change writes an idempotency key: as long as the service does. */
-  keepsIdempotencyKey: boolean
-}
-
-type Row = Record<string, unknown>
-type Queryable = Pick<pg.Pool | pg.PoolClient, 'query'>
-type Bare = BareOptions & { pool: pg.Pool }
-
-/** The length of a stored trace context, which a bare route does not make. */
-const TRACE = `00-${'0af7651916cd43dd8448eb211c80319c'}-${'b7ad6b7169203331'}-00`
-
-async function run(db: Queryable, name: BareStatement, values: unknown[]): Promise<Row[]> {
-  const { rows } = await db.query<Row>({ name, text: BARE_STATEMENTS[name], values })
-  return rows
-}
-
-async function inTransaction<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-  const client = await pool.connect()
-  try {
-    await client.query('begin')
-    const result = await work(client)
-    await client.query('commit')
-    return result
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
 
 async function readContract({ pool }: Bare, id: string) {
   const [data] = await run(pool, 'findContract', [id])
@@ -124,6 +87,7 @@ async function startBareServer(options: BareOptions): Promise<string> {
   const pool = new pg.Pool({ connectionString, max: poolSize, options: '-c timezone=UTC' })
   const bare = { ...options, pool }
   const server = Fastify()
+  if (options.checksBearer) server.addHook('onRequest', (request) => checkBearer(bare, request))
   const contract = '/api/v3/contract/contract'
   type ById = { Params: { id: string } }
   server.get<ById>(`${contract}/:id`, { schema: CONTRACT_ANSWER }, (request) => readContract(bare, request.params.id))
@@ -140,6 +104,7 @@ async function startBareServer(options: BareOptions): Promise<string> {
       return publish(bare, request.body)
     },
   )
+  mountIdentity(server, bare)
   await server.listen({ host: '127.0.0.1', port: 0 })
   return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
 }

@@ -36,6 +36,23 @@ export const BARE_STATEMENTS = {
   insertIdempotencyKey: `
     insert into idempotency_key (caller, route, key, body_hash, status_code, response, location, created_at)
     values ($1, $2, $3, $4, 200, $5, null, $6)`,
+  addHit: `
+    insert into rate_limit (bucket, window_started_at, hits) values ($1, $2, 1)
+    on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + 1 returning hits`,
+  insertNonce: `insert into sso_nonce (nonce_hash, expires_at) values ($1, $2)`,
+  findParent: `
+    select s.expires_at from session s join "user" u on u.document_id = s."user"
+    where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
+      and u.is_actived and u.deleted_at is null for no key update`,
+  insertSession: `
+    insert into session (document_id, "user", parent, address, expires_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $6)`,
+  spendRefresh: `
+    update session_refresh t set spent_at = $2 from session s
+    where t.token_hash = $1 and t.spent_at is null and t.expires_at > $2 and s.document_id = t.session
+      and s.revoked_at is null and s.expires_at > $2
+    returning s.document_id, s."user", s.expires_at`,
+  insertRefresh: `insert into session_refresh (token_hash, session, expires_at, created_at) values ($1, $2, $3, $4)`,
 } as const
 
 export type BareStatement = keyof typeof BARE_STATEMENTS

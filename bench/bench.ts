@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { API_CASES } from './api-case.ts'
+import { IDENTITY_CASES } from './identity-case.ts'
 import { measureTable, ROW_NAMES } from './table.ts'
 
 /** The measurements by name, each beside a baseline in the same run: `npm run bench -- --help`. */
@@ -57,6 +58,19 @@ program
       return profileApi(profile, directory, { seconds, rounds })
     },
   )
+
+const IDENTITY_NAMES = [...Object.keys(IDENTITY_CASES), 'storm']
+
+program
+  .command('identity')
+  .description('bearer check, refresh and exchange beside bare routes, and other requests under a storm of sign-ins')
+  .argument('[seconds]', 'seconds a measurement', readSeconds, 5)
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .addOption(new Option('--only <case...>', 'these alone').choices(IDENTITY_NAMES))
+  .action(async (seconds: number, rounds: number, { only }: { only?: string[] }) => {
+    const { measureIdentity } = await import('./identity.ts')
+    await measureIdentity(only ?? IDENTITY_NAMES, { seconds, rounds })
+  })
 
 program
   .command('table')

@@ -1,6 +1,7 @@
 import { Pool } from 'undici'
 import { API_CASES, type ApiFixture, CLIENTS } from './api-case.ts'
 import { answerParent } from './child-process.ts'
+import { IDENTITY_CASES } from './identity-case.ts'
 import { findQuantile } from './quantile.ts'
 import { send } from './send.ts'
 
@@ -28,7 +29,7 @@ let nextNumber = 0
 
 /** A closed loop: each client sends its next request when the one before is answered. */
 async function runLoad({ origin, caseName, fixture, seconds }: Load): Promise<LoadResult> {
-  const apiCase = API_CASES[caseName]
+  const apiCase = { ...API_CASES, ...IDENTITY_CASES }[caseName]
   if (!apiCase) throw new Error(`there is no case ${caseName}`)
   const pool = new Pool(origin, { connections: CLIENTS, pipelining: 1 })
   const latenciesMs: number[] = []

@@ -175,3 +175,25 @@ begin
   return query select t.email from proof_token t
     where t.token_hash = hash and t.purpose = asked and t."user" = holder and t.expires_at > at;
 end $$;
+
+-- The identities of a user.
+create function identities_of(holder uuid) returns setof identity language plpgsql volatile as $$
+begin
+  return query select i.* from identity i where i."user" = holder;
+end $$;
+
+-- Serializes sign-ins of one person until the transaction ends, those of the same identity and those with the same address,
+-- and returns the identity behind these locks: so two first sign-ins at once make one user.
+create function lock_identity(at_provider text, of_subject text, address text) returns setof identity
+language plpgsql volatile rows 1 as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || at_provider || ' ' || of_subject, 0)),
+    pg_advisory_xact_lock(hashtextextended('address ' || lower(address), 0));
+  return query select i.* from identity i where i.provider = at_provider and i.subject = of_subject;
+end $$;
+
+-- Whether a user exists, not deleted.
+create function is_living_user(asked uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from "user" u where u.document_id = asked and u.deleted_at is null);
+end $$;

@@ -1,5 +1,5 @@
 import { CLIENTS, EVENT_TYPE } from '../api-case.ts'
-import type { BareOptions } from '../bare-server.ts'
+import type { BareOptions } from '../bare-database.ts'
 import { startProgram } from '../child-process.ts'
 import { POOL_SIZE } from '../service-process.ts'
 import { cpuPerDelivery, describeCost, explainCost } from './delivery-cost.ts'
@@ -68,7 +68,9 @@ async function startBare(ground: Ground, stack: AsyncDisposableStack): Promise<s
   const program = startProgram<BareOptions, string>('bare-server.ts')
   stack.defer(() => program.stop())
   // Its publish route names no user and no session.
-  return program.ask({ connectionString, poolSize: POOL_SIZE, userId: '', sessionId: '', keepsIdempotencyKey: false })
+  const nobody = { userId: '', sessionId: '', secrets: { session: '', handshake: '' } }
+  const options = { connectionString, poolSize: POOL_SIZE, keepsIdempotencyKey: false, checksBearer: false }
+  return program.ask({ ...options, ...nobody })
 }
 
 /** Events a second that a server accepts from the same clients. Throws when one was refused. */

@@ -1,4 +1,3 @@
-import formbody from '@fastify/formbody'
 import fastify, { type FastifyInstance } from 'fastify'
 // In an app of your own: '@signalbox/sso/fastify' and '@signalbox/sso'.
 import { readToken, receiveHandshake, signOut } from '../../packages/sso/src/fastify.ts'
@@ -16,7 +15,9 @@ export async function buildTargetApp(options: {
   const { signalbox, origin, authenticationOrigin } = options
   const sso = createSso({ service: options.service, origin })
   const app = fastify()
-  await app.register(formbody)
+  // The form of the sign-out has no fields.
+  const parsing = { parseAs: 'string' } as const
+  app.addContentTypeParser('application/x-www-form-urlencoded', parsing, (_request, _body, done) => done(null))
   await app.register(receiveHandshake(sso))
   const renderLink = (path: string) => {
     const url = `${authenticationOrigin}/open?next=${encodeURIComponent(path)}`

@@ -76,6 +76,14 @@ export function list(value: string): string[] {
     .filter((part) => part !== '')
 }
 
+/** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
+export function origins(value: string): string[] {
+  const parts = list(value)
+  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
+  if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
+  return parts
+}
+
 /** Comma-separated secrets, the newest first; each at least 32 bytes (docs/contract/sessions.md#session-jwt). */
 export function secrets(value: string): string[] {
   const parts = list(value)
@@ -121,12 +129,4 @@ export function bearerToken(value: string): string {
 export function metricsToken(value: string): string {
   if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
   return bearerToken(value)
-}
-
-/** Comma-separated origins, each written as the URL parser writes it: scheme, host and port in lower case. */
-export function origins(value: string): string[] {
-  const parts = list(value)
-  const isOrigin = (part: string) => /^https?:[^*]+$/.test(part) && URL.parse(part)?.origin === part
-  if (!parts.every(isOrigin)) throw new Error('must list origins such as https://app.example.com, without a path')
-  return parts
 }

@@ -43,6 +43,10 @@ export interface Config {
   crashPoint: Values['SIGNALBOX_CRASH_POINT']
   /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
   givenSecrets: Partial<ServiceSecrets>
+  /** The OIDC engine; with `supabase` its server and its public key. */
+  identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
+  supabaseUrl: string | undefined
+  supabaseAnonKey: string | undefined
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
@@ -89,7 +93,10 @@ export function readConfig(environment: Environment = process.env, directory = p
     if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
       faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
   }
-  const social = readSocialSettings(env, values.APP_ENV ?? 'development')
+  const social = readSocialSettings(env, {
+    appEnv: values.APP_ENV ?? 'development',
+    isManaged: values.IDENTITY_ENGINE === 'supabase',
+  })
   faults.push(...social.faults)
   const config = { ...buildConfig(values, directory), socialProviders: social.providers }
   faults.push(...findContradictions(config, values))
@@ -172,6 +179,9 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
       ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
       ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
     },
+    identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
+    supabaseUrl: values.SUPABASE_URL,
+    supabaseAnonKey: values.SUPABASE_ANON_KEY,
     ssoTargets: values.SSO_TARGETS ?? [],
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
@@ -222,6 +232,10 @@ function findContradictions(config: Config, values: Values): string[] {
     faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
   if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
     faults.push('METRICS_PORT must differ from PORT. Choose another port.')
+  if (config.identityEngine === 'supabase' && config.supabaseUrl === undefined)
+    faults.push('SUPABASE_URL is required when IDENTITY_ENGINE is supabase. Set it to the address of the Auth server.')
+  if (config.supabaseUrl?.startsWith('http:') && !['development', 'test'].includes(config.appEnv))
+    faults.push('SUPABASE_URL must be an https URL outside development.')
   const { sessionCookieDomain: domain } = config
   const host = new URL(config.baseUrl ?? 'http://localhost').hostname
   if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))

@@ -32,6 +32,7 @@ import { loginRoutes } from '../sign-in/login.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
+import { buildOpenTarget } from '../sso/handshake.ts'
 import type { HandshakeRules } from '../sso/handshake-token.ts'
 import { ssoRoutes } from '../sso/sso.routes.ts'
 import { linkRoutes } from '../user/link.routes.ts'
@@ -110,14 +111,13 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
     cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
 
-const socialLoginDeps = ({ pages, ...parts }: FeatureParts): SocialLoginDeps => ({
+const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...parts,
   brand: pages.brand,
   baseUrl: pages.baseUrl,
   redirectRules: pages.redirectRules,
   keepInBrowser: (tokens) => signInBrowser({ ...pages, random: parts.random }, tokens),
-  // The handshake to apps on other domains is not part of the service yet.
-  openTarget: async () => undefined,
+  openTarget: buildOpenTarget({ rules: handshakes, random: parts.random }),
 })
 
 /**

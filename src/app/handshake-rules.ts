@@ -10,6 +10,7 @@ export function buildHandshakeRules(
     secrets: secrets.ssoHandshake,
     issuer: () => config.ssoHandshakeIssuer ?? baseUrl(),
     baseUrl,
+    cookieDomain: config.sessionCookieDomain,
     origins: config.ssoTargets,
     allowLoopback: config.appEnv === 'development',
     acceptSessionJwt: config.ssoAcceptSessionJwt,

@@ -1,10 +1,14 @@
 import { systemClock } from '../clock.ts'
+import { combineEngines } from '../engine/combined-engine.ts'
 import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
+import type { Engine } from '../engine/engine.ts'
+import { buildSupabaseClient } from '../engine/supabase/supabase-client.ts'
+import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
 import type { Keyring } from '../keyring.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
-import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
 import type { RedirectRules } from '../sign-in/redirect-url.ts'
 import { buildBrowserBinding } from '../social-login/browser-binding.ts'
@@ -34,33 +38,45 @@ export function buildIdentityParts(
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
-  const rules = buildProviderRules(config.socialProviders, isHttpAllowed)
+  const rules = buildProviderRules(config, isHttpAllowed)
   const fetch =
     options.fetchProvider ??
     buildGuardedFetch({ lookup: options.lookup, rules, ...(options.ca !== undefined && { ca: options.ca }) })
   const devProvider = isDevelopment ? buildDevProvider({ keyring, random, clock, baseUrl }) : undefined
+  const embed = (providers: readonly EnabledProvider[]) =>
+    buildEmbeddedEngine({ providers, fetch, random, clock, machineClock: systemClock, isHttpAllowed })
+  const engine =
+    config.identityEngine === 'supabase' ? buildManagedEngine(options, fetch) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
-    engine: buildEmbeddedEngine({
-      providers: [...config.socialProviders, ...(devProvider ? [devProvider.enabled] : [])],
-      fetch,
-      random,
-      clock,
-      machineClock: systemClock,
-      isHttpAllowed,
-    }),
+    engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
   }
 }
 
+/** The engine that speaks to Supabase Auth, which keeps the credentials of the providers. */
+function buildManagedEngine({ config, random }: AppOptions, fetch: GuardedFetch): Engine {
+  const { supabaseUrl: url = '', supabaseAnonKey: anonKey, socialProviders } = config
+  return buildSupabaseEngine({
+    client: buildSupabaseClient({ url, anonKey, fetch }),
+    providers: socialProviders.map(({ name, declaration: { label }, isEmailTrusted }) => ({
+      name,
+      label,
+      isEmailTrusted,
+    })),
+    random,
+  })
+}
+
 /**
- * What requests to providers may reach: public hosts, and the hosts of the issuers in the configuration, which may be inside
- * the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
+ * What requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth server), which
+ * may be inside the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
  */
-function buildProviderRules(providers: readonly EnabledProvider[], allowHttp: boolean): CallbackRules {
-  const targets = providers.flatMap(({ base }) => {
-    const issuer = base && URL.parse(base())
-    return issuer ? [`${issuer.hostname}:${issuer.port || (issuer.protocol === 'https:' ? '443' : '80')}`] : []
+function buildProviderRules({ socialProviders, supabaseUrl }: Config, allowHttp: boolean): CallbackRules {
+  const given = [...socialProviders.map(({ base }) => base?.()), supabaseUrl]
+  const targets = given.flatMap((address) => {
+    const url = address === undefined ? null : URL.parse(address)
+    return url ? [`${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`] : []
   })
   return { allowHttp, allowedPrivateTargets: parseAllowedTargets(targets.join(',')) }
 }

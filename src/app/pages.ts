@@ -16,12 +16,13 @@ import type { Random } from '../random.ts'
 import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
 import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
 import { listProviderButtons } from '../social-login/provider-button.ts'
+import { buildOpenTarget } from '../sso/handshake.ts'
 import type { Config } from './config.ts'
 import { type Feature, type FeatureParts, feature } from './features.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 
 /** What pages need besides the parts of every feature. */
-export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring' | 'canSendMail'>
+export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring' | 'canSendMail' | 'openTarget'>
 
 /** Builds the settings of the pages from the configuration. */
 export function buildPageSettings(parts: {
@@ -46,12 +47,13 @@ export function buildPageSettings(parts: {
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, canSendMail, pages }: FeatureParts) => ({
+const pageDeps = ({ ids, random, keys, keyring, canSendMail, handshakes, pages }: FeatureParts) => ({
   ids,
   random,
   keys,
   keyring,
   canSendMail,
+  openTarget: buildOpenTarget({ rules: handshakes, random }),
   ...pages,
 })
 

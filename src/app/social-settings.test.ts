@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { APPLE_KEY } from '../../test/harness/provider/personalities.ts'
 import { readSocialSettings } from './social-settings.ts'
 
-const namesOf = (env: Record<string, string>) => readSocialSettings(env, 'production').providers.map(({ name }) => name)
-const faultOf = (env: Record<string, string>) => readSocialSettings(env, 'production').faults.join('\n')
+const namesOf = (env: Record<string, string>) =>
+  readSocialSettings(env, { appEnv: 'production' }).providers.map(({ name }) => name)
+const faultOf = (env: Record<string, string>) => readSocialSettings(env, { appEnv: 'production' }).faults.join('\n')
 
 const GOOGLE = { SOCIAL_GOOGLE_CLIENT_ID: 'id', SOCIAL_GOOGLE_CLIENT_SECRET: 'secret' }
 const APPLE = {
@@ -15,7 +16,10 @@ const APPLE = {
 
 describe('the settings of social login', () => {
   test('enable nobody by default, and ignore empty values', () => {
-    expect(readSocialSettings({ SOCIAL_GOOGLE_CLIENT_ID: '' }, 'production')).toEqual({ providers: [], faults: [] })
+    expect(readSocialSettings({ SOCIAL_GOOGLE_CLIENT_ID: '' }, { appEnv: 'production' })).toEqual({
+      providers: [],
+      faults: [],
+    })
   })
 
   test('enable a provider by its client id, built-in ones in their order and before the others', () => {
@@ -27,7 +31,7 @@ describe('the settings of social login', () => {
   test('label a generic provider by its name', () => {
     const { providers } = readSocialSettings(
       { SOCIAL_ACME_SSO_CLIENT_ID: 'id', SOCIAL_ACME_SSO_ISSUER: 'https://login.acme.example/' },
-      'production',
+      { appEnv: 'production' },
     )
     expect([providers[0]?.declaration.label, providers[0]?.base?.()]).toEqual([
       'Acme sso',
@@ -51,6 +55,12 @@ describe('the settings of social login', () => {
   ])('refuse with a sentence about "%s"', (sentence, env) => {
     expect(faultOf(env)).toContain(sentence)
     expect(faultOf(env)).not.toContain('secret box')
+  })
+
+  test('need the client id alone with a managed engine, which keeps the credentials', () => {
+    const env = { SOCIAL_APPLE_CLIENT_ID: 'on', SOCIAL_ACME_CLIENT_ID: 'on' }
+    const { providers, faults } = readSocialSettings(env, { appEnv: 'production', isManaged: true })
+    expect([providers.map(({ name }) => name), faults]).toEqual([['apple', 'acme'], []])
   })
 
   test('a fault never shows a value', () => {

@@ -38,11 +38,11 @@ const NAME_PATTERN = /^SOCIAL_([A-Z][A-Z0-9_]{0,30})_(CLIENT_ID|CLIENT_SECRET|IS
 
 /**
  * Reads the `SOCIAL_*` variables (docs/contract/social-login.md#providers). Returns the enabled providers, and a sentence
- * for each broken rule; an unknown `SOCIAL_*` is one.
+ * for each broken rule; an unknown `SOCIAL_*` is one. `isManaged`: the engine keeps the credentials.
  */
 export function readSocialSettings(
   env: Readonly<Record<string, string | undefined>>,
-  appEnv: AppEnv,
+  { appEnv, isManaged = false }: { appEnv: AppEnv; isManaged?: boolean },
 ): { providers: EnabledProvider[]; faults: string[] } {
   const faults: string[] = []
   const given = new Map<string, Map<string, string>>()
@@ -59,7 +59,7 @@ export function readSocialSettings(
   const providers: EnabledProvider[] = []
   for (const [provider, settings] of given) {
     const read = readProvider(provider, settings, isHttpAllowed)
-    const result = 'fault' in read ? read : enableProvider(read)
+    const result = 'fault' in read ? read : enableProvider(read, isManaged)
     if ('fault' in result) faults.push(`SOCIAL_${provider}_${result.setting} ${result.fault}.`)
     else providers.push(result.provider)
   }

@@ -93,7 +93,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
-  const mailWorker = buildMailWorker({ db, clock, logger, keyring, transport: buildMailTransport(config, db) })
+  const transport = buildMailTransport(config, db)
+  const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
   const running: Promise<void>[] = []
   return {
     dispatcher,

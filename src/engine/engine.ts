@@ -48,6 +48,8 @@ export interface CallbackParameters {
   refreshToken?: string | undefined
   /** The error of the provider (RFC 6749 section 4.1.2.1). */
   error?: string | undefined
+  /** The more exact error of a managed engine. */
+  errorCode?: string | undefined
 }
 
 /** A sign-in that came back to the callback. */
@@ -89,6 +91,8 @@ export type EngineRefusal =
   | 'id_token_invalid'
   /** The provider's facts about the person are missing or contradict each other. */
   | 'profile_invalid'
+  /** The managed engine declines the person: a ban, no sign-ups. */
+  | 'engine_refused'
   /** The provider did not answer, or not in its protocol. */
   | 'provider_fault'
 

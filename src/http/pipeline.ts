@@ -51,6 +51,8 @@ export function mountRoutes<Deps>(
       schema: buildFastifySchema(route),
       attachValidation: true,
       ...(route.bodyLimitBytes && { bodyLimit: route.bodyLimitBytes }),
+      // HEAD is safe (RFC 9110 section 9.2.1): link scanners send it, and it must not spend what a GET spends.
+      ...(route.method === 'GET' && isChange(route) && { exposeHeadRoute: false }),
       config: { route },
       // 401 and 403 come before the body is read (docs/contract/api.md#check-order).
       onRequest: (request, reply) => checkCaller(pipeline, route, request, reply),

@@ -189,6 +189,8 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
   return {
     // The document describes the API; what is outside of it is for browsers and for development.
     ...(!route.path.startsWith('/api/') && { hide: true }),
+    // A page takes forms alone; an API route takes them besides JSON.
+    ...(route.page && route.takesForm && { consumes: ['application/x-www-form-urlencoded'] }),
     operationId: operationIdOf(route),
     tags: [route.path.split('/')[3] ?? 'service'],
     summary: route.summary,

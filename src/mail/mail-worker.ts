@@ -15,6 +15,9 @@ const BATCH_SIZE = 10
 /** For how long a claim holds: longer than a batch takes whose server does not answer. */
 const LEASE_MS = 10 * 60_000
 
+/** For how long a stop waits for the mail that is being sent. A server that hangs must not hold up the process. */
+const STOP_GRACE_MS = 5_000
+
 /** The delay after each failed attempt; a mail whose last one fails is given up. */
 export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
 
@@ -22,6 +25,8 @@ export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
 export interface MailWorkerDeps {
   db: Database
   clock: Clock
+  /** Sleeps in real time: the grace of a stop bounds the network. */
+  rest: Clock['sleep']
   logger: Logger
   keyring: Pick<Keyring, 'open'>
   /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
@@ -47,18 +52,32 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
       const nowMs = clock.now()
       const leaseEnd = new Date(nowMs + LEASE_MS)
       const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
-      for (const mail of claimed) await attempt(deps, transport, mail)
+      for (const mail of claimed) {
+        // A stop leaves what was not begun to other processes, at once.
+        if (stopping.signal.aborted) await postponeMail(db, mail, { dueAt: new Date(clock.now()), error: 'stopped' })
+        else await attempt(deps, transport, mail)
+      }
       attempts += claimed.length
       if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return attempts
     }
   }
 
-  async function run(): Promise<void> {
+  async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await drain().catch((error: unknown) => logger.warn({ err: error }, 'outbox of mails not read; tried again'))
       await clock.sleep(POLL_MS, stopping.signal)
     }
     transport?.close()
+  }
+
+  /** Ends after the loop, or when a stop has waited long enough for the mail in flight. */
+  async function run(): Promise<void> {
+    const ended = new AbortController()
+    const patience = new Promise<void>((resolve) => {
+      stopping.signal.addEventListener('abort', () => void deps.rest(STOP_GRACE_MS, ended.signal).then(resolve))
+    })
+    await Promise.race([loop(), patience])
+    ended.abort()
   }
 
   return { drain, run, stop: () => stopping.abort() }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { startSmtpServer } from '../../test/harness/smtp-server.ts'
+import { waitFor } from '../../test/harness/wait.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -26,7 +27,15 @@ async function openOutbox(transport: MailTransport) {
   const keyring = buildKeyring([SECRET], systemRandom)
   const now = () => new Date(clock.now())
   const worker = (more: Partial<Parameters<typeof buildMailWorker>[0]> = {}) =>
-    buildMailWorker({ db: database.db, clock, logger: pino({ level: 'silent' }), keyring, transport, ...more })
+    buildMailWorker({
+      db: database.db,
+      clock,
+      rest: async () => {},
+      logger: pino({ level: 'silent' }),
+      keyring,
+      transport,
+      ...more,
+    })
   const write = (to: string, more: { expiresAt?: Date; isReal?: boolean } = {}) =>
     inTransaction(database.db, async (tx) => {
       const expiresAt = new Date(clock.now() + 3_600_000)
@@ -146,6 +155,32 @@ describe('the outbox', () => {
     hanging.resolve()
     await first
     expect(await outbox.rows()).toMatchObject([{ status: 'waiting', attempts: 2 }])
+  })
+
+  test('does not hold up a stop when the mail server hangs, and leaves what was not begun to others', async () => {
+    const hanging = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<string>()
+    const slow: MailTransport = {
+      send: ({ to }) => {
+        started.resolve(to)
+        return hanging.promise
+      },
+      close: () => {},
+    }
+    await using outbox = await openOutbox(slow)
+    for (const to of ['one@example.com', 'other@example.com']) await outbox.write(to)
+    const worker = outbox.worker()
+    const running = worker.run()
+    const first = await started.promise
+    worker.stop()
+    await running
+    hanging.resolve()
+    const transport = buildFailing()
+    await waitFor('the other mail to be free again', async () => {
+      await outbox.worker({ transport }).drain()
+      return transport.sent.length === 1
+    })
+    expect(transport.sent).not.toContain(first)
   })
 
   test('is emptied of ended mails, not of waiting ones', async () => {

@@ -1,10 +1,12 @@
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
+import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type SessionDeps, signOut } from '../session/session.ts'
 import { type CheckedLogin, checkLocalLogin, type LocalLogin, logInLocally } from '../sign-in/local-login.ts'
 import { readNextPath } from '../sign-in/next-path.ts'
 import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../sign-in/redirect-url.ts'
+import type { OpenTarget } from '../sso/handshake.ts'
 import { signInBrowser, type Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
 import { findNotice } from './notice.ts'
@@ -18,6 +20,8 @@ export interface SignInPageDeps extends PageDeps, SessionDeps {
   /** Whether the service sends mails. */
   canSendMail: boolean
   redirectRules: () => RedirectRules
+  /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
+  openTarget: OpenTarget
   /** The providers to offer. They return to `redirectUrl`, or to the service when it is undefined. */
   listProviders: (input: { redirectUrl: string | undefined; next: string | undefined }) => readonly ProviderButton[]
 }
@@ -54,8 +58,15 @@ function checkWeb({ target }: Goal): void {
   })
 }
 
-function locate({ target, next }: Goal): string {
-  return target?.url ?? next ?? HOME
+/** Where the browser goes on: to an app on another domain with a handshake of this session. */
+async function locate(
+  { openTarget }: SignInPageDeps,
+  { target, next }: Goal,
+  session: { db: Database; sessionId: SessionId; now: Date },
+): Promise<string> {
+  if (!target) return next ?? HOME
+  const { db, ...rest } = session
+  return (await openTarget(db, { ...rest, targetUrl: target.url })) ?? target.url
 }
 
 /** A sign-in by form: the two fields, where to continue, and the check of the password. */
@@ -86,10 +97,13 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
       query: ['redirect_url', 'next', 'notice'],
     },
     {
-      handle: async (deps: SignInPageDeps, { visitor, query }) => {
+      handle: async (deps: SignInPageDeps, { db, visitor, query, now }) => {
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
-        if (visitor.person && goal.target?.kind !== 'deep-link') return { kind: 'redirect', location: locate(goal) }
+        if (visitor.person && goal.target?.kind !== 'deep-link') {
+          const { sessionId } = visitor.person
+          return { kind: 'redirect', location: await locate(deps, goal, { db, sessionId, now }) }
+        }
         const notice = findNotice(NOTICES, query.notice)
         const view = buildView(deps, goal, visitor)
         return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
@@ -135,7 +149,7 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
         return {
           kind: 'redirect',
           status: 303,
-          location: locate(goal),
+          location: await locate(deps, goal, { db, sessionId: issued.sessionId, now }),
           cookies: signInBrowser(deps, issued),
           changed: [{ id: issued.sessionId, account: null }],
           actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },

@@ -134,6 +134,9 @@ export async function openLockedSession(
     accountId?: AccountId | null
     parent?: SessionRecord
     isRefreshable?: boolean
+    amr?: readonly AuthMethod[]
+    acr?: string
+    authTime?: Date
     now: Date
   },
 ): Promise<IssuedSession> {
@@ -195,7 +198,7 @@ export interface SignOut {
   caller: Pick<Caller, 'userId' | 'sessionId'>
   all: boolean
   /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
-  family: boolean
+  family?: boolean
   refreshToken: string | undefined
   now: Date
 }
@@ -212,7 +215,7 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
   if (input.refreshToken !== undefined) {
     // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
     const tokenHash = hashToken(input.refreshToken)
-    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family, now })
+    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
   }
   return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
 }
@@ -231,11 +234,16 @@ export async function describeSession(db: Database, caller: Caller): Promise<Ses
   return found
 }
 
+/** The session with this id. Throws 404. */
+export async function loadSession(db: Database, id: SessionId): Promise<SessionRecord> {
+  const session = await findSession(db, id)
+  if (!session) throw notFound('session')
+  return session
+}
+
 /** The session of the caller's token. Throws 409 for an API key, which has none. */
 export async function loadCallerSession(db: Database, caller: Caller): Promise<SessionRecord> {
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key has no session. Use the session JWT of a person.')
-  const session = await findSession(db, caller.sessionId)
-  if (!session) throw notFound('session')
-  return session
+  return loadSession(db, caller.sessionId)
 }

@@ -3,9 +3,9 @@ import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { buildGate } from './gate.ts'
 
 /** A gate on a manual clock, with work that the test ends. */
-function open(atOnce: number) {
+function open(atOnce: number, queueLimit = 100) {
   const clock = buildManualClock()
-  const gate = buildGate({ atOnce, waitMs: 5_000, clock })
+  const gate = buildGate({ atOnce, queueLimit, waitMs: 5_000, clock })
   const started: string[] = []
   const enter = (name: string) => {
     const end = Promise.withResolvers<string>()
@@ -17,7 +17,7 @@ function open(atOnce: number) {
     return { done, finish: () => end.resolve(name), fail: () => end.reject(new Error(name)) }
   }
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { clock, enter, started, settle }
+  return { clock, gate, enter, started, settle }
 }
 
 describe('a gate', () => {
@@ -55,6 +55,22 @@ describe('a gate', () => {
     expect(started).toEqual(['first', 'patient'])
     patient.finish()
     expect(await patient.done).toBe('patient')
+  })
+
+  test('refuses work at once when its queue is full, and says so before', async () => {
+    const { gate, enter, started, settle } = open(1, 2)
+    const [first, second, third] = ['first', 'second', 'third'].map(enter)
+    await settle()
+    expect(() => gate.checkRoom()).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    await expect(enter('fourth').done).rejects.toMatchObject({ code: 'overloaded', headers: { 'retry-after': '5' } })
+    first!.finish()
+    await first!.done
+    await settle()
+    expect(gate.checkRoom()).toBeUndefined()
+    second!.finish()
+    third!.finish()
+    expect(await Promise.all([second!.done, third!.done])).toEqual(['second', 'third'])
+    expect(started).toEqual(['first', 'second', 'third'])
   })
 
   test('has all slots free after a burst', async () => {

@@ -2,14 +2,24 @@ import type { Clock } from '../clock.ts'
 import { Problem } from '../http/problem.ts'
 
 /** Runs work within a limit of concurrency. */
-export type Gate = <Result>(work: () => Promise<Result>) => Promise<Result>
+export interface Gate {
+  <Result>(work: () => Promise<Result>): Promise<Result>
+  /** Throws 503 `overloaded` when the queue is full. For the start of a request, before it costs anything. */
+  checkRoom(): void
+}
 
 /**
- * Builds a gate that runs up to `atOnce` pieces of work concurrently and queues the others. Work that has waited `waitMs`
- * is refused with 503 `overloaded`, so that a burst of sign-ins does not exhaust memory or starve other requests.
+ * Builds a gate that runs up to `atOnce` pieces of work concurrently and queues up to `queueLimit` others. Work that finds
+ * the queue full, or has waited `waitMs`, is refused with 503 `overloaded`, so that a burst of sign-ins does not exhaust
+ * memory or connections, or starve other requests.
  */
-export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick<Clock, 'sleep'> }): Gate {
-  const { atOnce, waitMs, clock } = options
+export function buildGate(options: {
+  atOnce: number
+  queueLimit: number
+  waitMs: number
+  clock: Pick<Clock, 'sleep'>
+}): Gate {
+  const { atOnce, queueLimit, waitMs, clock } = options
   const waiting: (() => void)[] = []
   let running = 0
 
@@ -18,6 +28,7 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
       running += 1
       return
     }
+    checkRoom()
     const turn = Promise.withResolvers<'turn'>()
     const take = () => turn.resolve('turn')
     waiting.push(take)
@@ -29,9 +40,11 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
     // A slot was assigned at the same moment: pass it on.
     if (at < 0) leave()
     else waiting.splice(at, 1)
-    throw new Problem('overloaded', 'Too many passwords are being checked. Try again in a few seconds.', {
-      headers: { 'retry-after': '5' },
-    })
+    throw buildOverloaded()
+  }
+
+  function checkRoom(): void {
+    if (running >= atOnce && waiting.length >= queueLimit) throw buildOverloaded()
   }
 
   function leave(): void {
@@ -41,7 +54,7 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
     else running -= 1
   }
 
-  return async (work) => {
+  async function run<Result>(work: () => Promise<Result>): Promise<Result> {
     await enter()
     try {
       return await work()
@@ -49,4 +62,12 @@ export function buildGate(options: { atOnce: number; waitMs: number; clock: Pick
       leave()
     }
   }
+
+  return Object.assign(run, { checkRoom })
+}
+
+function buildOverloaded(): Problem {
+  return new Problem('overloaded', 'Too many passwords are being checked. Try again in a few seconds.', {
+    headers: { 'retry-after': '5' },
+  })
 }

@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { type Credentials, updateUser } from '../user/user.store.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
-import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
+import { checkHashingRoom, hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
 /** A sign-in with e-mail and password, and its origin. */
@@ -38,6 +38,8 @@ export interface RefusedLogin {
  * 40 ms.
  */
 export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
+  // First of all: a storm of sign-ins must not take the connections of other requests.
+  checkHashingRoom()
   const charged = await chargeAttempt(db, login)
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials } = charged

@@ -22,8 +22,24 @@ const runArgon2 = promisify(argon2)
 /** Wait after which a hash is refused. */
 const HASH_WAIT_MS = 5_000
 
-/** One hash for each core: more would take 19 MiB each and not finish earlier. The wait is in real time. */
-const hashingGate = buildGate({ atOnce: availableParallelism(), waitMs: HASH_WAIT_MS, clock: systemClock })
+/** Hashes at once: one for each core but one, which other requests have. Each takes 19 MiB. */
+const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)
+
+/** Hashes that may wait for each that runs: some 0.8 s. */
+const QUEUE_FACTOR = 20
+
+/** The wait is in real time. */
+const hashingGate = buildGate({
+  atOnce: HASHES_AT_ONCE,
+  queueLimit: HASHES_AT_ONCE * QUEUE_FACTOR,
+  waitMs: HASH_WAIT_MS,
+  clock: systemClock,
+})
+
+/** Throws 503 `overloaded` when so many passwords wait that another one is not accepted. */
+export function checkHashingRoom(): void {
+  hashingGate.checkRoom()
+}
 
 interface PasswordHash {
   memory: number

@@ -133,6 +133,15 @@ describe('the state', () => {
     expect((await elsewhere.get(url, json)).status).toBe(401)
   })
 
+  test('is not spent by the HEAD request of a link scanner', async () => {
+    t.seat('google', { sub: someone() })
+    const { browser, url } = await reach()
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const head = await t.app.app.server.inject({ method: 'HEAD', url, headers: { cookie } })
+    expect([404, 405]).toContain(head.statusCode)
+    expect((await browser.get(url, json)).status).toBe(200)
+  })
+
   test('is stored as a hash, and the secrets of the flow are sealed', async () => {
     const { url, browser } = await reach()
     const rows = JSON.stringify(await t.app.database.db.selectFrom('login_flow').selectAll().execute())

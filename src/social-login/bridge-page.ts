@@ -1,5 +1,6 @@
 import type { PageOutcome } from '../http/route.ts'
 import type { Brand } from '../pages/brand.ts'
+import { findErrorMessage } from '../pages/error-message.ts'
 import { type Html, html } from '../pages/html.ts'
 import { buildPage } from '../pages/page.ts'
 import { loadPageFile } from '../pages/page-file.ts'
@@ -32,22 +33,23 @@ export function buildBridgePage(input: {
   const opensApp = flow.isDeepLink || flow.linkTo !== null
   const back = describeWayBack(flow)
   const content = html`<div class="panel" id="bridge" data-next="${next}" data-mode="${opensApp ? 'open' : 'fetch'}">
-<div id="progress">
 <div class="lead">
-<h1>Signing you in</h1>
-<p class="quiet" role="status">${label} has answered. You continue in a moment.</p>
+<h1 id="heading" tabindex="-1">Signing you in</h1>
+<p class="quiet" id="explanation" role="status">You come from ${label} and continue in a moment.</p>
 </div>
 ${renderManualStep(next, parameters)}
-</div>
-<div id="failure" hidden>
-<div class="lead">
-<h2 tabindex="-1">You were not signed in</h2>
-<p class="quiet">The sign-in took too long, was started in another browser, or was declined. Start it again.</p>
-</div>
-<a class="button" href="${back.href}">${back.label}</a>
-</div>
+<a class="button" id="back" href="${back.href}" hidden>${back.label}</a>
+<ul id="messages" hidden>${FAILURES.map(renderFailure)}</ul>
 </div>`
   return buildPage({ brand, title: 'Signing you in', content, scripts: [BRIDGE_SCRIPT] })
+}
+
+/** The failures that the page has words for; the script shows one of them. */
+const FAILURES = ['social_login_failed', 'email_required', 'email_not_verified', 'identity_not_linked'] as const
+
+function renderFailure(code: (typeof FAILURES)[number]): Html {
+  const { title, text } = findErrorMessage(code)
+  return html`<li data-code="${code}" data-title="${title}">${text}</li>\n`
 }
 
 function renderManualStep(next: string, parameters: BridgeParameters): Html {
@@ -58,7 +60,7 @@ function renderManualStep(next: string, parameters: BridgeParameters): Html {
     const value = parameters[name]
     if (value !== undefined) query.set(name, value)
   }
-  return html`<a class="button" href="${next}?${query.toString()}">Continue</a>`
+  return html`<a class="button" id="continue" href="${next}?${query.toString()}">Continue</a>`
 }
 
 /** The link out of a failure: to the app that the person came from, where a browser can open it, else to the sign-in page. */

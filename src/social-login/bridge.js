@@ -10,10 +10,16 @@ for (const name of ['state', 'code', 'iss', 'error', 'access_token', 'refresh_to
   if (value !== null) parameters.set(name, value)
 }
 
-function showFailure() {
-  document.getElementById('progress').hidden = true
-  document.getElementById('failure').hidden = false
-  document.getElementById('failure').querySelector('h2').focus()
+/** Shows the message for a code of a problem; the general one for any other. */
+function showFailure(code) {
+  const messages = [...document.querySelectorAll('#messages [data-code]')]
+  const message = messages.find(({ dataset }) => dataset.code === code) ?? messages[0]
+  const heading = document.getElementById('heading')
+  heading.textContent = message.dataset.title
+  document.getElementById('explanation').textContent = message.textContent
+  document.getElementById('continue')?.remove()
+  document.getElementById('back').hidden = false
+  heading.focus()
 }
 
 async function proceed() {
@@ -21,9 +27,9 @@ async function proceed() {
   // An app is opened by the browser itself, which follows the redirect to its scheme.
   if (bridge.dataset.mode === 'open') return location.replace(url)
   const answer = await fetch(url, { headers: { accept: 'application/json' }, credentials: 'same-origin' })
-  if (!answer.ok) return showFailure()
-  const { data } = await answer.json()
-  location.replace(data.redirect_url)
+  const body = await answer.json()
+  if (!answer.ok) return showFailure(body.code)
+  location.replace(body.data.redirect_url)
 }
 
-proceed().catch(showFailure)
+proceed().catch(() => showFailure())

@@ -33,8 +33,8 @@ function renderPeople(request: DevRequest): Html {
   const items = SAMPLE_PEOPLE.map(({ id, name, shows }) => {
     const query = new URLSearchParams({ ...request, person: id })
     return html`<li>
-<div class="what"><strong>${name}</strong>
-<span class="quiet small">${shows}</span></div>
+<div class="what"><p><strong>${name}</strong></p>
+<p class="quiet small">${shows}</p></div>
 <a class="button plain" href="${ANSWER_PATH}?${query.toString()}">Continue<span class="hidden"> as ${name}</span></a>
 </li>
 `

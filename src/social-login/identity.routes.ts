@@ -14,7 +14,7 @@ import {
   ProviderParams,
   toIdentityRow,
 } from './social-login.schema.ts'
-import { beginFlow, checkProvider } from './social-login.ts'
+import { beginFlow, checkProvider, keepFlow } from './social-login.ts'
 
 const IDENTITY_FIELDS = {
   document_id: { type: 'uuid' },
@@ -68,7 +68,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
     },
     {
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
-      prepare: async (deps, { db, params, body, caller, now }) => {
+      prepare: async (deps, { params, body, caller, now }) => {
         checkHasSession(caller)
         const flow = {
           provider: params.provider,
@@ -77,14 +77,17 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
           browser: null,
           now,
         }
-        return beginFlow(deps, db, { ...flow, linkTo: caller.userId })
+        return beginFlow(deps, { ...flow, linkTo: caller.userId })
       },
-      handle: async (_deps, { params, prepared }) => ({
-        data: prepared,
-        message: 'Continue at the provider.',
-        headers: NO_STORE,
-        audit: { provider: params.provider },
-      }),
+      handle: async (_deps, { db, params, prepared, now }) => {
+        await keepFlow(db, prepared, now)
+        return {
+          data: { redirectUrl: prepared.redirectUrl },
+          message: 'Continue at the provider.',
+          headers: NO_STORE,
+          audit: { provider: params.provider },
+        }
+      },
     },
   ),
   defineRoute(

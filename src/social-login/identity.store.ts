@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../engine/engine.ts'
 import type { Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 export type IdentityId = Id<'identity'>
 
@@ -70,75 +70,76 @@ export function selectIdentities(db: Database, userId: UserId) {
     .where('i.user', '=', userId)
 }
 
-const lock = aheadStatement(`
-  select pg_advisory_xact_lock(hashtextextended('identity ' || $1 || ' ' || $2, 0)),
-    pg_advisory_xact_lock(hashtextextended('address ' || lower($3), 0))`)
+const lock = statement<IdentityColumns & { is_living: boolean }>(`
+  select ${OF_IDENTITY}, is_living_user(i."user") as is_living from lock_identity($1, $2, $3) i`)
 
-/**
- * Serializes sign-ins of one person until the transaction ends: those of the same identity, and those with the same
- * address. So two first sign-ins at once make one user.
- */
-export function lockPerson(db: Database, { provider, subject, email }: ProviderIdentity): Promise<void> {
-  return lock(db, [provider, subject, email ?? ''])
+/** An identity, and whether its user exists, not deleted. */
+export interface KnownIdentity {
+  identity: IdentityRecord
+  isLiving: boolean
 }
 
-const selectKnown = statement<IdentityColumns & { is_living: boolean }>(`
-  select ${OF_IDENTITY}, u.deleted_at is null as is_living
-  from identity i join "user" u on u.document_id = i."user" where i.provider = $1 and i.subject = $2`)
-
-/** The identity of a person at a provider, and whether its user exists, not deleted. */
-export async function findIdentity(
+/**
+ * The identity of a person at a provider. Serializes sign-ins of the person until the transaction ends: those of the same
+ * identity, and those with the same address. So two first sign-ins at once make one user.
+ */
+export async function lockIdentity(
   db: Database,
-  provider: string,
-  subject: string,
-): Promise<{ identity: IdentityRecord; isLiving: boolean } | undefined> {
-  const [row] = await selectKnown(db, [provider, subject])
+  { provider, subject, email }: ProviderIdentity,
+): Promise<KnownIdentity | undefined> {
+  const [row] = await lock(db, [provider, subject, email ?? ''])
   return row && { identity: toIdentityRecord(row), isLiving: row.is_living }
 }
 
-const upsert = statement<IdentityColumns>(`
-  insert into identity as i (document_id, "user", provider, subject, email, is_email_verified, name, avatar_url,
-    last_login_at, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
-  on conflict (provider, subject) do update set "user" = excluded."user", email = excluded.email,
-    is_email_verified = excluded.is_email_verified, name = coalesce(excluded.name, i.name),
-    avatar_url = excluded.avatar_url, last_login_at = coalesce(excluded.last_login_at, i.last_login_at),
-    updated_at = excluded.updated_at
-  returning ${OF_IDENTITY}`)
+const upsert = closingStatement(`
+  saved_identity as (
+    insert into identity as i (document_id, "user", provider, subject, email, is_email_verified, name, avatar_url,
+      last_login_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+    on conflict (provider, subject) do update set "user" = excluded."user", email = excluded.email,
+      is_email_verified = excluded.is_email_verified, name = excluded.name, avatar_url = excluded.avatar_url,
+      last_login_at = excluded.last_login_at, updated_at = excluded.updated_at)`)
 
 /**
- * Inserts the identity of a user, or updates it by what the provider says now. A name that the provider says only once is
- * kept. The caller holds `lockPerson` and has decided that the identity is this user's.
+ * Inserts the identity of a user, or updates `known` by what the provider says now, with the last statement of the
+ * transaction. A name that the provider says only once is kept. The caller holds `lockIdentity` and has decided that the
+ * identity is this user's.
  */
-export async function upsertIdentity(
+export async function saveIdentity(
   db: Database,
+  known: IdentityRecord | undefined,
   row: ProviderIdentity & { id: IdentityId; userId: UserId; lastLoginAt: Date | null; now: Date },
 ): Promise<IdentityRecord> {
-  const { id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt, now } = row
-  const values = [id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt, now]
-  const [saved] = (await upsert(db, values)) as [IdentityColumns]
-  return toIdentityRecord(saved)
+  const { now, ...rest } = row
+  const saved = {
+    ...rest,
+    id: known?.id ?? row.id,
+    name: row.name ?? known?.name ?? null,
+    avatarUrl: row.avatarUrl ?? known?.avatarUrl ?? null,
+    lastLoginAt: row.lastLoginAt ?? known?.lastLoginAt ?? null,
+    createdAt: known?.createdAt ?? now,
+    updatedAt: now,
+  }
+  const { id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt } = saved
+  await upsert(db, [id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt, now])
+  return saved
 }
 
-const lockOwner = aheadStatement('select from "user" where document_id = $1 for no key update')
-
-const selectWaysIn = statement<{ has_password: boolean; providers: string[] }>(`
-  select u.password_hash is not null as has_password,
-    array(select i.provider from identity i where i."user" = u.document_id and i.document_id <> $2) as providers
-  from "user" u where u.document_id = $1`)
+const lockWaysIn = statement<IdentityColumns & { has_password: boolean }>(`
+  with u as (select document_id, password_hash from "user" where document_id = $1 for no key update)
+  select ${OF_IDENTITY}, u.password_hash is not null as has_password
+  from u cross join lateral identities_of(u.document_id) i`)
 
 /**
- * How a user could still sign in without one of its identities. Locks the user until the transaction ends, so that two
- * removals at once do not each count on the other.
+ * The identities of a user, and whether it has a password. Locks the user until the transaction ends, so that two removals
+ * at once do not each count on the other. Without an identity, `hasPassword` is false.
  */
-export async function findOtherWaysIn(
+export async function lockWaysOf(
   db: Database,
   userId: UserId,
-  without: IdentityId,
-): Promise<{ hasPassword: boolean; providers: string[] }> {
-  await lockOwner(db, [userId])
-  const [row] = await selectWaysIn(db, [userId, without])
-  return { hasPassword: row?.has_password ?? false, providers: row?.providers ?? [] }
+): Promise<{ hasPassword: boolean; identities: IdentityRecord[] }> {
+  const rows = await lockWaysIn(db, [userId])
+  return { hasPassword: rows[0]?.has_password ?? false, identities: rows.map(toIdentityRecord) }
 }
 
 const selectOwn = statement<IdentityColumns>(`
@@ -150,10 +151,9 @@ export async function findOwnIdentity(db: Database, id: string, userId: UserId):
   return row && toIdentityRecord(row)
 }
 
-const remove = statement<IdentityColumns>(`delete from identity i where i.document_id = $1 returning ${OF_IDENTITY}`)
+const remove = closingStatement('removed_identity as (delete from identity where document_id = $1)')
 
-/** Deletes an identity. Undefined when it is gone already. */
-export async function deleteIdentity(db: Database, id: IdentityId): Promise<IdentityRecord | undefined> {
-  const [row] = await remove(db, [id])
-  return row && toIdentityRecord(row)
+/** Deletes an identity of a locked user, with the last statement of the transaction. */
+export function deleteIdentity(db: Database, id: IdentityId): Promise<void> {
+  return remove(db, [id])
 }

@@ -5,12 +5,11 @@ import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import {
   deleteIdentity,
-  findIdentity,
-  findOtherWaysIn,
   findOwnIdentity,
   type IdentityRecord,
-  lockPerson,
-  upsertIdentity,
+  lockIdentity,
+  lockWaysOf,
+  saveIdentity,
 } from './identity.store.ts'
 import { redeemLoginCode } from './login-code.ts'
 
@@ -59,11 +58,10 @@ async function saveLink(
   tx: Database,
   { userId, identity, now }: { userId: UserId; identity: ProviderIdentity; now: Date },
 ): Promise<LinkResult> {
-  await lockPerson(tx, identity)
-  const known = await findIdentity(tx, identity.provider, identity.subject)
+  const known = await lockIdentity(tx, identity)
   if (known?.isLiving && known.identity.userId !== userId) return { kind: 'refused', reason: 'identity_of_another' }
-  const id = known?.identity.id ?? deps.ids.next<'identity'>()
-  return { kind: 'linked', identity: await upsertIdentity(tx, { ...identity, id, userId, lastLoginAt: null, now }) }
+  const saved = { ...identity, id: deps.ids.next<'identity'>(), userId, lastLoginAt: null, now }
+  return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
 /**
@@ -75,12 +73,12 @@ export async function unlinkIdentity(
   tx: Database,
   { id, caller }: { id: string; caller: Caller },
 ): Promise<IdentityRecord> {
-  const identity = await loadOwnIdentity(tx, id, caller)
-  const others = await findOtherWaysIn(tx, caller.userId, identity.id)
+  const { hasPassword, identities } = await lockWaysOf(tx, caller.userId)
+  const identity = identities.find((one) => one.id === id)
+  if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)
-  if (!others.hasPassword && !others.providers.some((provider) => enabled.includes(provider)))
+  if (!hasPassword && !identities.some((one) => one !== identity && enabled.includes(one.provider)))
     throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect another provider first.')
-  const deleted = await deleteIdentity(tx, identity.id)
-  if (!deleted) throw notFound('identity')
-  return deleted
+  await deleteIdentity(tx, identity.id)
+  return identity
 }

@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../engine/engine.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of `login_code`. */
 export type LoginCode =
@@ -17,11 +17,12 @@ interface CodeColumns {
   expires_at: Date
 }
 
-const insert = statement<{ code_hash: Buffer }>(`
-  insert into login_code (code_hash, purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at)
-  values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8) returning code_hash`)
+const insert = closingStatement(`
+  new_code as (
+    insert into login_code (code_hash, purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at)
+    values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8))`)
 
-/** Inserts a code by its hash. */
+/** Inserts a code by its hash, with the last statement of the transaction. */
 export async function insertLoginCode(db: Database, codeHash: Buffer, code: LoginCode, now: Date): Promise<void> {
   const isLink = code.purpose === 'link'
   await insert(db, [

@@ -1,6 +1,6 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** A row of `login_flow`. */
 export interface LoginFlow {
@@ -18,6 +18,9 @@ export interface LoginFlow {
   expiresAt: Date
   consumedAt: Date | null
 }
+
+/** A flow that begins. */
+export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
 
 interface FlowColumns {
   state_hash: Buffer
@@ -52,18 +55,14 @@ function toLoginFlow(row: FlowColumns): LoginFlow {
   }
 }
 
-const insert = statement<{ state_hash: Buffer }>(`
-  insert into login_flow (state_hash, provider, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
-    code_challenge, expires_at, created_at)
-  values ($1, $2, case when $3::uuid is null then 'sign-in' else 'link' end, $3, $4, $5, $6, $7, $8, $9, $10)
-  returning state_hash`)
+const insert = closingStatement(`
+  new_flow as (
+    insert into login_flow (state_hash, provider, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
+      code_challenge, expires_at, created_at)
+    values ($1, $2, case when $3::uuid is null then 'sign-in' else 'link' end, $3, $4, $5, $6, $7, $8, $9, $10))`)
 
-/** Inserts a flow that begins. */
-export async function insertFlow(
-  db: Database,
-  flow: Omit<LoginFlow, 'postedName' | 'consumedAt'>,
-  now: Date,
-): Promise<void> {
+/** Inserts a flow that begins, with the last statement of the transaction. */
+export async function insertFlow(db: Database, flow: NewFlow, now: Date): Promise<void> {
   await insert(db, [
     flow.stateHash,
     flow.provider,

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { UserRecord } from '../user/user.store.ts'
 import { findUserOfAddress, loadUser, registerUser } from '../user/user.ts'
-import { findIdentity, lockPerson, upsertIdentity } from './identity.store.ts'
+import { lockIdentity, saveIdentity } from './identity.store.ts'
 import { decideLinking, type LinkRefusal } from './linking.ts'
 
 /** Longest name of an account, in characters. */
@@ -34,8 +34,7 @@ export async function resolvePerson(
   input: { identity: ProviderIdentity; trace: string | null; now: Date },
 ): Promise<ResolvedPerson> {
   const { identity, now } = input
-  await lockPerson(tx, identity)
-  const known = await findIdentity(tx, identity.provider, identity.subject)
+  const known = await lockIdentity(tx, identity)
   const linked = known?.isLiving ? await loadUser(tx, known.identity.userId) : undefined
   const owner =
     linked || identity.email === null || !identity.isEmailVerified
@@ -49,7 +48,8 @@ export async function resolvePerson(
   const user =
     decision.kind === 'register' ? await register(deps, tx, { ...input, email: decision.email }) : (linked ?? owner)
   if (!user) throw new Error('a decision that names a user has one')
-  await upsertIdentity(tx, { ...identity, id: deps.ids.next<'identity'>(), userId: user.id, lastLoginAt: now, now })
+  const saved = { ...identity, id: deps.ids.next<'identity'>(), userId: user.id, lastLoginAt: now, now }
+  await saveIdentity(tx, known?.identity, saved)
   return { kind: 'user', user, isNewUser: decision.kind === 'register', isNewLink: decision.kind !== 'sign-in' }
 }
 

@@ -22,6 +22,7 @@ import {
   type FlowDeps,
   finishFlow,
   inspectFlow,
+  keepFlow,
   takePostedForm,
 } from './social-login.ts'
 import { type ContinuationDeps, continueOnWeb } from './web-continuation.ts'
@@ -79,14 +80,15 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
     },
     {
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
-      prepare: async (deps, { db, params, query, headers, now }) => {
+      prepare: async (deps, { params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
         const browser = bindBrowser(deps, headers, isJson)
         const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
-        const begun = await beginFlow(deps, db, { ...flow, codeChallenge: query.code_challenge ?? null })
+        const begun = await beginFlow(deps, { ...flow, codeChallenge: query.code_challenge ?? null })
         return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
       },
-      handle: async (_deps, { params, prepared }) => {
+      handle: async (_deps, { db, params, prepared, now }) => {
+        await keepFlow(db, prepared, now)
         const { redirectUrl, isJson, cookies } = prepared
         const facts = { cookies, headers: NO_STORE, audit: { provider: params.provider } }
         if (isJson) return { ...facts, data: { redirectUrl }, message: 'Continue at the provider.' }
@@ -121,8 +123,8 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found }
-        const { error, iss } = query
-        return { finished: await finishFlow(deps, db, { ...callback, parameters: { error, iss } }) }
+        const { error, error_code: errorCode, iss } = query
+        return { finished: await finishFlow(deps, db, { ...callback, parameters: { error, errorCode, iss } }) }
       },
       handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
         const { provider } = params
@@ -156,6 +158,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       body: CallbackForm,
       data: Type.String(),
+      media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
     },
@@ -204,8 +207,9 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
       prepare: async (deps, { db, params, query, headers, now }) => {
         const cookies = readHeader(headers, 'cookie') ?? undefined
-        const { state, code, iss, error, access_token: accessToken, refresh_token: refreshToken } = query
-        const parameters = { code, iss, error, accessToken, refreshToken }
+        const { state, code, iss, error, error_code: errorCode } = query
+        const { access_token: accessToken, refresh_token: refreshToken } = query
+        const parameters = { code, iss, error, errorCode, accessToken, refreshToken }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
       handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {

@@ -45,6 +45,7 @@ export const CallbackQuery = Type.Object(
     code: parameter('The authorization code.'),
     iss: parameter('The issuer (RFC 9207).'),
     error: parameter('The error of the provider (RFC 6749 section 4.1.2.1).'),
+    error_code: parameter('The more exact error of a managed engine.'),
     access_token: parameter('Of an engine that answers with tokens.'),
     refresh_token: parameter('Of an engine that answers with tokens.'),
   },
@@ -52,15 +53,18 @@ export const CallbackQuery = Type.Object(
 )
 
 /** The form that a provider posts: Apple. */
-export const CallbackForm = Type.Object(
-  {
-    state: parameter('As it was sent to the provider.'),
-    code: parameter('The authorization code.'),
-    iss: parameter('The issuer (RFC 9207).'),
-    error: parameter('The error of the provider.'),
-    user: parameter('The name of the person as JSON, at the first sign-in only.'),
-  },
-  { additionalProperties: true },
+export const CallbackForm = named(
+  'ProviderCallback',
+  Type.Object(
+    {
+      state: parameter('As it was sent to the provider.'),
+      code: parameter('The authorization code.'),
+      iss: parameter('The issuer (RFC 9207).'),
+      error: parameter('The error of the provider.'),
+      user: parameter('The name of the person as JSON, at the first sign-in only.'),
+    },
+    { additionalProperties: true },
+  ),
 )
 
 /** The body of the exchange of a one-time code. */

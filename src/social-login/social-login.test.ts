@@ -273,7 +273,9 @@ describe('the bridge page', () => {
     const browser = t.browser()
     const step = await t.reachCallback(browser, 'google')
     const page = await browser.get(step.url)
-    const href = /<a class="button" href="([^"]*callback-redirect[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&')
+    const href = /<a class="button" id="continue" href="([^"]*callback-redirect[^"]*)"/
+      .exec(page.body)?.[1]
+      ?.replaceAll('&amp;', '&')
     const answer = await browser.get(String(href))
     expect([answer.status, answer.headers.location]).toEqual([302, WEB_APP])
   })

@@ -13,7 +13,7 @@ import type { Random } from '../random.ts'
 import { checkRedirectUrl, type RedirectRules } from '../sign-in/redirect-url.ts'
 import type { BrowserBinding } from './browser-binding.ts'
 import { hashSecret, issueState, readState } from './flow-state.ts'
-import { consumeFlow, findFlow, insertFlow, keepPostedName, type LoginFlow } from './login-flow.store.ts'
+import { consumeFlow, findFlow, insertFlow, keepPostedName, type LoginFlow, type NewFlow } from './login-flow.store.ts'
 import { readPostedName } from './posted-name.ts'
 
 /** Dependencies of starting and finishing a flow. */
@@ -37,19 +37,20 @@ export function buildCallbackUrl(baseUrl: string, provider: string): string {
   return `${baseUrl}/api/v3/auth/login/oauth/${provider}/callback`
 }
 
-/** A flow that has begun. */
+/** A flow that has begun at the provider, and is not kept yet. */
 export interface BegunFlow {
+  flow: NewFlow
   /** The address of the provider, for the browser. */
   redirectUrl: string
 }
 
 /**
- * Begins a flow (docs/contract/social-login.md#start). `browser` is the value of the binding cookie, or null for a flow that
+ * Begins a flow (docs/contract/social-login.md#start), outside any transaction, because it may wait for the provider;
+ * `keepFlow` keeps it. `browser` is the value of the binding cookie, or null for a flow that
  * any browser may finish. Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 503.
  */
 export async function beginFlow(
   deps: FlowDeps,
-  db: Database,
   input: {
     provider: string
     redirectUrl: string
@@ -68,22 +69,23 @@ export async function beginFlow(
   const started = await deps.engine.start({ provider, state, callbackUrl, now }).catch((error: unknown) => {
     throw error instanceof EngineUnavailable ? buildUnavailable(error) : error
   })
-  await insertFlow(
-    db,
-    {
-      stateHash: hash,
-      provider,
-      linkTo: input.linkTo,
-      redirectUrl: target.url,
-      isDeepLink: target.kind === 'deep-link',
-      bindingHash: input.browser === null ? null : hashSecret(input.browser),
-      secret: deps.keyring.seal(JSON.stringify(started.secret), sealContext(hash)),
-      codeChallenge: input.codeChallenge,
-      expiresAt,
-    },
-    now,
-  )
-  return { redirectUrl: started.redirectUrl }
+  const flow: NewFlow = {
+    stateHash: hash,
+    provider,
+    linkTo: input.linkTo,
+    redirectUrl: target.url,
+    isDeepLink: target.kind === 'deep-link',
+    bindingHash: input.browser === null ? null : hashSecret(input.browser),
+    secret: deps.keyring.seal(JSON.stringify(started.secret), sealContext(hash)),
+    codeChallenge: input.codeChallenge,
+    expiresAt,
+  }
+  return { redirectUrl: started.redirectUrl, flow }
+}
+
+/** Keeps a flow that has begun, with the last statement of the transaction. */
+export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
+  return insertFlow(db, flow, now)
 }
 
 const sealContext = (stateHash: Buffer) => `login-flow:${stateHash.toString('hex')}`

@@ -1,7 +1,7 @@
 import type { AnswerCookie } from '../http/answer.ts'
-import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
+import type { OpenTarget } from '../sso/handshake.ts'
 import type { LoginFlow } from './login-flow.store.ts'
 
 /** What a sign-in in a browser needs of the pages and of the handshake. */
@@ -13,10 +13,7 @@ export interface ContinuationDeps {
    * (docs/contract/sso.md#handshake); undefined for any other one. The session is written with the last statement of the
    * transaction, so that no statement here reads it.
    */
-  openTarget: (
-    db: Database,
-    input: { sessionId: SessionId; targetUrl: string; now: Date },
-  ) => Promise<string | undefined>
+  openTarget: OpenTarget
 }
 
 /** Where a browser continues, and what it keeps. */

@@ -128,7 +128,6 @@ describe('every refusal', () => {
     expect(count.texts.map((text) => text.trim().split(/\s+/).slice(0, 2).join(' '))).toEqual([
       'insert into',
       'begin',
-      'select from',
       'with found',
       'with recorded_entry',
       'commit',

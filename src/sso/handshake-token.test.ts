@@ -14,6 +14,7 @@ const rules: HandshakeRules = {
   secrets: ['h'.repeat(32), 'i'.repeat(32)],
   issuer: () => 'https://id.example.test',
   baseUrl: () => 'https://id.example.test',
+  cookieDomain: undefined,
   origins: [ORIGIN],
   allowLoopback: false,
   acceptSessionJwt: true,

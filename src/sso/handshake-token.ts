@@ -3,7 +3,7 @@ import { isUuid } from '../id.ts'
 import { type Claims, type Hs256Policy, type Hs256Refusal, signHs256, verifyHs256 } from '../session/hs256.ts'
 import { isOwnIssuer, type SessionKeys, verifySessionToken } from '../session/session-token.ts'
 import { readNextPath } from './next-path.ts'
-import { isTarget, type TargetRules } from './target.ts'
+import { isTarget, type OwnSite, type TargetRules } from './target.ts'
 
 /** Lifetime of a handshake token, and the longest that is accepted (docs/contract/sso.md#handshake-token). */
 export const HANDSHAKE_SECONDS = 60
@@ -25,13 +25,11 @@ const NONCE_BYTES = 24
 const NONCE_LENGTHS = { min: 22, max: 255 }
 
 /** The settings of handshakes. */
-export interface HandshakeRules extends TargetRules {
+export interface HandshakeRules extends TargetRules, OwnSite {
   /** `SSO_HANDSHAKE_SECRET`: the first signs, all verify. */
   secrets: readonly string[]
   /** `SSO_HANDSHAKE_ISSUER`, or the base URL. */
   issuer: () => string
-  /** The base URL of the service. */
-  baseUrl: () => string
   /** `SSO_ACCEPT_SESSION_JWT`: whether a token of another issuer may carry an ordinary session JWT. */
   acceptSessionJwt: boolean
 }

@@ -216,10 +216,21 @@ describe('targets', () => {
   })
 
   test('on the host and scheme of the service are on its site, on any port', () => {
-    const isSame = (target: string, base: string) => isSameSite(new URL(target), base)
+    const isSame = (target: string, base: string, cookieDomain?: string) =>
+      isSameSite(new URL(target), { baseUrl: () => base, cookieDomain })
     expect(isSame('https://id.example.test:8443/x', BASE_URL)).toBe(true)
     expect(isSame('http://id.example.test/x', BASE_URL)).toBe(false)
     expect(isSame('https://app.id.example.test/x', BASE_URL)).toBe(false)
     expect(isSame('http://a.localhost:3000', 'http://localhost:3000')).toBe(false)
+  })
+
+  test('in the domain of the session cookie are on its site', () => {
+    const isSame = (target: string) =>
+      isSameSite(new URL(target), { baseUrl: () => BASE_URL, cookieDomain: 'example.test' })
+    expect(isSame('https://app.example.test/x')).toBe(true)
+    expect(isSame('https://example.test/x')).toBe(true)
+    expect(isSame('https://evilexample.test/x')).toBe(false)
+    expect(isSame('https://example.test.evil.test/x')).toBe(false)
+    expect(isSame('http://app.example.test/x')).toBe(false)
   })
 })

@@ -2,7 +2,8 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, Problem } from '../http/problem.ts'
 import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { loadCallerSession } from '../session/session.ts'
+import type { SessionRecord } from '../session/session.store.ts'
+import { loadCallerSession, loadSession } from '../session/session.ts'
 import type { SsoDeps } from './exchange.ts'
 import { encodeNonce, HANDSHAKE_SECONDS, signHandshake } from './handshake-token.ts'
 import { readNextPath } from './next-path.ts'
@@ -37,25 +38,48 @@ export async function startHandshake(
   const session = await loadCallerSession(db, input.caller)
   if (session.parentId !== null) throw buildRelayRefusal()
   const audience = target.origin
-  if (isSameSite(target, rules.baseUrl())) {
+  if (isSameSite(target, rules)) {
     const redirectUrl = next === null ? target.href : `${audience}${next}`
     return { sessionId: session.id, audience, redirectUrl, isCrossDomain: false, expiresInSeconds: null }
   }
-  const issuedAt = new Date(Math.floor(input.now.getTime() / 1000) * 1000)
-  const expiresAt = new Date(Math.min(issuedAt.getTime() + HANDSHAKE_SECONDS * 1000, session.expiresAt.getTime()))
-  const token = signHandshake(rules, {
-    userId: session.userId,
-    sessionId: session.id,
-    audience,
-    next,
-    issuedAt,
-    expiresAt,
-    nonce: encodeNonce(deps.random),
-  })
-  target.searchParams.delete('sso_error')
-  target.searchParams.set('sso_token', token)
+  const { redirectUrl, expiresAt } = buildLanding(deps, { session, target, next, now: input.now })
   const expiresInSeconds = Math.floor((expiresAt.getTime() - input.now.getTime()) / 1000)
-  return { sessionId: session.id, audience, redirectUrl: target.href, isCrossDomain: true, expiresInSeconds }
+  return { sessionId: session.id, audience, redirectUrl, isCrossDomain: true, expiresInSeconds }
+}
+
+/**
+ * The URL with a handshake token for a session of a sign-in (docs/contract/social-login.md#web-continuation). Undefined when
+ * the URL is no target or one on the same site, or a handshake opened the session.
+ */
+export type OpenTarget = (
+  db: Database,
+  input: { sessionId: SessionId; targetUrl: string; now: Date },
+) => Promise<string | undefined>
+
+/** Builds `OpenTarget`, for a browser that continues after a sign-in. */
+export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTarget {
+  return async (db, { sessionId, targetUrl, now }) => {
+    const target = readTarget(targetUrl, deps.rules)
+    if (!target || isSameSite(target, deps.rules)) return undefined
+    const session = await loadSession(db, sessionId)
+    if (session.parentId !== null) return undefined
+    return buildLanding(deps, { session, target, next: null, now }).redirectUrl
+  }
+}
+
+/** The target URL with a new handshake token, which expires with the session at the latest. */
+function buildLanding(
+  { rules, random }: Pick<SsoDeps, 'rules' | 'random'>,
+  { session, target, next, now }: { session: SessionRecord; target: URL; next: string | null; now: Date },
+): { redirectUrl: string; expiresAt: Date } {
+  const issuedAt = new Date(Math.floor(now.getTime() / 1000) * 1000)
+  const expiresAt = new Date(Math.min(issuedAt.getTime() + HANDSHAKE_SECONDS * 1000, session.expiresAt.getTime()))
+  const { userId, id: sessionId } = session
+  const about = { userId, sessionId, audience: target.origin, next, issuedAt, expiresAt }
+  const url = new URL(target)
+  url.searchParams.delete('sso_error')
+  url.searchParams.set('sso_token', signHandshake(rules, { ...about, nonce: encodeNonce(random) }))
+  return { redirectUrl: url.href, expiresAt }
 }
 
 function buildTargetRefusal(): Problem {

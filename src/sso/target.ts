@@ -34,12 +34,22 @@ export function readTarget(text: string, rules: TargetRules): URL | null {
   return isTarget(url.origin, rules) ? url : null
 }
 
+/** The site of the service. */
+export interface OwnSite {
+  /** The base URL of the service. */
+  baseUrl: () => string
+  /** `SESSION_COOKIE_DOMAIN`: every host of it gets the session cookie. */
+  cookieDomain: string | undefined
+}
+
 /**
  * Whether a browser sends the session cookie of the service to `target` as well, so that no handshake is needed: the host is
- * that of the service. A cookie knows no port, and without `Secure` no scheme (RFC 6265 section 8.5), but a session must
- * not move from https to http.
+ * that of the service, or lies in the domain of the cookie. A cookie knows no port, and without `Secure` no scheme (RFC
+ * 6265 section 8.5), but a session must not move from https to http.
  */
-export function isSameSite(target: URL, baseUrl: string): boolean {
-  const own = URL.parse(baseUrl)
-  return own !== null && own.hostname === target.hostname && own.protocol === target.protocol
+export function isSameSite(target: URL, { baseUrl, cookieDomain }: OwnSite): boolean {
+  const own = URL.parse(baseUrl())
+  if (own?.protocol !== target.protocol) return false
+  if (own.hostname === target.hostname) return true
+  return cookieDomain !== undefined && `.${target.hostname}`.endsWith(`.${cookieDomain}`)
 }

@@ -1,4 +1,6 @@
 import { createHmac, generateKeyPairSync, sign as signAsymmetric } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   BASE_URL,
@@ -77,7 +79,7 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   ['an empty signature', () => alter(make(), 2, () => ''), 'form'],
   ['a fourth part', () => `${make()}.e30`, 'form'],
   ['a token cut in the payload', () => make().slice(0, 120), 'form'],
-  ['a token cut by one character', () => make().slice(0, -1), 'form'],
+  ['a token cut by two characters', () => make().slice(0, -2), 'form'],
   ['padding behind the signature', () => `${make()}=`, 'form'],
   ['a line end behind the signature', () => `${make()}\n`, 'form'],
   ['a space before the token', () => ` ${make()}`, 'form'],
@@ -326,4 +328,12 @@ test('the issuer of a token is SSO_HANDSHAKE_ISSUER where that is set', async ()
   expect((await other.exchange(await other.mint(person))).status).toBe(200)
   expect((await other.exchange(await sso.mint(person))).status).toBe(401)
   expect((await sso.exchange(await other.mint(person))).status).toBe(401)
+})
+
+test('every reason of a refusal is explained to operators', async () => {
+  const text = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'operations.md'), 'utf8')
+  const section = text.slice(text.indexOf('### A handshake that fails'), text.indexOf('### A token that leaked'))
+  const explained = [...section.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell = '']) => cell.match(/[a-z_]+/g) ?? [])
+  const reasons = ATTACKS.map(([, , reason]) => (reason.startsWith('inner_') ? 'inner_' : reason))
+  expect([...new Set(reasons)].filter((reason) => !explained.includes(reason))).toEqual([])
 })

@@ -731,12 +731,24 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "provider_unknown" | "form_refused" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
       /** Every broken rule, at most 50, of a `validation_failed`. */
       errors?: Array<components['schemas']['FieldError']>
+    }
+    ProviderCallback: {
+      /** As it was sent to the provider. */
+      state?: string
+      /** The authorization code. */
+      code?: string
+      /** The issuer (RFC 9207). */
+      iss?: string
+      /** The error of the provider. */
+      error?: string
+      /** The name of the person as JSON, at the first sign-in only. */
+      user?: string
     }
     Publication: {
       /** An active event type with the source `external`. */
@@ -1294,7 +1306,7 @@ export interface operations {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: string
   }
@@ -1304,29 +1316,15 @@ export interface operations {
     url: "/api/v3/auth/login/oauth/{provider}/callback"
     path: { provider: string }
     query: undefined
-    body: {
-      /** As it was sent to the provider. */
-      state?: string
-      /** The authorization code. */
-      code?: string
-      /** The issuer (RFC 9207). */
-      iss?: string
-      /** The error of the provider. */
-      error?: string
-      /** The name of the person as JSON, at the first sign-in only. */
-      user?: string
-    }
-    answer: {
-      data: string
-      message: string
-    }
+    body: components['schemas']['ProviderCallback']
+    answer: string
   }
   /** Complete a sign-in with a provider */
   loginOauth: {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback-redirect"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
   }

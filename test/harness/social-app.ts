@@ -16,10 +16,8 @@ export interface TestBrowser {
   post(url: string, form: Record<string, string>): Promise<TestAnswer>
 }
 
-/** The service with every fake provider enabled. */
-export interface SocialApp extends AsyncDisposable {
-  app: TestApp
-  ground: ProviderGround
+/** People at the fake providers, and their browsers. */
+export interface SocialPeople {
   /** A browser without cookies. */
   browser(): TestBrowser
   /** Seats a person at a provider. */
@@ -28,6 +26,12 @@ export interface SocialApp extends AsyncDisposable {
   reachCallback(browser: TestBrowser, provider: PersonalityName, query?: Record<string, string>): Promise<BrowserStep>
   /** A whole sign-in of a browser with scripts; the answer of callback-redirect. */
   signIn(browser: TestBrowser, provider: PersonalityName, query?: Record<string, string>): Promise<TestAnswer>
+}
+
+/** The service with every fake provider enabled. */
+export interface SocialApp extends SocialPeople, AsyncDisposable {
+  app: TestApp
+  ground: ProviderGround
 }
 
 export const pathOf = (provider: string, end = '') => `/api/v3/auth/login/oauth/${provider}${end}`
@@ -42,7 +46,8 @@ export function redirectUrlOf(step: BrowserStep): string {
   return localOf(url.href).replace('/callback', '/callback-redirect')
 }
 
-function buildEnvironment(): Record<string, string> {
+/** The settings of every fake provider. */
+export function buildSocialEnvironment(): Record<string, string> {
   const env: Record<string, string> = {
     BASE_URL: 'https://service.test',
     AUTH_REDIRECT_ALLOW_LIST: 'https://app.example.com,com.example.app:',
@@ -96,9 +101,21 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
     ...options,
     clock,
     fetchProvider: ground.fetch,
-    env: { ...buildEnvironment(), ...options.env },
+    env: { ...buildSocialEnvironment(), ...options.env },
   })
+  return {
+    ...buildSocialPeople(app, ground),
+    app,
+    ground,
+    [Symbol.asyncDispose]: async () => {
+      await app[Symbol.asyncDispose]()
+      await ground[Symbol.asyncDispose]()
+    },
+  }
+}
 
+/** The people of an app that has the settings of `buildSocialEnvironment` and the `fetch` of `ground`. */
+export function buildSocialPeople(app: TestApp, ground: ProviderGround): SocialPeople {
   const reachCallback: SocialApp['reachCallback'] = async (from, provider, query = {}) => {
     const search = new URLSearchParams({ redirect_url: WEB_APP, ...query })
     const started = await from.get(`${pathOf(provider)}?${search}`)
@@ -107,8 +124,6 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
   }
 
   return {
-    app,
-    ground,
     browser: () => buildTestBrowser(app),
     seat: (provider, person) => {
       ground.fakes[provider].person = { email: `${person.sub}@example.com`, isEmailVerified: true, ...person }
@@ -118,10 +133,6 @@ export async function createSocialApp(options: TestAppOptions = {}): Promise<Soc
       const step = await reachCallback(from, provider, query)
       if (step.method === 'POST') await from.post(step.url, step.form ?? {})
       return from.get(redirectUrlOf(step), 'application/json')
-    },
-    [Symbol.asyncDispose]: async () => {
-      await app[Symbol.asyncDispose]()
-      await ground[Symbol.asyncDispose]()
     },
   }
 }

@@ -84,6 +84,7 @@ const SAMPLES = [
   'user:find-all',
   'ticket.open',
   'correct horse battery',
+  'v'.repeat(43),
   1,
   true,
   null,

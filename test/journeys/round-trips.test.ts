@@ -29,6 +29,40 @@ const STRICT_LIMIT: Step = ['counts against the strict limit, which no rollback 
 /** A publication without a key: its statement is shared with those of concurrent requests, and is its own transaction. */
 const PUBLICATION: Step = ['one statement', 1, 1]
 
+/** A change that locks and reads nothing: its closing statement is its own transaction. */
+const ONE_WRITE: Step = ['one statement that writes, records and answers', 1, 1]
+
+/** The state of a flow is spent before the provider is asked, so that a callback which arrives twice is answered once. */
+const SPEND_FLOW: readonly Step[] = [
+  ['reads the flow', 1, 1],
+  ['spends the flow, which no rollback may undo', 1, 1],
+]
+
+/** Transactions of more than four statements, each with the reason. */
+const KNOWN_PERSON: Step = [
+  'begin; locks and reads the identity; reads the user, whom it decides on; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  6,
+  4,
+]
+const NEW_PERSON: Step = [
+  'as of a known person, once in its life: registers user, account, membership and their events, which its session refers to',
+  10,
+  6,
+]
+const CODE_HOLDER: Step = [
+  'begin; takes the code; reads its user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  6,
+  4,
+]
+const CODE_IDENTITY: Step = [
+  'begin; takes the code; locks and reads the identity that it stands for; closes; commit',
+  5,
+  3,
+]
+
+/** What has its reason to be longer than `CHANGE`. */
+const LONGER: readonly Step[] = [KNOWN_PERSON, NEW_PERSON, CODE_HOLDER, CODE_IDENTITY]
+
 /** Requests that are neither one read nor one change: each with all its steps. */
 const STEPS: Record<string, readonly Step[]> = {
   'login.local': [
@@ -36,7 +70,33 @@ const STEPS: Record<string, readonly Step[]> = {
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],
     CHANGE,
   ],
+  'login.oauth-start': [STRICT_LIMIT, ONE_WRITE],
+  'login.oauth-callback': [['reads the flow', 1, 1], ONE_WRITE],
+  'login.oauth-form-callback': [ONE_WRITE],
+  'login.oauth': [STRICT_LIMIT, ...SPEND_FLOW, KNOWN_PERSON],
+  'login.oauth of a new person': [STRICT_LIMIT, ...SPEND_FLOW, NEW_PERSON],
+  'login.code': [STRICT_LIMIT, CODE_HOLDER],
+  'identity.link': [STRICT_LIMIT, ONE_WRITE],
+  'identity.create': [STRICT_LIMIT, CODE_IDENTITY],
   'session.refresh': [STRICT_LIMIT, CHANGE],
+  'sso.handshake': [STRICT_LIMIT, CHANGE],
+  'sso.exchange': [STRICT_LIMIT, CHANGE],
+  'password.change': [
+    STRICT_LIMIT,
+    ['reads the address and the hash of the caller', 1, 1],
+    ['counts the attempt as failed, before the present password is looked at: begin, lock, count, commit', 4, 2],
+    CHANGE,
+  ],
+  'password.forgot': [STRICT_LIMIT, CHANGE],
+  'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
+  'password.reset': [
+    STRICT_LIMIT,
+    ['reads the person of the link: the new password must not be its name', 1, 1],
+    CHANGE,
+  ],
+  'email.request-verification': [STRICT_LIMIT, CHANGE],
+  'email.verify': [STRICT_LIMIT, CHANGE],
+  'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], CHANGE],
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
   'event.publish without a key': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
@@ -85,9 +145,10 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no transaction has more than four statements in two round trips', () => {
+it('no transaction but sign-in by a provider and by code has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
-  expect(steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)).toEqual([])
+  const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
+  expect(new Set(long)).toEqual(new Set(LONGER))
 })
 
 it('each request with steps of its own is measured', () => {

@@ -1,9 +1,24 @@
+import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestAnswer, TestCall } from '../harness/app.ts'
+import { readMails } from '../harness/mailbox.ts'
+import { buildManualClock } from '../harness/manual-clock.ts'
+import type { PersonalityName } from '../harness/provider/personalities.ts'
+import { type ProviderGround, startProviderGround } from '../harness/provider/provider-ground.ts'
+import {
+  buildSocialEnvironment,
+  buildSocialPeople,
+  buildTestBrowser,
+  MOBILE_APP,
+  redirectUrlOf,
+  type SocialPeople,
+  type TestBrowser,
+  WEB_APP,
+} from '../harness/social-app.ts'
 
 /** What one request needs that the route itself does not say. */
 interface Request {
@@ -12,16 +27,22 @@ interface Request {
   body?: unknown
   /** Calls as somebody else than the administrator. */
   call?: TestCall
+  headers?: Record<string, string>
   /** Sends no idempotency key, which a change takes by default. */
   isKeyless?: boolean
+  /** The status of the answer, where it is not that of the route. */
+  status?: number
 }
 
 /** Makes what a successful request needs. */
 export type MakeRequest = () => Promise<Request> | Request
 
 const PASSWORD = 'correct horse battery'
+const TARGET = 'https://b.example.test'
 
 let world: ContractWorld
+let ground: ProviderGround
+let social: SocialPeople
 let account: string
 let names = 0
 
@@ -55,6 +76,11 @@ const newMember = async () => {
   await created(`/api/v3/identity/account/${id}/member`, { user })
   return { id, user }
 }
+const newInvitation = async () => {
+  const { id } = await idOf(newAccount())
+  const { document_id: invitation } = await created(`/api/v3/identity/account/${id}/invitation`, { email: email() })
+  return { id, invitation }
+}
 const newDispatch = async () => {
   const { id } = await idOf(newWebhook())
   const { dispatch_id: dispatch, event_id: event } = await created(`/api/v3/webhook/webhook/${id}/test`, {})
@@ -69,6 +95,43 @@ const signIn = async (): Promise<Json> => {
   const user = { email: email(), password: PASSWORD }
   await created('/api/v3/identity/user', user)
   return (await world.app.anonymous('POST', '/api/v3/auth/login/local', user)).body.data
+}
+
+const roleId = async (role: string): Promise<string> =>
+  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)).body.data[0].document_id
+const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
+const tokenOfMail = async (to: string): Promise<string> => (await readMails(world.app, to))[0]?.token ?? ''
+
+/** A request of a browser, which shows pages or, for `accept`, asks for JSON. */
+const inBrowser = ({ cookies }: TestBrowser, accept = 'text/html') => ({
+  call: world.app.anonymous,
+  headers: { accept, cookie: [...cookies].map(([key, value]) => `${key}=${value}`).join('; ') },
+  isKeyless: true,
+})
+const queryOf = (url: string) => new URL(url, 'https://service.test').search
+
+/** A person at a provider who has signed in there before, and comes back to the callback in this browser. */
+const comeBack = async (browser: TestBrowser, query: Record<string, string> = {}) => {
+  social.seat('google', { sub: name() })
+  await social.signIn(buildTestBrowser(world.app), 'google')
+  return social.reachCallback(browser, 'google', query)
+}
+
+/** Walks through the flow that connects a provider with the caller. Returns its `link_code`. */
+const obtainLinkCode = async (call: TestCall, provider: PersonalityName): Promise<string> => {
+  social.seat(provider, { sub: `80${names + 1}`, email: email() })
+  const path = `/api/v3/identity/identity/link/${provider}`
+  const begun = await call('POST', path, { redirect_url: WEB_APP })
+  const step = await ground.fakes[provider].authorize(begun.body.data.redirectUrl)
+  const answer = await buildTestBrowser(world.app).get(redirectUrlOf(step), 'application/json')
+  return new URL(String(answer.headers.location)).searchParams.get('link_code') ?? ''
+}
+
+/** A person with a connected provider: a call as that person, and the identity. */
+const newIdentity = async () => {
+  const call = world.app.callAs((await signIn()).jwt)
+  const linked = await call('POST', '/api/v3/identity/identity', { code: await obtainLinkCode(call, 'github') })
+  return { call, params: { id: linked.body.data.document_id as string } }
 }
 
 const of =
@@ -93,9 +156,73 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await created('/api/v3/identity/user', body)
     return { body, call: world.app.anonymous }
   },
+  'login.oauth-start': () => ({
+    params: { provider: 'github' },
+    query: `?${new URLSearchParams({ redirect_url: WEB_APP, format: 'json' })}`,
+    call: world.app.anonymous,
+  }),
+  'login.oauth-callback': async () => {
+    const browser = buildTestBrowser(world.app)
+    const { url } = await comeBack(browser)
+    return { params: { provider: 'google' }, query: queryOf(url), ...inBrowser(browser) }
+  },
+  'login.oauth-form-callback': async () => {
+    social.seat('apple', { sub: name() })
+    const step = await social.reachCallback(buildTestBrowser(world.app), 'apple')
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://appleid.apple.com' }
+    const body = new URLSearchParams(step.form ?? {}).toString()
+    return { params: { provider: 'apple' }, body, headers, call: world.app.anonymous, isKeyless: true, status: 303 }
+  },
+  'login.oauth': async () => {
+    const browser = buildTestBrowser(world.app)
+    const query = queryOf(redirectUrlOf(await comeBack(browser)))
+    return { params: { provider: 'google' }, query, ...inBrowser(browser, 'application/json') }
+  },
+  'login.code': async () => {
+    const verifier = `${name()}-`.padEnd(43, 'v')
+    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    const asked = { redirect_url: MOBILE_APP, code_challenge: challenge, code_challenge_method: 'S256' }
+    social.seat('google', { sub: name() })
+    const answer = await social.signIn(buildTestBrowser(world.app), 'google', asked)
+    const code = new URL(String(answer.headers.location)).searchParams.get('code')
+    return { body: { code, code_verifier: verifier }, call: world.app.anonymous }
+  },
+  'identity.find-all': undefined,
+  'identity.link': () => ({ params: { provider: 'github' }, body: { redirect_url: WEB_APP } }),
+  'identity.create': async () => {
+    const call = world.app.callAs((await signIn()).jwt)
+    return { body: { code: await obtainLinkCode(call, 'github') }, call }
+  },
+  'identity.find-one': newIdentity,
+  'identity.delete': newIdentity,
   'session.refresh': async () => ({ body: { refresh_token: (await signIn()).refresh_token } }),
   'session.revoke': async () => ({ call: world.app.callAs((await signIn()).jwt) }),
   'session.find-one': undefined,
+  'session.find-all': undefined,
+  'session.delete': async () => ({ params: { id: sessionOf((await signIn()).jwt) } }),
+  'sso.handshake': async () => ({ call: world.app.callAs((await signIn()).jwt), body: { target_url: TARGET } }),
+  'sso.exchange': async () => {
+    const call = world.app.callAs((await signIn()).jwt)
+    const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
+    return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+  },
+  'password.change': async () => ({
+    body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
+    call: world.app.callAs((await signIn()).jwt),
+  }),
+  'password.forgot': async () => ({ body: { email: (await newUser()).email }, call: world.app.anonymous }),
+  'password.reset': async () => {
+    const { user } = await signIn()
+    await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email: user.email })
+    const body = { token: await tokenOfMail(user.email), password: `${PASSWORD} ${name()}` }
+    return { body, call: world.app.anonymous }
+  },
+  'email.request-verification': async () => ({ call: world.app.callAs((await signIn()).jwt) }),
+  'email.verify': async () => {
+    const { jwt, user } = await signIn()
+    await world.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
+    return { body: { token: await tokenOfMail(user.email) }, call: world.app.anonymous }
+  },
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -117,10 +244,24 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     params: await idOf(newAccount()),
     body: { user: (await newUser()).document_id },
   }),
+  'account-member.update': async () => {
+    const { id, user } = await newMember()
+    return { params: { id }, body: { user, roles: [await roleId('account-viewer')] } }
+  },
   'account-member.find-all': async () => ({ params: { id: (await newMember()).id } }),
   'account-member.delete': async () => {
     const { id, user } = await newMember()
     return { params: { id }, body: { user } }
+  },
+  'account-invitation.find-all': async () => ({ params: { id: (await newInvitation()).id } }),
+  'account-invitation.delete': async () => ({ params: await newInvitation() }),
+  'account-invitation.create': of(newAccount, { body: { email: 'guest@example.com' } }),
+  'account-invitation.accept': async () => {
+    const { id } = await idOf(newAccount())
+    const guest = email()
+    await created(`/api/v3/identity/account/${id}/invitation`, { email: guest })
+    const { token } = (await readMails(world.app, guest))[0] as { token: string }
+    return { body: { token, password: PASSWORD }, call: world.app.anonymous }
   },
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,
@@ -166,6 +307,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'event.create': () => ({ body: { internal: `invoice.${name()}` } }),
   'event.find-one': async () => ({ params: { id: await eventId('contract.create') } }),
   'event.active': of(newEventType, { body: { is_actived: false } }),
+  'event.tenant-visible': of(newEventType, { body: { is_tenant_visible: true } }),
   'webhook.catalogue-status': undefined,
   'webhook.catalogue-sync': undefined,
   'event.publish': async () => {
@@ -201,6 +343,22 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
 
 /** Further forms of requests to these routes, named by the route and what is in them. */
 export const FORMS: Record<string, MakeRequest> = {
+  'login.oauth of a new person': async () => {
+    const browser = buildTestBrowser(world.app)
+    social.seat('google', { sub: name() })
+    const query = queryOf(redirectUrlOf(await social.reachCallback(browser, 'google')))
+    return { params: { provider: 'google' }, query, ...inBrowser(browser, 'application/json') }
+  },
+  'session.revoke of the family': async () => ({
+    body: { family: true },
+    call: world.app.callAs((await signIn()).jwt),
+  }),
+  'session.revoke of all': async () => ({ body: { all: true }, call: world.app.callAs((await signIn()).jwt) }),
+  'password.forgot of an unknown address': () => ({ body: { email: email() }, call: world.app.anonymous }),
+  'account-member.create with roles': async () => ({
+    params: await idOf(newAccount()),
+    body: { user: (await newUser()).document_id, roles: [await roleId('account-viewer')] },
+  }),
   'session.revoke of a refresh token': async () => {
     const { jwt, refresh_token } = await signIn()
     return { body: { refresh_token }, call: world.app.callAs(jwt) }
@@ -262,9 +420,24 @@ export function findRouteOf(form: string): RouteDeclaration {
   return ROUTES.find((one) => eventNameOf(one) === form.split(' ')[0]) as RouteDeclaration
 }
 
-/** Starts the service that the requests are for, without workers. */
+/** Starts the service that the requests are for, without workers, and the providers of sign-ins. */
 export async function startRequestWorld(): Promise<ContractWorld> {
-  world = await startContractWorld({ env: { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000' } })
+  const clock = buildManualClock()
+  ground = await startProviderGround(() => clock.now())
+  const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
+  const started = await startContractWorld({
+    clock,
+    fetchProvider: ground.fetch,
+    env: { ...buildSocialEnvironment(), ...settings },
+  })
+  world = {
+    ...started,
+    [Symbol.asyncDispose]: async () => {
+      await started[Symbol.asyncDispose]()
+      await ground[Symbol.asyncDispose]()
+    },
+  }
+  social = buildSocialPeople(world.app, ground)
   await world.app.app.start()
   account = (await newAccount()).document_id
   return world
@@ -284,12 +457,14 @@ export async function prepareRequest(
   more = '',
 ): Promise<ReadyRequest> {
   const admin = world.app.callAs(world.app.adminToken)
-  const { params = {}, query = '', body, call = admin, isKeyless = false } = (await make?.()) ?? {}
+  const request = (await make?.()) ?? {}
+  const { params = {}, query = '', body, call = admin, isKeyless = false, status = route.status ?? 200 } = request
   const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] as string)
-  const headers = isChange(route) && !route.strictRateLimit && !isKeyless ? { 'idempotency-key': name() } : undefined
+  const isKeyed = isChange(route) && !route.strictRateLimit && !isKeyless
+  const headers = isKeyed ? { ...request.headers, 'idempotency-key': name() } : request.headers
   const send = async () => {
     const answer = await call(route.method, `${path}${query}${more}`, body, headers)
-    expect(answer.status, JSON.stringify(answer.body)).toBe(route.status ?? 200)
+    expect(answer.status, JSON.stringify(answer.body)).toBe(status)
     return answer
   }
   return { send, caller: call === world.app.anonymous ? admin : call }

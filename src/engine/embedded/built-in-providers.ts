@@ -39,21 +39,24 @@ export interface ProviderSettings {
 /** A provider, or the setting that keeps it from being enabled, with the rule. */
 export type EnabledOrFault = { provider: EnabledProvider } | { setting: string; fault: string }
 
-/** Enables a provider by its settings (docs/contract/social-login.md#providers). Pure. */
-export function enableProvider(settings: ProviderSettings): EnabledOrFault {
+/**
+ * Enables a provider by its settings (docs/contract/social-login.md#providers). With a managed engine, which keeps the
+ * credentials itself, the client id alone enables. Pure.
+ */
+export function enableProvider(settings: ProviderSettings, isManaged = false): EnabledOrFault {
   const { name, clientId, clientSecret, issuer, teamId, keyId, isEmailTrusted = true } = settings
   const builtIn = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined
   if (RESERVED.includes(name))
     return { setting: 'CLIENT_ID', fault: `names ${name}, which is not a provider with settings` }
   if (clientId === undefined)
     return { setting: 'CLIENT_ID', fault: 'is required by the other settings of this provider' }
-  if (!builtIn && issuer === undefined)
+  if (!builtIn && issuer === undefined && !isManaged)
     return { setting: 'ISSUER', fault: `is required: ${name} is not a built-in provider` }
   const declaration = builtIn ?? declareOpenIdProvider(toLabel(name), issuer ?? '')
   const given = { secret: clientSecret, teamId, keyId }
-  const missing = declaration.needs.find((need) => given[need] === undefined)
+  const missing = isManaged ? undefined : declaration.needs.find((need) => given[need] === undefined)
   if (missing) return { setting: SETTING_OF[missing], fault: `is required for ${declaration.label}` }
-  if (name === 'apple' && !isAppleKey(clientSecret))
+  if (name === 'apple' && !isManaged && !isAppleKey(clientSecret))
     return { setting: 'CLIENT_SECRET', fault: 'must be the private key of Apple (.p8, on the curve P-256) in PEM' }
   return {
     provider: {

@@ -1,0 +1,217 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findViolations, measureOverflow, type PageBrowser, startPageBrowser } from './page-browser.ts'
+
+let world: PageBrowser
+let app: Server
+let appUrl: string
+
+beforeAll(async () => {
+  app = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>App</title><h1>The app</h1>')
+  })
+  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
+  appUrl = `http://localhost:${(app.address() as AddressInfo).port}/welcome`
+  world = await startPageBrowser({ APP_ENV: 'development', AUTH_REDIRECT_ALLOW_LIST: 'com.example.app:' })
+})
+afterAll(async () => {
+  app?.close()
+  await world?.[Symbol.asyncDispose]()
+})
+
+const startOf = (redirectUrl = appUrl) => `/api/v3/auth/login/oauth/dev?redirect_url=${encodeURIComponent(redirectUrl)}`
+
+/** Opens the page of the provider and chooses a sample person. */
+async function choose(page: Page, name: string, redirectUrl?: string): Promise<void> {
+  await page.goto(startOf(redirectUrl))
+  await page.getByRole('link', { name: `Continue as ${name}` }).click()
+}
+
+/** Holds the requests to callback-redirect, so that the bridge page stays; returns what they were. */
+async function holdBridge(page: Page): Promise<string[]> {
+  const held: string[] = []
+  await page.route('**/callback-redirect*', (route) => {
+    held.push(route.request().url())
+    return route.abort()
+  })
+  return held
+}
+
+describe('a sign-in with a provider in a browser', () => {
+  test('begins at the sign-in page, ends at the account page, and leaves a session that scripts do not see', async () => {
+    const { page, context, foreign, complaints } = await world.open()
+    await page.goto('/auth/sign-in')
+    await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+    await page.getByRole('link', { name: 'Continue as Nora New' }).click()
+    await page.waitForURL('**/auth/')
+    expect(await page.locator('h1').innerText()).toBe('Nora New')
+    const cookies = await context.cookies(world.origin)
+    const session = cookies.find(({ name }) => name === 'signalbox_session')
+    expect(session).toMatchObject({ httpOnly: true, sameSite: 'Lax' })
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect([foreign, complaints]).toEqual([[], []])
+    await context.close()
+  })
+
+  test('ends at the app with a clean address, and no code is left in the history', async () => {
+    const { page, context } = await world.open()
+    await choose(page, 'Nora New')
+    await page.waitForURL(appUrl)
+    expect(await page.locator('h1').innerText()).toBe('The app')
+    await page.goBack()
+    expect(page.url()).not.toMatch(/\/callback|[?&]code=/)
+    await context.close()
+  })
+
+  test('ends at the app without scripts too', async () => {
+    const { page, context } = await world.open({ javaScriptEnabled: false })
+    await choose(page, 'Rita Returning')
+    expect(await page.locator('h1').innerText()).toBe('Signing you in')
+    await page.getByRole('link', { name: 'Continue' }).click()
+    await page.waitForURL(appUrl)
+    expect((await context.cookies(world.origin)).map(({ name }) => name)).toContain('signalbox_session')
+    await context.close()
+  })
+
+  test('lets two tabs finish', async () => {
+    const { page, context } = await world.open()
+    const other = await context.newPage()
+    await page.goto(startOf())
+    await other.goto(startOf())
+    for (const one of [page, other]) {
+      await one.getByRole('link', { name: 'Continue as Rita Returning' }).click()
+      await one.waitForURL(appUrl)
+    }
+    await context.close()
+  })
+
+  test('is refused in the browser of a victim, who stays signed out (login CSRF)', async () => {
+    const attacker = await world.open()
+    await holdBridge(attacker.page)
+    const callbacks: string[] = []
+    attacker.page.on('request', (request) => {
+      if (request.url().includes('/callback?')) callbacks.push(request.url())
+    })
+    await choose(attacker.page, 'Nora New')
+    await attacker.page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    const victim = await world.open()
+    await victim.page.goto(String(callbacks[0]))
+    expect(await victim.page.locator('h1').innerText()).toBe('You were not signed in')
+    expect(await victim.context.cookies(world.origin)).toEqual([])
+    await Promise.all([attacker.context.close(), victim.context.close()])
+  })
+
+  test('opens an app with its tokens', async () => {
+    const { page, context } = await world.open()
+    const locations: string[] = []
+    await page.route('**/callback-redirect*', async (route) => {
+      const answer = await route.fetch({ maxRedirects: 0 })
+      locations.push(answer.headers().location ?? '')
+      await route.fulfill({ status: 200, contentType: 'text/html', body: '<h1>The app opens</h1>' })
+    })
+    await choose(page, 'Nora New', 'com.example.app:/signed-in')
+    await page.getByRole('heading', { name: 'The app opens' }).waitFor()
+    expect(locations[0]).toMatch(/^com\.example\.app:\/signed-in\?access_token=/)
+    await context.close()
+  })
+})
+
+describe('the bridge page', () => {
+  test('takes code and state out of the address bar before anything else', async () => {
+    const { page, context } = await world.open()
+    const held = await holdBridge(page)
+    await choose(page, 'Nora New')
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/api/v3/auth/login/oauth/dev/callback')
+    expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
+    expect(new URL(held[0] ?? '').searchParams.has('code')).toBe(true)
+    expect(await page.evaluate('document.referrer')).not.toContain('code=')
+    await context.close()
+  })
+
+  test('takes the tokens of the fragment out of the address bar, and hands them on', async () => {
+    const { page, context } = await world.open()
+    const held = await holdBridge(page)
+    await page.goto(startOf())
+    const state = new URL(page.url()).searchParams.get('state') ?? ''
+    const callback = `/api/v3/auth/login/oauth/dev/callback?state=${encodeURIComponent(state)}`
+    await page.goto(`${callback}#access_token=at&refresh_token=rt&expires_in=3600`)
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
+    expect(Object.fromEntries(new URL(held[0] ?? '').searchParams)).toEqual({
+      state,
+      access_token: 'at',
+      refresh_token: 'rt',
+    })
+    await context.close()
+  })
+
+  test('shows a failure with a way back to the app, and puts the focus on it', async () => {
+    const { page, context } = await world.open()
+    await choose(page, 'Umar Unverified')
+    await page.getByRole('heading', { name: 'Confirm your e-mail address first' }).waitFor()
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await page.getByRole('link', { name: 'Go back' }).getAttribute('href')).toBe(appUrl)
+    await context.close()
+  })
+})
+
+/** Every page of this part, and how a browser gets there. */
+const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
+  { name: 'the page of sample people', reach: (page) => page.goto(startOf()), heading: 'Choose a sample person' },
+  { name: 'a denial', reach: (page) => choose(page, 'Dan Denied'), heading: 'You were not signed in' },
+  {
+    name: 'a callback that this browser did not begin',
+    reach: (page) => page.goto('/api/v3/auth/login/oauth/dev/callback?code=c&state=s'),
+    heading: 'You were not signed in',
+  },
+  {
+    name: 'an unknown provider at the callback',
+    reach: (page) => page.goto('/api/v3/auth/login/oauth/nothing/callback'),
+    heading: 'This sign-in does not exist',
+  },
+]
+
+describe.each(PAGES)('$name', ({ reach, heading }) => {
+  test.each(['light', 'dark'] as const)('has no accessibility fault that axe finds: %s', async (colorScheme) => {
+    const { page, context } = await world.open({ colorScheme })
+    await reach(page)
+    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await findViolations(page)).toEqual([])
+    await context.close()
+  })
+
+  test('fits 320 pixels, loads nothing external and is readable without scripts', async () => {
+    const options = { viewport: { width: 320, height: 640 }, javaScriptEnabled: false }
+    const { page, context, foreign } = await world.open(options)
+    await reach(page)
+    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(foreign).toEqual([])
+    await context.close()
+    const { page: scripted, context: other } = await world.open({ viewport: options.viewport })
+    await reach(scripted)
+    expect(await measureOverflow(scripted)).toBe(0)
+    await other.close()
+  })
+})
+
+describe('the bridge page while it waits', () => {
+  test.each(['light', 'dark'] as const)('has no accessibility fault that axe finds: %s', async (colorScheme) => {
+    const { page, context } = await world.open({ colorScheme, viewport: { width: 320, height: 640 } })
+    const release = Promise.withResolvers<void>()
+    await page.route('**/callback-redirect*', async (route) => {
+      await release.promise
+      await route.abort()
+    })
+    await choose(page, 'Nora New')
+    await page.getByRole('heading', { name: 'Signing you in' }).waitFor()
+    expect(await findViolations(page)).toEqual([])
+    expect(await measureOverflow(page)).toBe(0)
+    release.resolve()
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    expect(await findViolations(page)).toEqual([])
+    await context.close()
+  })
+})
