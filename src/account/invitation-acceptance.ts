@@ -145,3 +145,24 @@ async function join(
   await markAccepted(tx, { id: invitation.id, by: userId, now })
   return { ...member, email, name: null }
 }
+
+/** An invitation as the reader of its link sees it, and what the reader does to accept it. */
+export interface InvitationView {
+  accountName: string
+  email: string
+  /** `accept`: confirm. `sign_in`: sign in first. `other_person`: somebody else is signed in. `register`: set a password. */
+  next: 'accept' | 'sign_in' | 'other_person' | 'register'
+}
+
+/** The open invitation of a link for the person who is signed in, if any; undefined for a link that is not valid. */
+export async function describeInvitation(
+  db: Database,
+  { token, signedIn, now }: { token: string; signedIn: UserId | undefined; now: Date },
+): Promise<InvitationView | undefined> {
+  const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })
+  if (!invitation) return undefined
+  const { accountName, email } = invitation
+  const holder = await findPersonId(db, email)
+  const next = signedIn ? (holder === signedIn ? 'accept' : 'other_person') : holder ? 'sign_in' : 'register'
+  return { accountName, email, next }
+}

@@ -186,7 +186,8 @@ export async function markAccepted(
 }
 
 const selectHoldings = statement<HoldingsRow & { email: string }>(`
-  select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER} where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+  select u.email, ${HOLDINGS_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
 
 /** What an active person holds, with its address. */
 export async function findActivePerson(

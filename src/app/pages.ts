@@ -5,6 +5,7 @@ import { buildBrowserCookies } from '../pages/browser-cookie.ts'
 import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
+import { invitationPageRoutes } from '../pages/invitation.routes.ts'
 import { linkPageRoutes } from '../pages/link.routes.ts'
 import { ICON, STYLE } from '../pages/page.ts'
 import type { PageFile } from '../pages/page-file.ts'
@@ -67,6 +68,7 @@ const PAGES: readonly Feature[] = [
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
+  feature(invitationPageRoutes, pageDeps),
 ]
 
 /** The pages of this environment: in development with those of the development provider. */

@@ -1,10 +1,14 @@
 import type { Routes } from '../http/route.ts'
 import { describeSession } from '../session/session.ts'
 import { buildHomePage } from './home-page.ts'
+import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps } from './page-route.ts'
 import { askToSignIn, HOME } from './page-url.ts'
 import { renderError } from './problem-page.ts'
+
+/** The messages of the page, by the name that a redirect carries. */
+const NOTICES = { 'password-changed': 'Your password is changed.', joined: 'You have joined the account.' }
 
 /** The page of a person who is signed in, and the page of errors. */
 export const accountPageRoutes: Routes<PageDeps> = [
@@ -25,7 +29,7 @@ export const accountPageRoutes: Routes<PageDeps> = [
       handle: async (deps: PageDeps, { db, visitor, query }) => {
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, HOME)
-        const notice = query.notice === 'password-changed' ? 'Your password is changed.' : undefined
+        const notice = findNotice(NOTICES, query.notice)
         const description = await describeSession(db, person.caller)
         return buildPage({ brand: deps.brand, ...buildHomePage(deps, { ...description, browserId, notice }) })
       },

@@ -6,6 +6,7 @@ import { signOut } from '../session/session.ts'
 import type { SignedInPerson } from './browser-session.ts'
 import { listDevices } from './device.store.ts'
 import { buildDevicesPage } from './device-page.ts'
+import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, showProblem } from './page-route.ts'
 import { askToSignIn } from './page-url.ts'
@@ -47,7 +48,7 @@ export const deviceRoutes: Routes<PageDeps> = [
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, DEVICES)
         const devices = await listDevices(db, person.userId, now)
-        const notice = Object.hasOwn(NOTICES, query.notice ?? '') ? NOTICES[query.notice ?? ''] : undefined
+        const notice = findNotice(NOTICES, query.notice)
         const view = { devices, ownSession: person.sessionId, browserId, notice, now }
         return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
       },

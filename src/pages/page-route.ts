@@ -2,6 +2,7 @@ import { type TSchema, Type } from 'typebox'
 import type { AnswerCookie } from '../http/answer.ts'
 import { Problem } from '../http/problem.ts'
 import {
+  type AccountScope,
   defineRoute,
   type PageOutcome,
   type RedirectOutcome,
@@ -42,6 +43,8 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** The parameters of its query. Others are ignored. */
   query?: readonly Name[]
   event?: 'none' | 'shared'
+  /** Of the event. Default `none`. */
+  accountScope?: AccountScope
   strictRateLimit?: boolean
   /** Whether a GET changes something. */
   writes?: boolean
@@ -100,7 +103,7 @@ export function definePage<
       event,
       page: true,
       access: 'public',
-      accountScope: 'none',
+      accountScope: declaration.accountScope ?? 'none',
       takesForm: isForm,
       data: Type.Null(),
       ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),

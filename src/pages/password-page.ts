@@ -82,7 +82,8 @@ ${renderNewPassword(errors, errors.length === 0)}
   return { title: buildTitle('Choose a new password', errors), content, scripts: [SHOW_PASSWORD] }
 }
 
-function renderNewPassword(errors: readonly FormError[], isFocused: boolean): Html {
+/** The field of a new password, with its rule. */
+export function renderNewPassword(errors: readonly FormError[], isFocused: boolean): Html {
   return renderField({
     name: 'password',
     label: 'New password',

@@ -9,6 +9,7 @@ import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../si
 import type { OpenTarget } from '../sso/handshake.ts'
 import { signInBrowser, type Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
+import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, refusePage } from './page-route.ts'
 import { buildRefreshUrl, buildSignInUrl, HOME } from './page-url.ts'
@@ -29,6 +30,7 @@ export interface SignInPageDeps extends PageDeps, SessionDeps {
 const NOTICES: Readonly<Record<string, string>> = {
   'signed-out': 'You are signed out.',
   'session-ended': 'Your session has ended. Sign in again.',
+  joined: 'You have joined. Sign in with your new password.',
   'password-set': 'Your new password is set. Sign in with it.',
 }
 
@@ -102,7 +104,7 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
           const { sessionId } = visitor.person
           return { kind: 'redirect', location: await locate(deps, goal, { db, sessionId, now }) }
         }
-        const notice = Object.hasOwn(NOTICES, query.notice ?? '') ? NOTICES[query.notice ?? ''] : undefined
+        const notice = findNotice(NOTICES, query.notice)
         const view = buildView(deps, goal, visitor)
         return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
       },
