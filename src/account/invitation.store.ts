@@ -87,18 +87,26 @@ export function selectInvitations(db: Database, account: AccountId) {
     )
 }
 
+/** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
+const lockInvitations = aheadStatement(`
+  select from (select pg_advisory_xact_lock(hashtextextended('signalbox invitations ' || $1::text, 0))) locked`)
+
 const countRecent = statement<{ open: number; recent: number }>(`
   select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $2
       and lower(email) <> lower($4))::int as open,
     count(*) filter (where created_at > $3)::int as recent
   from account_invitation where account = $1`)
 
-/** How many invitations of an account to other addresses are open, and how many to any were made since a time. */
+/**
+ * How many invitations of an account to other addresses are open, and how many to any were made since a time. None is made
+ * by another transaction until this one ends.
+ */
 export async function countInvitations(
   db: Database,
   account: AccountId,
   { email, now, since }: { email: string; now: Date; since: Date },
 ): Promise<{ open: number; recent: number }> {
+  await lockInvitations(db, [account])
   const [row] = await countRecent(db, [account, now, since, email])
   return row ?? { open: 0, recent: 0 }
 }

@@ -6,6 +6,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
 import { endRows } from '../harness/ledger-rows.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
+import { readMails } from '../harness/mailbox.ts'
 
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
@@ -17,6 +18,8 @@ const PUBLICATIONS_AT_ONCE = 2
 interface Calls {
   /** For `{id}` in the path of the route. */
   id?: string
+  /** For the other places of the path. */
+  params?: Readonly<Record<string, string>>
   body?: unknown
   /** Who calls; the administrator unless said. */
   call?: TestCall
@@ -28,16 +31,17 @@ interface Calls {
  * What five calls at once do. `once`: one succeeds, the others are refused with `refusal`, one event. `same`: all succeed,
  * and those after the first change nothing, one event. `each`: all succeed, each with its event.
  */
-type Rule = { of: 'once'; refusal: 401 | 404 | 409 } | { of: 'same' } | { of: 'each' }
+type Refusal = 401 | 404 | 409 | 410 | 422
+type Rule = { of: 'once'; refusal: Refusal } | { of: 'same' } | { of: 'each' }
 
-const onceElse = (refusal: 401 | 404 | 409): Rule => ({ of: 'once', refusal })
+const onceElse = (refusal: Refusal): Rule => ({ of: 'once', refusal })
 const SAME: Rule = { of: 'same' }
 const EACH: Rule = { of: 'each' }
 
 let app: TestApp
 let account: string
 beforeAll(async () => {
-  app = await createTestApp()
+  app = await createTestApp({ env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000' } })
   account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -79,8 +83,17 @@ const makeJob = async () => {
 }
 
 const PASSWORD = 'correct horse battery'
+const TARGET = 'https://b.example.test'
 const logIn = ({ email }: { email: string }) =>
   make('/api/v3/auth/login/local', { email, password: PASSWORD }, app.anonymous)
+
+const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString()).sid
+const readToken = async (email: string): Promise<string> => (await readMails(app, email))[0]!.token as string
+const findRole = async (name: string): Promise<string> =>
+  (await app.admin('GET', `${IDENTITY}/role?filters=name|eq|${name}`)).body.data[0].document_id
+
+/** Routes that need a provider: tests of their own send their requests at the same time. */
+const WITH_PROVIDER = ['identity.create', 'identity.delete', 'identity.link', 'login.code', 'login.oauth-form-callback']
 
 /** One case for each route that changes something, by the route's event. */
 const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
@@ -91,11 +104,90 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { email, password: PASSWORD }, call: app.anonymous }
     },
   ],
+  // The client that spent the token gets the same next one again: two tabs must not sign a person out.
   'session.refresh': [
-    onceElse(401),
+    SAME,
     async () => {
       const { refresh_token } = await logIn(await makeUser({ password: PASSWORD }))
       return { body: { refresh_token }, call: app.anonymous }
+    },
+  ],
+  'session.delete': [
+    onceElse(404),
+    async () => ({ id: sessionOf((await logIn(await makeUser({ password: PASSWORD }))).jwt) }),
+  ],
+  'password.change': [
+    onceElse(422),
+    async () => ({
+      body: { current_password: PASSWORD, new_password: `${PASSWORD} two` },
+      call: app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt),
+    }),
+  ],
+  'password.forgot': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
+  'password.reset': [
+    onceElse(410),
+    async () => {
+      const { email } = await makeUser({ password: PASSWORD })
+      await make('/api/v3/auth/password/forgot', { email }, app.anonymous)
+      return { body: { token: await readToken(email), password: `${PASSWORD} two` }, call: app.anonymous }
+    },
+  ],
+  'email.request-verification': [
+    EACH,
+    async () => ({ call: app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt) }),
+  ],
+  'email.verify': [
+    onceElse(410),
+    async () => {
+      const user = await makeUser({ password: PASSWORD })
+      await make('/api/v3/auth/email/verify/request', undefined, app.callAs((await logIn(user)).jwt))
+      return { body: { token: await readToken(user.email) }, call: app.anonymous }
+    },
+  ],
+  'account-member.update': [
+    SAME,
+    async () => {
+      const [{ id }, { id: user }, roles] = [await makeAccount(), await makeUser(), [await findRole('account-viewer')]]
+      await make(`${IDENTITY}/account/${id}/member`, { user })
+      return { id, body: { user, roles } }
+    },
+  ],
+  'account-invitation.create': [
+    EACH,
+    async () => ({ id: (await makeAccount()).id, body: { email: `${unique('guest')}@example.test` } }),
+  ],
+  'account-invitation.delete': [
+    onceElse(404),
+    async () => {
+      const { id } = await makeAccount()
+      const path = `${IDENTITY}/account/${id}/invitation`
+      const invitation = (await idOf(path, { email: `${unique('guest')}@example.test` })).id
+      return { id, params: { invitation } }
+    },
+  ],
+  'account-invitation.accept': [
+    onceElse(410),
+    async () => {
+      const { id } = await makeAccount()
+      const email = `${unique('guest')}@example.test`
+      await make(`${IDENTITY}/account/${id}/invitation`, { email })
+      return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
+    },
+  ],
+  'event.tenant-visible': [SAME, async () => ({ id: (await makeEventType()).id, body: { is_tenant_visible: true } })],
+  'sso.handshake': [
+    EACH,
+    async () => ({
+      body: { target_url: TARGET },
+      call: app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt),
+    }),
+  ],
+  'sso.exchange': [
+    onceElse(401),
+    async () => {
+      const call = app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt)
+      const { redirect_url } = await make('/api/v3/auth/sso/handshake', { target_url: TARGET }, call)
+      return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: app.anonymous }
     },
   ],
   'session.revoke': [
@@ -223,13 +315,13 @@ async function overlap(calls: (() => Promise<TestAnswer>)[], statements = calls.
 
 describe('five calls at once', () => {
   test('every route that changes something has a case', () => {
-    expect(Object.keys(CASES).sort()).toEqual([...routeOf.keys()].sort())
+    expect([...Object.keys(CASES), ...WITH_PROVIDER].sort()).toEqual([...routeOf.keys()].sort())
   })
 
   test.each(Object.entries(CASES))('of %s follow each other', async (name, [rule, prepare]) => {
     const route = routeOf.get(name)!
-    const { id = '', body, call = app.admin, event = name } = await prepare()
-    const path = route.path.replace('{id}', id)
+    const { id = '', params = {}, body, call = app.admin, event = name } = await prepare()
+    const path = route.path.replace(/\{(\w+)\}/g, (_, place: string) => params[place] ?? id)
     const before = await countEvents(event)
     const calls = Array.from({ length: AT_ONCE }, () => () => call(route.method, path, body))
     const answers = await overlap(calls, name === 'event.publish' ? PUBLICATIONS_AT_ONCE : AT_ONCE)

@@ -60,8 +60,19 @@ const CODE_IDENTITY: Step = [
   3,
 ]
 
+const INVITATION: Step = [
+  'begin; keeps the account; locks the roles; locks and counts the invitations of the account; replaces the open one; writes the mail; closes; commit',
+  9,
+  4,
+]
+const ACCEPTANCE: Step = [
+  'begin; locks the invitation, its roles and its inviter; registers the person; closes; commit',
+  9,
+  6,
+]
+
 /** What has its reason to be longer than `CHANGE`. */
-const LONGER: readonly Step[] = [KNOWN_PERSON, NEW_PERSON, CODE_HOLDER, CODE_IDENTITY]
+const LONGER: readonly Step[] = [KNOWN_PERSON, NEW_PERSON, CODE_HOLDER, CODE_IDENTITY, INVITATION, ACCEPTANCE]
 
 /** Requests that are neither one read nor one change: each with all its steps. */
 const STEPS: Record<string, readonly Step[]> = {
@@ -96,6 +107,12 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'email.request-verification': [STRICT_LIMIT, CHANGE],
   'email.verify': [STRICT_LIMIT, CHANGE],
+  'account-invitation.create': [INVITATION],
+  'account-invitation.accept': [
+    STRICT_LIMIT,
+    ['reads the invitation and who has its address, before the password hash is computed', 2, 2],
+    ACCEPTANCE,
+  ],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], CHANGE],
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
   'event.publish without a key': [PUBLICATION],
@@ -145,7 +162,7 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no transaction but sign-in by a provider and by code has more than four statements in two round trips', () => {
+it('no transaction but those of providers, codes and invitations has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))
