@@ -10,15 +10,18 @@ const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta
 
 const KINDS = [
   ...['account', 'apiKey', 'contract', 'dispatch', 'event', 'eventType'],
-  ...['replayJob', 'role', 'subscription', 'user', 'webhook'],
+  ...['replayJob', 'role', 'session', 'subscription', 'user', 'webhook'],
 ]
 const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
 const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
 
+/** A person has one only after a sign-in with a provider. */
+const WITHOUT_ROW = ['/api/v3/identity/identity/{id}', '/api/v3/identity/account/{id}/invitation/{invitation}']
+
 test('every path with an id is called with the id of a row that exists', () => {
   const patterns = [...config.matchAll(/include-path-regex = (".*")/g)].map(([, text]) => new RegExp(JSON.parse(text!)))
   const uncovered = Object.keys(paths).filter((path) => path.includes('{') && !patterns.some((one) => one.test(path)))
-  expect(uncovered).toEqual([])
+  expect(uncovered.filter((path) => !WITHOUT_ROW.includes(path))).toEqual([])
   for (const pattern of patterns) expect(Object.keys(paths).some((path) => pattern.test(path))).toBe(true)
 })
 
@@ -30,7 +33,9 @@ test('a deletion names no row that another test case reads', () => {
 
 test('every binding names a dictionary, and every dictionary holds its id', () => {
   for (const [, name] of config.matchAll(/dictionary = "(\w+)"/g))
-    expect(config).toContain(`[dictionaries.${name}]\nvalues = [${JSON.stringify(ids[name!] ?? 'http://sink.test/')}]`)
+    expect(config).toContain(
+      `[dictionaries.${name}]\nvalues = [${JSON.stringify(ids[name!] ?? (name === 'provider' ? 'dev' : 'http://sink.test/'))}]`,
+    )
 })
 
 test('an operation that is left out of a check exists', () => {

@@ -9,6 +9,7 @@ export type SeededIds = Readonly<
     | 'eventType'
     | 'replayJob'
     | 'role'
+    | 'session'
     | 'subscription'
     | 'user'
     | 'webhook',
@@ -28,6 +29,7 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/identity/account': 'account',
   '/api/v3/identity/api-key': 'apiKey',
   '/api/v3/identity/role': 'role',
+  '/api/v3/identity/session': 'session',
   '/api/v3/identity/user': 'user',
   '/api/v3/webhook/dispatch': 'dispatch',
   '/api/v3/webhook/event': 'eventType',
@@ -36,6 +38,10 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/webhook/webhook': 'webhook',
   '/api/v3/webhook/webhook-event': 'subscription',
 }
+
+/** Paths with the name of a provider: the one that development always has. */
+const PROVIDER_PATHS = ['/api/v3/auth/login/oauth', '/api/v3/identity/identity/link']
+const PROVIDER = 'dev'
 
 /** Members of bodies that name rows. */
 const BODIES: Readonly<Record<string, keyof SeededIds>> = {
@@ -54,7 +60,7 @@ const SHADOWING = ['POST /api/v3/webhook/dispatch/replay', 'GET /api/v3/webhook/
  * Deletions name none of them: what one test case deleted, no other could read; they follow links from creations.
  */
 export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): string {
-  const dictionaries = Object.entries({ ...ids, sinkUrl }).map(
+  const dictionaries = Object.entries({ ...ids, sinkUrl, provider: PROVIDER }).map(
     ([name, value]) => `[dictionaries.${name}]\nvalues = [${quote(value)}]`,
   )
   const bind = (dictionary: string) => `{ dictionary = ${quote(dictionary)}, probability = ${PROBABILITY} }`
@@ -66,6 +72,10 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
     const scope = `include-path-regex = ${quote(pattern)}\nexclude-method = ["DELETE"]`
     return `[[operations]]\n${scope}\nparameters = { "path.id" = ${bind(dictionary)} }`
   })
+  const providers = PROVIDER_PATHS.map((path) => {
+    const pattern = `^${path.replaceAll('/', '\\/')}\\/\\{provider\\}`
+    return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.provider" = ${bind('provider')} }`
+  })
   const shadowing = SHADOWING.map((name) => {
     const checks =
       'checks = { unsupported_method = { enabled = false }, allow_header_conformance = { enabled = false } }'
@@ -74,9 +84,16 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
   const checks = '[checks]\npositive_data_acceptance = { enabled = false }'
   const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
-  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...shadowing, ''].join(
-    '\n\n',
-  )
+  return [
+    checks,
+    phases,
+    ...dictionaries,
+    `[parameters]\n${bodies.join('\n')}`,
+    ...paths,
+    ...providers,
+    ...shadowing,
+    '',
+  ].join('\n\n')
 }
 
 /** A basic string of TOML; its escapes are those of JSON. */

@@ -70,6 +70,7 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
   const { dispatch_id: dispatch } = await call('POST', `webhook/webhook/${webhook}/test`)
   const { events } = await call('POST', 'webhook/publish', { event: 'seed.made', id: '1' })
   const filters = [`document_id|eq|${dispatch}`]
+  const [session] = (await call('GET', 'identity/session')) as unknown as { document_id: string }[]
   return {
     account,
     webhook,
@@ -80,6 +81,7 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
     contract: await create('contract/contract', { account, name: 'Seed' }),
     replayJob: await create('webhook/dispatch/replay', { filters, confirm_duplicate: true }),
     apiKey: await create('identity/api-key', { name: 'seed', permissions: ['contract:*'] }),
+    session: String(session?.document_id),
     role: await create('identity/role', { name: 'seed', permissions: ['contract:*'] }),
     user: await create('identity/user', { email: 'seed@example.com' }),
   }

@@ -1,6 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
-import type { SessionId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type SessionDeps, signOut } from '../session/session.ts'
 import { type CheckedLogin, checkLocalLogin, type LocalLogin, logInLocally } from '../sign-in/local-login.ts'
@@ -62,7 +62,7 @@ function checkWeb({ target }: Goal): void {
 async function locate(
   { openTarget }: SignInPageDeps,
   { target, next }: Goal,
-  session: { db: Database; sessionId: SessionId; now: Date },
+  session: { db: Database; userId: UserId; sessionId: SessionId; isNew: boolean; now: Date },
 ): Promise<string> {
   if (!target) return next ?? HOME
   const { db, ...rest } = session
@@ -101,8 +101,9 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
         const goal = readGoal(deps, query)
         if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
         if (visitor.person && goal.target?.kind !== 'deep-link') {
-          const { sessionId } = visitor.person
-          return { kind: 'redirect', location: await locate(deps, goal, { db, sessionId, now }) }
+          const { userId, sessionId } = visitor.person
+          const session = { db, userId, sessionId, isNew: false, now }
+          return { kind: 'redirect', location: await locate(deps, goal, session) }
         }
         const notice = findNotice(NOTICES, query.notice)
         const view = buildView(deps, goal, visitor)
@@ -146,10 +147,11 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
         }
         await endEarlierSession(db, visitor, now)
         const { user, issued } = result
+        const session = { db, userId: user.id, sessionId: issued.sessionId, isNew: true, now }
         return {
           kind: 'redirect',
           status: 303,
-          location: await locate(deps, goal, { db, sessionId: issued.sessionId, now }),
+          location: await locate(deps, goal, session),
           cookies: signInBrowser(deps, issued),
           changed: [{ id: issued.sessionId, account: null }],
           actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },

@@ -10,8 +10,7 @@ export interface ContinuationDeps {
   keepInBrowser: (tokens: { jwt: string; expiresInSeconds: number; refreshToken: string }) => AnswerCookie[]
   /**
    * The URL with a handshake token for a `redirect_url` that is a target on another domain
-   * (docs/contract/sso.md#handshake); undefined for any other one. The session is written with the last statement of the
-   * transaction, so that no statement here reads it.
+   * (docs/contract/sso.md#handshake); undefined for any other one.
    */
   openTarget: OpenTarget
 }
@@ -34,6 +33,12 @@ export async function continueOnWeb(
   const { flow, signIn, now } = input
   if (flow.bindingHash === null) return { url: flow.redirectUrl, cookies: [] }
   const { sessionId, jwt, expiresInSeconds, refreshToken } = signIn.issued
-  const target = await deps.openTarget(db, { sessionId, targetUrl: flow.redirectUrl, now })
+  const target = await deps.openTarget(db, {
+    userId: signIn.user.id,
+    sessionId,
+    isNew: true,
+    targetUrl: flow.redirectUrl,
+    now,
+  })
   return { url: target ?? flow.redirectUrl, cookies: deps.keepInBrowser({ jwt, expiresInSeconds, refreshToken }) }
 }

@@ -1,9 +1,9 @@
 import type { Caller } from '../http/caller.ts'
 import { invalidField, Problem } from '../http/problem.ts'
-import type { SessionId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionRecord } from '../session/session.store.ts'
-import { loadCallerSession, loadSession } from '../session/session.ts'
+import { loadCallerSession, loadSession, SESSION_LIFETIME_MS } from '../session/session.ts'
 import type { SsoDeps } from './exchange.ts'
 import { encodeNonce, HANDSHAKE_SECONDS, signHandshake } from './handshake-token.ts'
 import { readNextPath } from './next-path.ts'
@@ -53,15 +53,23 @@ export async function startHandshake(
  */
 export type OpenTarget = (
   db: Database,
-  input: { sessionId: SessionId; targetUrl: string; now: Date },
+  input: {
+    userId: UserId
+    sessionId: SessionId
+    /** Whether this transaction opens the session: then it is written with its last statement, and cannot be read. */
+    isNew: boolean
+    targetUrl: string
+    now: Date
+  },
 ) => Promise<string | undefined>
 
 /** Builds `OpenTarget`, for a browser that continues after a sign-in. */
 export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTarget {
-  return async (db, { sessionId, targetUrl, now }) => {
+  return async (db, { userId, sessionId, isNew, targetUrl, now }) => {
     const target = readTarget(targetUrl, deps.rules)
     if (!target || isSameSite(target, deps.rules)) return undefined
-    const session = await loadSession(db, sessionId)
+    const opened = { id: sessionId, userId, parentId: null, expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS) }
+    const session = isNew ? opened : await loadSession(db, sessionId)
     if (session.parentId !== null) return undefined
     return buildLanding(deps, { session, target, next: null, now }).redirectUrl
   }
@@ -70,7 +78,12 @@ export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTa
 /** The target URL with a new handshake token, which expires with the session at the latest. */
 function buildLanding(
   { rules, random }: Pick<SsoDeps, 'rules' | 'random'>,
-  { session, target, next, now }: { session: SessionRecord; target: URL; next: string | null; now: Date },
+  {
+    session,
+    target,
+    next,
+    now,
+  }: { session: Pick<SessionRecord, 'id' | 'userId' | 'expiresAt'>; target: URL; next: string | null; now: Date },
 ): { redirectUrl: string; expiresAt: Date } {
   const issuedAt = new Date(Math.floor(now.getTime() / 1000) * 1000)
   const expiresAt = new Date(Math.min(issuedAt.getTime() + HANDSHAKE_SECONDS * 1000, session.expiresAt.getTime()))
