@@ -55,7 +55,7 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
-/** Flows of a sign-in that expired are kept this long, so that a late callback is told from a forged one in the log. */
+/** Expired flows of a sign-in are kept this long: the log then distinguishes a late callback from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
 export interface MaintenanceDeps {

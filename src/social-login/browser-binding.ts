@@ -4,8 +4,8 @@ import type { Random } from '../random.ts'
 import { FLOW_LIFETIME_MS } from './flow-state.ts'
 
 /**
- * The cookie that ties a flow to the browser that began it (docs/contract/social-login.md#browser-binding): whoever brings
- * somebody else's callback to this browser does not have it. It names the browser, not the flow, so that two tabs work.
+ * The cookie that ties a flow to the browser that began it (docs/contract/social-login.md#browser-binding): an attacker who
+ * sends this browser the callback of another flow cannot set it. It names the browser, not the flow, so that two tabs work.
  */
 export interface BrowserBinding {
   /** The value of the cookie in a request; undefined when it is missing or malformed. */

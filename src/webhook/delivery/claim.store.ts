@@ -123,8 +123,7 @@ const CLAIM = `
  * writes another one waits for the lock. So no webhook leaves the queue, or rests in it, while it has something due.
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
-  const slots = request.fastSlots + request.slowSlots
-  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
+  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * countSlots(request)))
   for (let visited = visits; ; visited += visits) {
     const { claimed, isAll } = await claimOnce(db, request, visits)
     // None of those had room: further ones may have, and are not left to the next poll.
@@ -132,13 +131,14 @@ export async function claimDispatches(db: Database, request: ClaimRequest): Prom
   }
 }
 
+const countSlots = ({ fastSlots, slowSlots }: Room) => fastSlots + slowSlots
+
 async function claimOnce(
   db: Database,
   request: ClaimRequest,
   visits: number,
 ): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
-  const slots = fastSlots + slowSlots
   return inTransaction(db, async (tx) => {
     if (request.hasPeers) await lockClaims(tx, [workerId])
     const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
@@ -156,7 +156,7 @@ async function claimOnce(
       visited,
       request.hasPeers,
       heads.map((one) => one.visit_at),
-      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
+      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * countSlots(request)) / Math.max(1, heads.length))),
     ]
     const query = compileFragment<{ work: unknown }>({ name: 'claim', text: CLAIM, values })
     const { rows } = await tx.executeQuery(markLast(query))
