@@ -162,6 +162,26 @@ create table "event_queue" (
   constraint event_queue_pkey PRIMARY KEY (event_id)
 );
 
+create table "factor_challenge" (
+  challenge_hash bytea not null,
+  purpose text not null,
+  "user" uuid,
+  session uuid,
+  address_hash bytea,
+  proof_hash bytea,
+  attempts integer not null default 0,
+  expires_at timestamp(3) with time zone not null,
+  used_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint factor_challenge_pkey PRIMARY KEY (challenge_hash),
+  constraint factor_challenge_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'passkey-registration'::text, 'passkey-sign-in'::text, 'passkey-factor'::text]))),
+  constraint factor_challenge_session_fkey FOREIGN KEY (session) REFERENCES session(document_id) ON DELETE CASCADE,
+  constraint factor_challenge_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX factor_challenge_expires_idx ON public.factor_challenge USING btree (expires_at);
+CREATE INDEX factor_challenge_session_idx ON public.factor_challenge USING btree (session);
+CREATE INDEX factor_challenge_user_idx ON public.factor_challenge USING btree ("user");
+
 create table "idempotency_key" (
   caller text not null,
   route text not null,
@@ -267,6 +287,25 @@ create table "mail_outbox" (
 CREATE INDEX mail_outbox_due_idx ON public.mail_outbox USING btree (due_at) WHERE (status = 'waiting'::text);
 CREATE INDEX mail_outbox_ended_idx ON public.mail_outbox USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 
+create table "passkey" (
+  document_id uuid not null,
+  "user" uuid not null,
+  credential_id text not null,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text[] not null,
+  name text not null,
+  is_backup_eligible boolean not null,
+  is_backed_up boolean not null,
+  last_used_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint passkey_credential_id_key UNIQUE (credential_id),
+  constraint passkey_pkey PRIMARY KEY (document_id),
+  constraint passkey_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX passkey_user_idx ON public.passkey USING btree ("user", created_at);
+
 create table "permission" (
   name text not null,
   description text,
@@ -306,6 +345,15 @@ create unlogged table "rate_limit" (
   constraint rate_limit_pkey PRIMARY KEY (bucket, window_started_at)
 );
 CREATE INDEX rate_limit_window_idx ON public.rate_limit USING btree (window_started_at);
+
+create table "recovery_code" (
+  "user" uuid not null,
+  code_hash bytea not null,
+  used_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint recovery_code_pkey PRIMARY KEY ("user", code_hash),
+  constraint recovery_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
 
 create table "replay_job" (
   document_id uuid not null,
@@ -348,6 +396,7 @@ create table "role" (
   is_account_scoped boolean not null default false,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  requires_second_factor boolean not null default false,
   constraint role_name_key UNIQUE (name),
   constraint role_pkey PRIMARY KEY (document_id)
 );
@@ -404,6 +453,20 @@ create table "sso_nonce" (
   constraint sso_nonce_pkey PRIMARY KEY (nonce_hash)
 );
 CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
+
+create table "totp_factor" (
+  document_id uuid not null,
+  "user" uuid not null,
+  secret_encrypted text not null,
+  confirmed_at timestamp(3) with time zone,
+  last_step bigint,
+  last_used_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint totp_factor_pkey PRIMARY KEY (document_id),
+  constraint totp_factor_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE,
+  constraint totp_factor_user_key UNIQUE ("user")
+);
 
 create table "user" (
   document_id uuid not null,

@@ -30,6 +30,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       action: 'create',
       accountScope: 'none',
       access: 'caller',
+      fresh: 'factor',
       opensAll: true,
       status: 201,
       summary: 'Create an API key for oneself',

@@ -73,6 +73,7 @@ async function authenticateSession(
     membershipPatterns: found.membershipPatterns,
     accounts,
     keyPatterns: null,
+    proof: found.proof,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt <= before
@@ -110,6 +111,7 @@ async function authenticateKey(
     membershipPatterns: found.membershipPatterns,
     accounts: found.accounts,
     keyPatterns: found.keyPatterns,
+    proof: null,
   }
   // Cached until its last use has to be written again.
   const usedAt = isUseDue || found.lastUsedAt === null ? now : found.lastUsedAt

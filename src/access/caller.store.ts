@@ -1,4 +1,4 @@
-import type { AccountPatterns } from '../http/caller.ts'
+import type { AccountPatterns, SessionProof } from '../http/caller.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
@@ -13,6 +13,12 @@ export interface CallerRecord {
   accounts: AccountId[]
 }
 
+/**
+ * A session without a second factor does not hold the roles that need one. A key holds them, because only a session that
+ * holds them can make it (docs/contract/second-factor.md#roles-that-need-a-second-factor).
+ */
+const HOLDINGS_OF_SESSION = `cross join lateral user_holdings(u.document_id, 'mfa' = any(s.amr)) h`
+
 const CALLER_COLUMNS = `u.document_id as user_id, ${HOLDINGS_COLUMNS}`
 
 interface CallerColumns extends HoldingsRow {
@@ -23,19 +29,35 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
   return { userId: row.user_id as UserId, ...toHoldings(row) }
 }
 
-const selectSessionCaller = statement<
-  CallerColumns & { account: string | null; expires_at: Date; last_used_at: Date }
->(`
-  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at
-  from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
+interface SessionCallerColumns extends CallerColumns {
+  account: string | null
+  expires_at: Date
+  last_used_at: Date
+  amr: string[]
+  auth_time: Date
+  has_factor: boolean
+}
+
+const selectSessionCaller = statement<SessionCallerColumns>(`
+  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at, s.amr, s.auth_time,
+    has_second_factor(u.document_id) as has_factor
+  from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
+
+/** The caller of a session, with what the session says. */
+export interface SessionCallerRecord extends CallerRecord {
+  accountId: AccountId | null
+  expiresAt: Date
+  lastUsedAt: Date
+  proof: SessionProof
+}
 
 /** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
 export async function findSessionCaller(
   db: Database,
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date; lastUsedAt: Date }) | undefined> {
+): Promise<SessionCallerRecord | undefined> {
   const [row] = await selectSessionCaller(db, [sessionId, userId, now])
   return (
     row && {
@@ -43,6 +65,7 @@ export async function findSessionCaller(
       accountId: row.account as AccountId | null,
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,
+      proof: { hasFactor: row.has_factor, isMultiFactor: row.amr.includes('mfa'), provenAt: row.auth_time },
     }
   )
 }

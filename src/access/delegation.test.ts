@@ -27,7 +27,7 @@ const B = 'account-b' as AccountId
 
 /** A caller with these holdings; `keyPatterns` makes it an API key. */
 function caller(holdings: Partial<Holdings> = {}, keyPatterns: readonly string[] | null = null): Caller {
-  const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, accountId: null }
+  const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, accountId: null, proof: null }
   return { ...token, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ...holdings, keyPatterns }
 }
 

@@ -11,6 +11,7 @@ const ROLE_FIELDS = {
   name: { type: 'text', sortable: true },
   is_system: { type: 'boolean' },
   is_account_scoped: { type: 'boolean' },
+  requires_second_factor: { type: 'boolean' },
   created_at: { type: 'timestamp', sortable: true },
   updated_at: { type: 'timestamp', sortable: true },
 } as const
@@ -37,6 +38,7 @@ export const roleRoutes: Routes<RoleDeps> = [
           description: body.description ?? null,
           patterns: body.permissions,
           isAccountScoped: body.is_account_scoped ?? false,
+          requiresSecondFactor: body.requires_second_factor ?? false,
           caller,
           now,
         })
@@ -112,6 +114,7 @@ export const roleRoutes: Routes<RoleDeps> = [
           ...(body.description !== undefined && { description: body.description }),
           ...(body.permissions !== undefined && { patterns: body.permissions }),
           ...(body.is_account_scoped !== undefined && { isAccountScoped: body.is_account_scoped }),
+          ...(body.requires_second_factor !== undefined && { requiresSecondFactor: body.requires_second_factor }),
           caller,
           now,
         })

@@ -13,6 +13,10 @@ const AccountScopedSchema = Type.Boolean({
   description: 'Whether its permissions hold in the accounts of the user only. Default false.',
 })
 
+const RequiresSecondFactorSchema = Type.Boolean({
+  description: 'Whether only sessions in which a second factor was proven hold it. Default false.',
+})
+
 /** A role as the API shows it. */
 export const RoleRow = named(
   'Role',
@@ -23,6 +27,7 @@ export const RoleRow = named(
     permissions: Type.Array(Type.String()),
     is_system: Type.Boolean({ description: 'Maintained by the service; cannot be changed or deleted.' }),
     is_account_scoped: Type.Boolean(),
+    requires_second_factor: Type.Boolean(),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),
@@ -36,6 +41,7 @@ export const CreateRoleBody = named(
       description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
       permissions: PatternsSchema,
       is_account_scoped: Type.Optional(AccountScopedSchema),
+      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
     },
     { additionalProperties: false },
   ),
@@ -49,6 +55,7 @@ export const UpdateRoleBody = named(
       description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
       permissions: Type.Optional(PatternsSchema),
       is_account_scoped: Type.Optional(AccountScopedSchema),
+      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),
@@ -74,6 +81,7 @@ export function toRoleRow(role: RoleWithPatterns): Static<typeof RoleRow> {
     permissions: role.patterns,
     is_system: role.isSystem,
     is_account_scoped: role.isAccountScoped,
+    requires_second_factor: role.requiresSecondFactor,
     created_at: role.createdAt.toISOString(),
     updated_at: role.updatedAt.toISOString(),
   }

@@ -15,6 +15,8 @@ export interface RoleRecord {
   isSystem: boolean
   /** Whether its permissions hold in the accounts of the user only (docs/contract/identity.md#system-roles, `member`). */
   isAccountScoped: boolean
+  /** Whether only sessions with a second factor hold it (docs/contract/second-factor.md#roles-that-need-a-second-factor). */
+  requiresSecondFactor: boolean
   createdAt: Date
   updatedAt: Date
 }
@@ -30,6 +32,7 @@ interface RoleColumns {
   description: string | null
   is_system: boolean
   is_account_scoped: boolean
+  requires_second_factor: boolean
   created_at: Date
   updated_at: Date
 }
@@ -40,6 +43,7 @@ const COLUMNS = [
   'description',
   'is_system',
   'is_account_scoped',
+  'requires_second_factor',
   'created_at',
   'updated_at',
 ] as const
@@ -58,6 +62,7 @@ function toRoleRecord(row: RoleColumns): RoleRecord {
     description: row.description,
     isSystem: row.is_system,
     isAccountScoped: row.is_account_scoped,
+    requiresSecondFactor: row.requires_second_factor,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -122,11 +127,11 @@ export async function insertRole(
   db: Database,
   row: Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date },
 ): Promise<RoleRecord> {
-  const { id, name, description, isSystem, isAccountScoped, patterns, now } = row
+  const { id, name, description, isSystem, isAccountScoped, requiresSecondFactor, patterns, now } = row
   const { rows } = await sql<RoleColumns>`
     with made as (
       insert into role (${RETURNED})
-      values (${id}, ${name}, ${description}, ${isSystem}, ${isAccountScoped}, ${now}, ${now})
+      values (${id}, ${name}, ${description}, ${isSystem}, ${isAccountScoped}, ${requiresSecondFactor}, ${now}, ${now})
       returning ${RETURNED}
     ), given as (
       insert into role_permission (role, pattern)
@@ -171,18 +176,20 @@ export async function updateRole(
     name?: string
     description?: string | null
     isAccountScoped?: boolean
+    requiresSecondFactor?: boolean
     patterns?: readonly string[]
     now: Date
   },
   explain: (error: unknown) => unknown,
 ): Promise<void> {
-  const { name, description, isAccountScoped, patterns, now } = change
+  const { name, description, isAccountScoped, requiresSecondFactor, patterns, now } = change
   const columns = [
     sql`updated_at = ${now}`,
     ...(name === undefined ? [] : [sql`name = ${name}`]),
     ...(description === undefined ? [] : [sql`description = ${description}`]),
     // Written only when it differs: a trigger sends a note for every write.
     ...(isAccountScoped === undefined ? [] : [sql`is_account_scoped = ${isAccountScoped}`]),
+    ...(requiresSecondFactor === undefined ? [] : [sql`requires_second_factor = ${requiresSecondFactor}`]),
   ]
   const { sql: text, parameters: values } = sql`
     changed_role as (update role set ${sql.join(columns)} where document_id = ${id})

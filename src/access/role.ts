@@ -52,11 +52,12 @@ export async function createRole(
     description: string | null
     patterns: readonly string[]
     isAccountScoped: boolean
+    requiresSecondFactor: boolean
     caller: Caller
     now: Date
   },
 ): Promise<RoleWithPatterns> {
-  const { name, description, patterns, isAccountScoped, caller, now } = input
+  const { name, description, patterns, isAccountScoped, requiresSecondFactor, caller, now } = input
   checkPatternsKnown(patterns, deps.listPermissions())
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
   try {
@@ -67,6 +68,7 @@ export async function createRole(
       description,
       isSystem: false,
       isAccountScoped,
+      requiresSecondFactor,
       patterns: [...patterns],
       now,
     })
@@ -82,7 +84,8 @@ function checkNotSystem(role: RoleWithPatterns): void {
 
 /**
  * Changes a locked role. The caller must hold what the role holds before and after. Returns undefined when nothing differs.
- * Throws 409 for a system role or a taken name, 403, 422.
+ * Of a system role only the need for a second factor changes. Throws 409 for anything else of it and for a taken name, 403,
+ * 422.
  */
 export async function changeRole(
   deps: RoleDeps,
@@ -93,6 +96,7 @@ export async function changeRole(
     description?: string | null
     patterns?: readonly string[]
     isAccountScoped?: boolean
+    requiresSecondFactor?: boolean
     caller: Caller
     now: Date
   },
@@ -101,7 +105,8 @@ export async function changeRole(
   if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())
   const changed = { ...role, ...change, patterns: [...(change.patterns ?? role.patterns)].sort() }
   checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
-  checkNotSystem(role)
+  // An operator may demand a second factor of administrators.
+  if (Object.keys(change).some((member) => member !== 'requiresSecondFactor')) checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined
   await updateRole(db, role.id, { ...change, now }, toNameConflict)
   return { ...changed, updatedAt: now }
@@ -112,6 +117,7 @@ function isSameRole(one: RoleWithPatterns, other: RoleWithPatterns): boolean {
     one.name === other.name &&
     one.description === other.description &&
     one.isAccountScoped === other.isAccountScoped &&
+    one.requiresSecondFactor === other.requiresSecondFactor &&
     [...one.patterns].sort().join() === [...other.patterns].sort().join()
   )
 }

@@ -28,7 +28,13 @@ import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
+import { factorLoginRoutes } from '../sign-in/factor-login.routes.ts'
+import { factorRemovalRoutes } from '../sign-in/factor-removal.routes.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
+import { passkeyRoutes } from '../sign-in/passkey.routes.ts'
+import { passkeyLoginRoutes } from '../sign-in/passkey-login.routes.ts'
+import { secondFactorRoutes } from '../sign-in/second-factor.routes.ts'
+import { stepUpRoutes } from '../sign-in/step-up.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
 import { identityRoutes } from '../social-login/identity.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../social-login/social-login.routes.ts'
@@ -96,6 +102,7 @@ export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts)
 
 const nothing = () => ({})
 const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+const factorDeps = (parts: FeatureParts) => ({ ...sessionDeps(parts), serviceName: parts.pages.brand.name })
 const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
   ids,
   random,
@@ -126,6 +133,12 @@ const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialL
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, sessionDeps),
+  feature(factorLoginRoutes, factorDeps),
+  feature(secondFactorRoutes, factorDeps),
+  feature(stepUpRoutes, factorDeps),
+  feature(passkeyRoutes, factorDeps),
+  feature(passkeyLoginRoutes, factorDeps),
+  feature(factorRemovalRoutes, nothing),
   feature(socialLoginRoutes, socialLoginDeps),
   feature(identityRoutes, socialLoginDeps),
   feature(sessionRoutes, sessionDeps),

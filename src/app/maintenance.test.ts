@@ -191,6 +191,7 @@ it.each([
   ['rateWindows', 'rate_limit', 600_000, true],
   ['loginThrottles', 'login_throttle', FORGET_AFTER_MS, true],
   ['sessions', 'session', 30 * DAY_MS, true],
+  ['factorChallenges', 'factor_challenge', 3_600_000, true],
 ] as const)('%s are swept when their time has passed, and not before', async (name, table, keptMs, isEdgeKept) => {
   const house = await startHouse()
   const { pool } = house.app.database
@@ -206,6 +207,11 @@ it.each([
       case 'login_throttle':
         return pool.query(
           `insert into login_throttle (email_hash, address_hash, failures, last_failure_at) values ($2, '', 1, $1)`,
+          [time, systemRandom.bytes(32)],
+        )
+      case 'factor_challenge':
+        return pool.query(
+          `insert into factor_challenge (challenge_hash, purpose, expires_at, created_at) values ($2, 'sign-in', $1, $1)`,
           [time, systemRandom.bytes(32)],
         )
       case 'session':

@@ -10,8 +10,10 @@ import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
+import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { reencryptTotpSecrets } from '../sign-in/totp-factor.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -55,7 +57,7 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
-/** Expired flows of a sign-in are kept this long: the log then distinguishes a late callback from a forged one. */
+/** Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
 export interface MaintenanceDeps {
@@ -87,7 +89,9 @@ export type SweepReport = Record<
   | 'invitations'
   | 'loginFlows'
   | 'loginCodes'
-  | 'reencrypted',
+  | 'factorChallenges'
+  | 'reencrypted'
+  | 'reencryptedFactors',
   number
 >
 
@@ -138,6 +142,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
+      factorChallenges: () => inBatches(() => deleteExpiredChallenges(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

@@ -17,6 +17,7 @@ function buildCaller(changes: Partial<Caller>): Caller {
     membershipPatterns: [],
     accounts: [mine],
     keyPatterns: null,
+    proof: null,
     ...changes,
   }
 }

@@ -6,6 +6,16 @@ export interface AccountPatterns {
   patterns: readonly string[]
 }
 
+/** What a session proves of its person (docs/contract/second-factor.md#step-up). */
+export interface SessionProof {
+  /** Whether the person has a second factor now. */
+  hasFactor: boolean
+  /** Whether a second factor was proven in the session. */
+  isMultiFactor: boolean
+  /** When the person last proved who it is. */
+  provenAt: Date
+}
+
 /** The caller of a request: the user of a session, or the owner of an API key (docs/contract/identity.md#roles). */
 export interface Caller {
   userId: UserId
@@ -24,6 +34,8 @@ export interface Caller {
   accounts: readonly AccountId[]
   /** The patterns that an API key narrows its owner's permissions to; null for a session. */
   keyPatterns: readonly string[] | null
+  /** Null for an API key. */
+  proof: SessionProof | null
 }
 
 /** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */

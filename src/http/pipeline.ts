@@ -9,7 +9,8 @@ import {
   type ShownRefusal,
   sendAnswer,
 } from './answer.ts'
-import { findPermissionScope } from './caller.ts'
+import { type Caller, findPermissionScope, type PermissionScope } from './caller.ts'
+import { buildNotFresh, isFresh } from './freshness.ts'
 import {
   buildInProgress,
   buildRepeatedAnswer,
@@ -75,16 +76,24 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   }
   request.caller = caller
   pipeline.limitCaller(caller, reply)
-  const permission = permissionOf(route)
-  const scope = findPermissionScope(caller, permission)
+  const scope = findPermissionScope(caller, permissionOf(route))
   request.scope = scope ?? []
-  if (route.access === 'caller' || route.access === 'public' || scope === 'all' || (scope && route.ownAccounts)) return
-  const refusal = new Problem(
-    'permission_denied',
-    `This needs the permission ${permission}, which your token does not hold.`,
-  )
+  const refusal = findCallerRefusal(route, { caller, scope, now: new Date(pipeline.clock.now()) })
+  if (!refusal) return
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
+}
+
+/** Why a caller may not use a route; undefined when it may. Pure. */
+function findCallerRefusal(
+  route: RouteDeclaration,
+  { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
+): Problem | undefined {
+  if (route.access !== 'caller' && scope !== 'all' && !(scope && route.ownAccounts)) {
+    const text = `This needs the permission ${permissionOf(route)}, which your token does not hold.`
+    return new Problem('permission_denied', text)
+  }
+  return route.fresh && !isFresh(caller, route.fresh, now) ? buildNotFresh(caller) : undefined
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {

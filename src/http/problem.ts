@@ -7,10 +7,13 @@ export const PROBLEMS = {
   unauthenticated: { status: 401, title: 'Authentication required' },
   login_failed: { status: 401, title: 'Wrong e-mail or password' },
   social_login_failed: { status: 401, title: 'Sign-in not completed' },
+  second_factor_required: { status: 401, title: 'Second factor required' },
+  second_factor_failed: { status: 401, title: 'Second factor not accepted' },
   refresh_failed: { status: 401, title: 'Invalid refresh token' },
   sso_exchange_failed: { status: 401, title: 'Handshake not accepted' },
   signature_invalid: { status: 401, title: 'Invalid signature' },
   permission_denied: { status: 403, title: 'Permission denied' },
+  fresh_factor_required: { status: 403, title: 'Fresh proof of identity required' },
   email_required: { status: 403, title: 'E-mail address required' },
   email_not_verified: { status: 403, title: 'E-mail address not verified' },
   form_refused: { status: 403, title: 'Form refused' },
@@ -47,6 +50,16 @@ export interface FieldError {
   message: string
 }
 
+/** What a `second_factor_required` asks for. */
+export interface FactorHint {
+  /** To be sent back with the proof. */
+  challenge: string
+  /** The ways in which the person can prove its second factor. */
+  methods: readonly string[]
+  /** The lifetime of the challenge in seconds. */
+  expiresIn: number
+}
+
 /** Most entries of `errors`: bounds the size of an answer. */
 export const ERRORS_LIMIT = 50
 
@@ -61,11 +74,19 @@ export class Problem extends Error {
   readonly errors: FieldError[] | undefined
   readonly headers: Record<string, string>
   readonly reason: string | undefined
+  /** Of `second_factor_required` only. Goes to the caller, and neither to the log nor to the audit trail. */
+  readonly secondFactor: FactorHint | undefined
 
   constructor(
     code: ProblemCode,
     detail: string,
-    options: { errors?: FieldError[]; headers?: Record<string, string>; reason?: string; cause?: unknown } = {},
+    options: {
+      errors?: FieldError[]
+      headers?: Record<string, string>
+      reason?: string
+      cause?: unknown
+      secondFactor?: FactorHint
+    } = {},
   ) {
     super(detail, { cause: options.cause })
     this.name = 'Problem'
@@ -75,6 +96,7 @@ export class Problem extends Error {
     this.errors = options.errors?.slice(0, ERRORS_LIMIT)
     this.headers = options.headers ?? {}
     this.reason = options.reason
+    this.secondFactor = options.secondFactor
   }
 }
 
@@ -91,7 +113,12 @@ export function buildProblemBody(
     detail: problem.detail,
     request_id: requestId,
     ...(problem.errors && { errors: problem.errors }),
+    ...(problem.secondFactor && { second_factor: toHintRow(problem.secondFactor) }),
   }
+}
+
+function toHintRow({ challenge, methods, expiresIn }: FactorHint): Record<string, unknown> {
+  return { challenge, methods, expires_in: expiresIn }
 }
 
 /** A 422 about one field. `message` names the rule and the remedy. */

@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
+import type { Freshness } from './freshness.ts'
 import type { DataOutcome, Outcome } from './outcome.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
@@ -96,9 +97,11 @@ export interface RouteDeclaration {
   opensAll?: boolean
   /**
    * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`)
-   * opens this route. Its operations then check the owner of each row. Without it such a permission does not open the route.
+   * opens this route. Its operations then check the owner of each row.
    */
   ownAccounts?: boolean
+  /** What a session must have proven of late (docs/contract/second-factor.md#step-up). Default: nothing. */
+  fresh?: Freshness
   /**
    * `pipeline` (the default): the pipeline records the event of each changed resource. `operation`: the operation records
    * it (the synthetic `webhook.test`). `none`: not in the catalogue (the development sink, whose events would loop).

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
+import type { Freshness } from './freshness.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'
 import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
@@ -77,6 +78,19 @@ export const ProblemSchema = named(
         { description: 'Every broken rule, at most 50, of a `validation_failed`.' },
       ),
     ),
+    second_factor: Type.Optional(
+      named(
+        'SecondFactorHint',
+        Type.Object(
+          {
+            challenge: Type.String({ description: 'To be sent with the proof of the second factor.' }),
+            methods: Type.Array(enumSchema(['totp', 'passkey', 'recovery-code'])),
+            expires_in: Type.Integer({ description: 'Lifetime of the challenge in seconds.' }),
+          },
+          { description: 'Of a `second_factor_required`.' },
+        ),
+      ),
+    ),
   }),
 )
 
@@ -143,6 +157,11 @@ export function closeObjects(schema: TSchema): TSchema {
 /** The member in which @fastify/swagger expects the description of a response. */
 const RESPONSE_DESCRIPTION = 'x-response-description'
 
+const FRESHNESS_TEXTS: Record<Freshness, string> = {
+  factor: 'A person with a second factor must have proven it in the last 10 minutes.',
+  'sign-in': 'The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.',
+}
+
 /** Whether the route takes an `Idempotency-Key`. */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
   return isChange(route) && !route.strictRateLimit && !route.page
@@ -161,6 +180,7 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   const codes: ProblemCode[] = ['malformed_request', 'rate_limited', 'internal_error', 'dependency_unavailable']
   if (route.access !== 'public') codes.push('unauthenticated')
   if (needsPermission(route)) codes.push('permission_denied')
+  if (route.fresh) codes.push('fresh_factor_required')
   if (route.params) codes.push('not_found')
   // A route without a body still reads and refuses one.
   if (route.method !== 'GET') codes.push('body_too_large', 'unsupported_media_type', 'validation_failed')
@@ -197,6 +217,7 @@ export function buildFastifySchema(route: RouteDeclaration): Record<string, unkn
     description: [
       route.description,
       route.bodyLimitBytes && `The body is at most ${formatBytes(route.bodyLimitBytes)}.`,
+      route.fresh && FRESHNESS_TEXTS[route.fresh],
       permission && `Needs the permission \`${permission}\`.`,
     ]
       .filter(Boolean)

@@ -142,6 +142,19 @@ export interface EventQueue {
   event_id: string;
 }
 
+export interface FactorChallenge {
+  address_hash: Buffer | null;
+  attempts: Generated<number>;
+  challenge_hash: Buffer;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+  proof_hash: Buffer | null;
+  purpose: string;
+  session: string | null;
+  used_at: Timestamp | null;
+  user: string | null;
+}
+
 export interface IdempotencyKey {
   account: string | null;
   body_hash: Buffer;
@@ -226,6 +239,21 @@ export interface MailOutbox {
   status: Generated<string>;
 }
 
+export interface Passkey {
+  counter: number;
+  created_at: Timestamp;
+  credential_id: string;
+  document_id: string;
+  is_backed_up: boolean;
+  is_backup_eligible: boolean;
+  last_used_at: Timestamp | null;
+  name: string;
+  public_key: Buffer;
+  transports: string[];
+  updated_at: Timestamp;
+  user: string;
+}
+
 export interface Permission {
   created_at: Timestamp;
   description: string | null;
@@ -254,6 +282,13 @@ export interface RateLimit {
   bucket: string;
   hits: number;
   window_started_at: Timestamp;
+}
+
+export interface RecoveryCode {
+  code_hash: Buffer;
+  created_at: Timestamp;
+  used_at: Timestamp | null;
+  user: string;
 }
 
 export interface ReplayJob {
@@ -287,6 +322,7 @@ export interface Role {
   is_account_scoped: Generated<boolean>;
   is_system: Generated<boolean>;
   name: string;
+  requires_second_factor: Generated<boolean>;
   updated_at: Timestamp;
 }
 
@@ -326,6 +362,17 @@ export interface SessionRefresh {
 export interface SsoNonce {
   expires_at: Timestamp;
   nonce_hash: Buffer;
+}
+
+export interface TotpFactor {
+  confirmed_at: Timestamp | null;
+  created_at: Timestamp;
+  document_id: string;
+  last_step: number | null;
+  last_used_at: Timestamp | null;
+  secret_encrypted: string;
+  updated_at: Timestamp;
+  user: string;
 }
 
 export interface User {
@@ -485,6 +532,7 @@ export interface DB {
   event: Event;
   event_occurrence: EventOccurrence;
   event_queue: EventQueue;
+  factor_challenge: FactorChallenge;
   idempotency_key: IdempotencyKey;
   identity: Identity;
   kept_mail: KeptMail;
@@ -492,10 +540,12 @@ export interface DB {
   login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
+  passkey: Passkey;
   permission: Permission;
   proof_token: ProofToken;
   publish_key: PublishKey;
   rate_limit: RateLimit;
+  recovery_code: RecoveryCode;
   replay_job: ReplayJob;
   replay_job_item: ReplayJobItem;
   role: Role;
@@ -503,6 +553,7 @@ export interface DB {
   session: Session;
   session_refresh: SessionRefresh;
   sso_nonce: SsoNonce;
+  totp_factor: TotpFactor;
   user: User;
   user_role: UserRole;
   webhook: Webhook;

@@ -2,9 +2,13 @@ import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionDeps } from '../session/session.ts'
+import { lockPerson } from '../session/session-proof.ts'
 import { type Credentials, updateUser } from '../user/user.store.ts'
+import { buildFactorRequired, type OpenStep, openSecondStep } from './factor-login.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
+import { buildThrottled } from './login-problem.ts'
 import { checkHashingRoom, hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
+import { findPresentPasswordHash } from './second-factor.store.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
 /** A sign-in with e-mail and password, and its origin. */
@@ -23,12 +27,14 @@ type LoginRefusal = 'unknown_email' | 'no_password' | 'wrong_password' | 'disabl
 export type CheckedLogin =
   | { kind: 'throttled'; until: Date }
   | { kind: 'refused'; reason: LoginRefusal; userId: UserId | null }
-  | { kind: 'correct'; credentials: Credentials; freshHash: string | undefined }
+  | { kind: 'correct'; credentials: Credentials; hasFactor: boolean; freshHash: string | undefined }
 
 /** A refused sign-in: the problem for the caller, and the user it named. */
 export interface RefusedLogin {
   problem: Problem
   userId: UserId | null
+  /** The second step, when the password was right and the person has a second factor. */
+  secondStep?: OpenStep
 }
 
 /**
@@ -42,16 +48,19 @@ export async function checkLocalLogin(deps: SessionDeps, db: Database, login: Lo
   checkHashingRoom()
   const charged = await chargeAttempt(db, login)
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
-  const { credentials } = charged
+  const { credentials, hasFactor } = charged
   const isCorrect = await isPasswordCorrect(login.password, credentials?.passwordHash ?? null)
   if (!isCorrect || !credentials?.passwordHash || !credentials.user.isActived)
     return { kind: 'refused', reason: findReason(credentials, isCorrect), userId: credentials?.user.id ?? null }
   const isStale = isHashStale(credentials.passwordHash)
   const freshHash = isStale ? await hashPassword(login.password, deps.random) : undefined
-  return { kind: 'correct', credentials, freshHash }
+  return { kind: 'correct', credentials, hasFactor, freshHash }
 }
 
-/** Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal. */
+/**
+ * Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal, which the caller commits. For
+ * a person with a second factor the refusal holds the second step.
+ */
 export async function logInLocally(
   deps: SessionDeps,
   tx: Database,
@@ -84,18 +93,25 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
 }
 
 /**
- * Opens the session for a correct password. Undefined when the user was disabled, or the password was changed, since the
- * check: a session must not survive either.
+ * Opens the session for a correct password, or the second step of a person with a second factor. Undefined when the user
+ * was disabled, or the password was changed, since the check: a session must not survive either.
  */
 async function openSession(
   deps: SessionDeps,
   tx: Database,
-  input: { login: LocalLogin; credentials: Credentials; freshHash: string | undefined },
-): Promise<SignIn | undefined> {
-  const { login, credentials, freshHash } = input
+  input: { login: LocalLogin; credentials: Credentials; hasFactor: boolean; freshHash: string | undefined },
+): Promise<SignIn | RefusedLogin | undefined> {
+  const { login, credentials, hasFactor, freshHash } = input
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
   if (passwordHash === null) return undefined
+  const step = { userId: user.id, passwordHash: freshHash ?? passwordHash, address, now }
+  const secondStep = hasFactor ? await openSecondStep(deps, tx, step) : undefined
+  if (secondStep) {
+    if (freshHash) await replaceStaleHash(tx, { userId: user.id, passwordHash, freshHash, now })
+    await forgiveAttempt(tx, login)
+    return { problem: buildFactorRequired(secondStep), userId: user.id, secondStep }
+  }
   const signedIn = await signIn(deps, tx, {
     user,
     passwordHash,
@@ -111,11 +127,13 @@ async function openSession(
   return signedIn
 }
 
-/** 429 for an attempt that has to wait. */
-export function buildThrottled(until: Date, now: Date): Problem {
-  const seconds = Math.ceil((until.getTime() - now.getTime()) / 1000)
-  return new Problem('rate_limited', `Too many failed sign-ins. Try again in ${seconds} s.`, {
-    headers: { 'retry-after': String(seconds) },
-    reason: 'throttled',
-  })
+/** Replaces a hash of outdated parameters, unless the password was changed since the check. */
+async function replaceStaleHash(
+  tx: Database,
+  input: { userId: UserId; passwordHash: string; freshHash: string; now: Date },
+): Promise<void> {
+  const { userId, passwordHash, freshHash, now } = input
+  await lockPerson(tx, userId)
+  if ((await findPresentPasswordHash(tx, userId)) !== passwordHash) return
+  await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

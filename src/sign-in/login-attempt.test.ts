@@ -44,7 +44,7 @@ test('a correct password clears the pair and the e-mail address', async () => {
   const attempt = newAttempt()
   for (let step = 0; step < 4; step += 1) await chargeAttempt(database.db, { ...attempt, now: inMs(step) })
   const last = { ...attempt, now: inMs(4) }
-  expect(await chargeAttempt(database.db, last)).toEqual({ kind: 'made', credentials: undefined })
+  expect(await chargeAttempt(database.db, last)).toEqual({ kind: 'made', credentials: undefined, hasFactor: false })
   await forgiveAttempt(database.db, last)
   const [, ...cleared] = await readRows()
   const clear = { failures: 0, last_failure_at: inMs(4), wait_until: null }

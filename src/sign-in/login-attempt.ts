@@ -1,14 +1,15 @@
 import { groupAddress } from '../http/address-group.ts'
+import type { UserId } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { Credentials } from '../user/user.store.ts'
 import {
   deleteThrottlesOfEmails,
   lockAttempt,
+  type NamedUser,
   type ThrottleKey,
   takeBackFailure,
   writeThrottles,
 } from './login-throttle.store.ts'
-import { decideAttempt, hashSubject } from './login-throttle.ts'
+import { decideAttempt, decideFactorAttempt, hashSubject } from './login-throttle.ts'
 
 /** The e-mail address, network address and time of a sign-in attempt. */
 export interface LoginAttempt {
@@ -17,12 +18,25 @@ export interface LoginAttempt {
   now: Date
 }
 
+/** The person, network address and time of an attempt to prove a second factor. */
+export interface FactorAttempt {
+  userId: UserId
+  address: string
+  now: Date
+}
+
+const hashGroup = (address: string) => hashSubject('address', groupAddress(address))
+
 function keyOf({ email, address }: LoginAttempt): ThrottleKey {
-  return { emailHash: hashSubject('email', email), addressHash: hashSubject('address', groupAddress(address)) }
+  return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
+}
+
+function factorKeyOf({ userId, address }: FactorAttempt): ThrottleKey {
+  return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
 }
 
 /** What comes of a counted attempt: it waits, or its password is checked against those of the user that it names, if any. */
-export type ChargedAttempt = { kind: 'waits'; until: Date } | { kind: 'made'; credentials: Credentials | undefined }
+export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made' } & NamedUser)
 
 /**
  * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
@@ -32,16 +46,37 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
   const key = keyOf(attempt)
   const { email, now } = attempt
   return inTransaction(db, async (tx) => {
-    const { states, credentials } = await lockAttempt(tx, { key, email, now })
+    const { states, credentials, hasFactor } = await lockAttempt(tx, { key, email, now })
     const decision = decideAttempt(states, now)
     await writeThrottles(tx, key, decision.states)
-    return decision.kind === 'waits' ? { kind: 'waits', until: decision.until } : { kind: 'made', credentials }
+    if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }
+    return { kind: 'made', credentials, hasFactor }
+  })
+}
+
+/**
+ * As `chargeAttempt`, for a code of a second factor. Returns until when the attempt has to wait; undefined when it was
+ * counted.
+ */
+export function chargeFactorAttempt(db: Database, attempt: FactorAttempt): Promise<Date | undefined> {
+  const key = factorKeyOf(attempt)
+  const { now } = attempt
+  return inTransaction(db, async (tx) => {
+    const { states } = await lockAttempt(tx, { key, email: null, now })
+    const decision = decideFactorAttempt(states, now)
+    await writeThrottles(tx, key, decision.states)
+    return decision.kind === 'waits' ? decision.until : undefined
   })
 }
 
 /** Takes back the count of an attempt whose password was correct, with the statement that records its session. */
 export function forgiveAttempt(tx: Database, attempt: LoginAttempt): Promise<void> {
   return takeBackFailure(tx, keyOf(attempt), attempt.now)
+}
+
+/** As `forgiveAttempt`, for a code of a second factor. */
+export function forgiveFactorAttempt(tx: Database, attempt: FactorAttempt): Promise<void> {
+  return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
 }
 
 /**
@@ -54,4 +89,9 @@ export async function clearLoginThrottle(db: Database, ...emails: string[]): Pro
     db,
     emails.map((email) => hashSubject('email', email)),
   )
+}
+
+/** Clears the failed codes of a person, as `clearLoginThrottle` does. For an administrator who removes its factors. */
+export async function clearFactorThrottle(db: Database, userId: UserId): Promise<void> {
+  await deleteThrottlesOfEmails(db, [hashSubject('factor', userId)])
 }

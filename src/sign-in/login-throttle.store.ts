@@ -35,34 +35,42 @@ interface ThrottleColumns {
   turn_at: Date | null
 }
 
+type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor: boolean }
+
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
 const KEYS = `(''::bytea, $2::bytea), ($1::bytea, ''::bytea), ($1, $2)`
 
 /** An update without a change locks and returns a row that may have to be inserted first. */
-const lockAll = statement<ThrottleColumns & Joined<CredentialColumns>>(`
+const lockAll = statement<LockedColumns>(`
   with t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
     select k.email_hash, k.address_hash, 0, $3 from (values ${KEYS}) k (email_hash, address_hash)
     on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
     returning *
   )
-  select t.*, ${OF_CREDENTIALS} from t left join "user" u on ${hasEmail('$4')}`)
+  select t.*, ${OF_CREDENTIALS}, has_second_factor(u.document_id) as has_factor from t left join "user" u on ${hasEmail('$4')}`)
 
-/** The subjects of an attempt, locked, and the user that it names. */
-export interface LockedAttempt {
-  states: ThrottleStates
+/** The user that an attempt names. */
+export interface NamedUser {
   /** The user with the address, not deleted, and the hash of its password. */
   credentials: Credentials | undefined
+  /** Whether it has a second factor. */
+  hasFactor: boolean
+}
+
+/** The subjects of an attempt, locked, and the user that it names. */
+export interface LockedAttempt extends NamedUser {
+  states: ThrottleStates
 }
 
 /**
  * Locks the rows of an attempt's subjects until the transaction ends, and reads them with the user that it names, in one
- * statement. Inserts missing rows, without failures, to lock them. Every attempt locks in the same order, which prevents
+ * statement; with the `email` null, none. Inserts missing rows, without failures, to lock them. Every attempt locks in the same order, which prevents
  * deadlocks.
  */
 export async function lockAttempt(
   db: Database,
-  { key, email, now }: { key: ThrottleKey; email: string; now: Date },
+  { key, email, now }: { key: ThrottleKey; email: string | null; now: Date },
 ): Promise<LockedAttempt> {
   const rows = await lockAll(db, [key.emailHash, key.addressHash, now, email])
   const stateOf = (subject: Subject) => {
@@ -75,6 +83,7 @@ export async function lockAttempt(
   return {
     states: { address: stateOf('address'), email: stateOf('email'), pair: stateOf('pair') },
     credentials: first && hasUser(first) ? toCredentials(first) : undefined,
+    hasFactor: first?.has_factor ?? false,
   }
 }
 

@@ -36,6 +36,9 @@ export const ADDRESS_RULE: ThrottleRule = { delayAfter: 20, delayLimitMs: 60_000
 /** An attacker can fail with any e-mail address, from many network addresses, so it is never locked. */
 export const EMAIL_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 30_000, lockAfter: null }
 
+/** Codes are short. Only who knows the password can fail with them, so the person may be locked: a stranger cannot do it. */
+const FACTOR_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 60_000, lockAfter: 10 }
+
 export const LOCK_MS = 15 * 60_000
 
 /** Failures expire after an hour without another one. */
@@ -99,6 +102,18 @@ export function decideAttempt(states: ThrottleStates, now: Date): AttemptDecisio
   return { kind: 'waits', until, states: getsTurn ? { pair: { ...states.pair, turnAt: emailWait } } : {} }
 }
 
+/**
+ * Decides on an attempt to prove a second factor; `email` and `pair` are subjects of the person instead. The codes of a
+ * person are guessed at `FACTOR_RULE` over all network addresses together: an attempt that waits gets no turn.
+ */
+export function decideFactorAttempt(states: ThrottleStates, now: Date): AttemptDecision {
+  const ends = SUBJECTS.flatMap((subject) => findWait(states[subject], now)?.getTime() ?? [])
+  if (ends.length > 0) return { kind: 'waits', until: new Date(Math.max(...ends)), states: {} }
+  const address = countFailure(states.address, ADDRESS_RULE, now)
+  const count = (state: ThrottleState) => countFailure(state, FACTOR_RULE, now)
+  return { kind: 'made', states: { address, email: count(states.email), pair: count(states.pair) } }
+}
+
 /** The state after one more failure. */
 export function countFailure(state: ThrottleState, rule: ThrottleRule, now: Date): ThrottleState {
   const isForgotten = now.getTime() - state.lastFailureAt.getTime() >= FORGET_AFTER_MS
@@ -114,7 +129,7 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
   return Math.min(1000 * 2 ** (failures - rule.delayAfter), rule.delayLimitMs)
 }
 
-/** The hash of an e-mail or network address: the table holds no personal data. */
-export function hashSubject(kind: 'email' | 'address', value: string): Buffer {
+/** The hash of an e-mail or network address, or of a person and its second factors: the table holds no personal data. */
+export function hashSubject(kind: 'email' | 'address' | 'factor', value: string): Buffer {
   return createHash('sha256').update(`${kind}:${value.toLowerCase()}`).digest()
 }

@@ -98,6 +98,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       action: 'create',
       accountScope: 'none',
       access: 'caller',
+      fresh: 'factor',
       strictRateLimit: true,
       status: 201,
       summary: 'Connect the provider of a link_code with oneself',

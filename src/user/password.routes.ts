@@ -28,6 +28,7 @@ export const passwordRoutes: Routes<{ random: Random }> = [
       action: 'change',
       accountScope: 'none',
       access: 'caller',
+      fresh: 'factor',
       strictRateLimit: true,
       summary: "Change the caller's own password",
       description:

@@ -122,6 +122,7 @@ export const userRoutes: Routes<UserDeps> = [
       resource: 'user',
       action: 'update',
       accountScope: 'none',
+      fresh: 'factor',
       summary: 'Change a user',
       description:
         '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',

@@ -217,6 +217,16 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    AuthenticatorApp: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** Only a confirmed app is a factor. */
+      is_confirmed: boolean
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
     CatalogueStatus: {
       generated_count: number
       synced_count: number
@@ -236,6 +246,15 @@ export interface components {
       new_password: string
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
+    }
+    ConfirmedAuthenticatorApp: {
+      /** A UUID in lower case. */
+      document_id: string
+      recovery_codes: Array<string> | null
+    }
+    ConfirmedAuthenticatorAppAnswer: {
+      data: components['schemas']['ConfirmedAuthenticatorApp']
+      message: string
     }
     Contract: {
       /** A UUID in lower case. */
@@ -300,6 +319,11 @@ export interface components {
       /** The `link_code` of the redirect_url. */
       code: string
     }
+    CreatePasskey: {
+      /** Not blank; no control characters. */
+      name: string
+      credential: components['schemas']['PasskeyRegistration']
+    }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
       filters: Array<string>
@@ -317,6 +341,8 @@ export interface components {
       permissions: Array<string>
       /** Whether its permissions hold in the accounts of the user only. Default false. */
       is_account_scoped?: boolean
+      /** Whether only sessions in which a second factor was proven hold it. Default false. */
+      requires_second_factor?: boolean
     }
     CreateSubscription: {
       /** A UUID in lower case. */
@@ -342,6 +368,26 @@ export interface components {
       is_global?: boolean
       /** A UUID in lower case. */
       account?: string | null
+    }
+    CreatedPasskey: {
+      /** A UUID in lower case. */
+      document_id: string
+      name: string
+      transports: Array<string>
+      /** Whether it is copied to other devices. */
+      is_backed_up: boolean
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** Of the first factor; shown once. */
+      recovery_codes: Array<string> | null
+    }
+    CreatedPasskeyAnswer: {
+      data: components['schemas']['CreatedPasskey']
+      message: string
     }
     DashboardSummary: {
       deliveries_24h: {
@@ -469,6 +515,18 @@ export interface components {
       data: components['schemas']['EnqueuedTest']
       message: string
     }
+    EnrolledAuthenticatorApp: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** Base32, to be typed into the app. */
+      secret: string
+      /** The same for a QR code. */
+      otpauth_url: string
+    }
+    EnrolledAuthenticatorAppAnswer: {
+      data: components['schemas']['EnrolledAuthenticatorApp']
+      message: string
+    }
     Envelope: {
       /** A UUID in lower case. */
       id: string
@@ -569,6 +627,27 @@ export interface components {
     ExchangedSession: {
       /** The JWT of a new session. */
       jwt: string
+    }
+    FactorCode: {
+      /** Six digits of an authenticator app, or a recovery code. */
+      code: string
+    }
+    FactorLogin: {
+      /** The challenge of `second_factor_required`. */
+      challenge: string
+      /** Six digits of an authenticator app, or a recovery code. */
+      code?: string
+      credential?: components['schemas']['PasskeyProof']
+    }
+    FactorOptions: {
+      /** The challenge of `second_factor_required`. */
+      challenge: string
+    }
+    /** Either a code, or the answer of the browser for a passkey. */
+    FactorProof: {
+      /** Six digits of an authenticator app, or a recovery code. */
+      code?: string
+      credential?: components['schemas']['PasskeyProof']
     }
     FieldError: {
       path: string
@@ -711,6 +790,80 @@ export interface components {
       /** Only with count=true. */
       total?: number
     }
+    Passkey: {
+      /** A UUID in lower case. */
+      document_id: string
+      name: string
+      transports: Array<string>
+      /** Whether it is copied to other devices. */
+      is_backed_up: boolean
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    PasskeyAnswer: {
+      data: components['schemas']['Passkey']
+      message: string
+    }
+    PasskeyCreationOptions: {
+      /** For `PublicKeyCredential.parseCreationOptionsFromJSON`. */
+      options: Record<string, never>
+    }
+    PasskeyCreationOptionsAnswer: {
+      data: components['schemas']['PasskeyCreationOptions']
+      message: string
+    }
+    PasskeyLogin: {
+      credential: components['schemas']['PasskeyProof']
+    }
+    PasskeyPage: {
+      data: Array<components['schemas']['Passkey']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    PasskeyProof: {
+      /** Base64url. */
+      id: string
+      /** Base64url. */
+      rawId: string
+      type: "public-key"
+      clientExtensionResults: Record<string, never>
+      response: {
+        /** Base64url. */
+        clientDataJSON: string
+        /** Base64url. */
+        authenticatorData: string
+        /** Base64url. */
+        signature: string
+        userHandle?: string | null
+      }
+    }
+    PasskeyRegistration: {
+      /** Base64url. */
+      id: string
+      /** Base64url. */
+      rawId: string
+      type: "public-key"
+      clientExtensionResults: Record<string, never>
+      response: {
+        /** Base64url. */
+        clientDataJSON: string
+        /** Base64url. */
+        attestationObject: string
+        transports?: Array<string>
+      }
+    }
+    PasskeyRequestOptions: {
+      /** For `PublicKeyCredential.parseRequestOptionsFromJSON`. */
+      options: Record<string, never>
+    }
+    PasskeyRequestOptionsAnswer: {
+      data: components['schemas']['PasskeyRequestOptions']
+      message: string
+    }
     Permission: {
       /** `resource:action` */
       name: string
@@ -731,12 +884,13 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
       /** Every broken rule, at most 50, of a `validation_failed`. */
       errors?: Array<components['schemas']['FieldError']>
+      second_factor?: components['schemas']['SecondFactorHint']
     }
     ProviderCallback: {
       /** As it was sent to the provider. */
@@ -785,6 +939,13 @@ export interface components {
       data: components['schemas']['PublishedEvents']
       message: string
     }
+    RecoveryCodes: {
+      recovery_codes: Array<string>
+    }
+    RecoveryCodesAnswer: {
+      data: components['schemas']['RecoveryCodes']
+      message: string
+    }
     RefreshSession: {
       /** `sbr_...` */
       refresh_token: string
@@ -792,6 +953,14 @@ export interface components {
     RemoveAccountMember: {
       /** A UUID in lower case. */
       user: string
+    }
+    RemovedFactor: {
+      /** A UUID in lower case. */
+      document_id: string
+    }
+    RemovedFactorAnswer: {
+      data: components['schemas']['RemovedFactor']
+      message: string
     }
     ReplaceEventSet: {
       events: Array<string>
@@ -888,6 +1057,7 @@ export interface components {
       /** Maintained by the service; cannot be changed or deleted. */
       is_system: boolean
       is_account_scoped: boolean
+      requires_second_factor: boolean
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -921,6 +1091,25 @@ export interface components {
     }
     RoutingExplanationAnswer: {
       data: components['schemas']['RoutingExplanation']
+      message: string
+    }
+    /** Of a `second_factor_required`. */
+    SecondFactorHint: {
+      /** To be sent with the proof of the second factor. */
+      challenge: string
+      methods: Array<"totp" | "passkey" | "recovery-code">
+      /** Lifetime of the challenge in seconds. */
+      expires_in: number
+    }
+    SecondFactors: {
+      totp: components['schemas']['AuthenticatorApp'] | null
+      /** How many passkeys the person has. */
+      passkeys: number
+      /** Recovery codes that were not used. */
+      recovery_codes: number
+    }
+    SecondFactorsAnswer: {
+      data: components['schemas']['SecondFactors']
       message: string
     }
     Session: {
@@ -1022,6 +1211,19 @@ export interface components {
       /** Gets `link_code` in its query. */
       redirect_url: string
     }
+    SteppedUpSession: {
+      /** Of the same session. The earlier JWT stays valid and counts as fresh too. */
+      jwt: string
+      token_type: "Bearer"
+      /** Lifetime of the JWT in seconds, from now. */
+      expires_in: number
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+    }
+    SteppedUpSessionAnswer: {
+      data: components['schemas']['SteppedUpSession']
+      message: string
+    }
     Subscription: {
       /** A UUID in lower case. */
       document_id: string
@@ -1091,6 +1293,8 @@ export interface components {
       permissions?: Array<string>
       /** Whether its permissions hold in the accounts of the user only. Default false. */
       is_account_scoped?: boolean
+      /** Whether only sessions in which a second factor was proven hold it. Default false. */
+      requires_second_factor?: boolean
     }
     UpdateSubscription: {
       /** A UUID in lower case. */
@@ -1265,6 +1469,87 @@ export interface operations {
     body: undefined
     answer: components['schemas']['MailAcceptedAnswer']
   }
+  /** Read the caller's own second factors */
+  secondFactorFindOwn: {
+    method: "GET"
+    url: "/api/v3/auth/factor"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['SecondFactorsAnswer']
+  }
+  /** List the caller's own passkeys */
+  passkeyFindAll: {
+    method: "GET"
+    url: "/api/v3/auth/factor/passkey"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['PasskeyPage']
+  }
+  /** Register a passkey */
+  passkeyCreate: {
+    method: "POST"
+    url: "/api/v3/auth/factor/passkey"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreatePasskey']
+    answer: components['schemas']['CreatedPasskeyAnswer']
+  }
+  /** Begin to register a passkey */
+  passkeyBegin: {
+    method: "POST"
+    url: "/api/v3/auth/factor/passkey/options"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['PasskeyCreationOptionsAnswer']
+  }
+  /** Remove a passkey */
+  passkeyDelete: {
+    method: "DELETE"
+    url: "/api/v3/auth/factor/passkey/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['PasskeyAnswer']
+  }
+  /** Replace the recovery codes */
+  recoveryCodeRenew: {
+    method: "POST"
+    url: "/api/v3/auth/factor/recovery-code"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RecoveryCodesAnswer']
+  }
+  /** Remove the authenticator app */
+  totpFactorDelete: {
+    method: "DELETE"
+    url: "/api/v3/auth/factor/totp"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RemovedFactorAnswer']
+  }
+  /** Enrol an authenticator app */
+  totpFactorCreate: {
+    method: "POST"
+    url: "/api/v3/auth/factor/totp"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['EnrolledAuthenticatorAppAnswer']
+  }
+  /** Confirm an authenticator app by a code */
+  totpFactorConfirm: {
+    method: "POST"
+    url: "/api/v3/auth/factor/totp/confirm"
+    path: undefined
+    query: undefined
+    body: components['schemas']['FactorCode']
+    answer: components['schemas']['ConfirmedAuthenticatorAppAnswer']
+  }
   /** Accept an invitation by the link of its mail */
   accountInvitationAccept: {
     method: "POST"
@@ -1282,6 +1567,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['ExchangeLoginCode']
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Complete a sign-in with a second factor */
+  loginFactor: {
+    method: "POST"
+    url: "/api/v3/auth/login/factor"
+    path: undefined
+    query: undefined
+    body: components['schemas']['FactorLogin']
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Ask for a passkey as the second step of a sign-in */
+  loginFactorOptions: {
+    method: "POST"
+    url: "/api/v3/auth/login/factor/options"
+    path: undefined
+    query: undefined
+    body: components['schemas']['FactorOptions']
+    answer: components['schemas']['PasskeyRequestOptionsAnswer']
   }
   /** Sign in with e-mail and password */
   loginLocal: {
@@ -1327,6 +1630,24 @@ export interface operations {
     query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Sign in with a passkey */
+  loginPasskey: {
+    method: "POST"
+    url: "/api/v3/auth/login/passkey"
+    path: undefined
+    query: undefined
+    body: components['schemas']['PasskeyLogin']
+    answer: components['schemas']['LoginPayloadAnswer']
+  }
+  /** Begin to sign in with a passkey */
+  loginPasskeyOptions: {
+    method: "POST"
+    url: "/api/v3/auth/login/passkey/options"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['PasskeyRequestOptionsAnswer']
   }
   /** Change the caller's own password */
   passwordChange: {
@@ -1381,6 +1702,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['RevokeSession'] | undefined
     answer: components['schemas']['RevokedSessionsAnswer']
+  }
+  /** Prove the second factor again */
+  sessionStepUp: {
+    method: "POST"
+    url: "/api/v3/auth/session/step-up"
+    path: undefined
+    query: undefined
+    body: components['schemas']['FactorProof']
+    answer: components['schemas']['SteppedUpSessionAnswer']
+  }
+  /** Ask for a passkey to prove the second factor again */
+  sessionStepUpOptions: {
+    method: "POST"
+    url: "/api/v3/auth/session/step-up/options"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['PasskeyRequestOptionsAnswer']
   }
   /** Exchange a handshake token for a session JWT */
   ssoExchange: {
@@ -1786,6 +2125,15 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['UserAnswer']
+  }
+  /** Remove the second factors of a user */
+  userRemoveFactors: {
+    method: "POST"
+    url: "/api/v3/identity/user/{id}/remove-factors"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RemovedFactorAnswer']
   }
   /** Sign a user out everywhere, at once */
   userRevokeSessions: {

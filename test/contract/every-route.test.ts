@@ -69,6 +69,7 @@ async function walkIdentity() {
   await step('session.delete', undefined, { id: session.document_id })
   await signIn()
   await step('user.revoke-sessions', undefined, byUser)
+  await step('user.remove-factors', undefined, byUser)
   await step('user.disable', undefined, byUser)
   await step('user.enable', undefined, byUser)
   await step('user.delete', undefined, byUser)

@@ -23,8 +23,14 @@ import { sessionRoutes } from '../../src/session/session.routes.ts'
 import { type IssuedSession, issueSession } from '../../src/session/session.ts'
 import { sessionListRoutes } from '../../src/session/session-list.routes.ts'
 import type { SessionKeys } from '../../src/session/session-token.ts'
+import { factorLoginRoutes } from '../../src/sign-in/factor-login.routes.ts'
+import { factorRemovalRoutes } from '../../src/sign-in/factor-removal.routes.ts'
 import { loginRoutes } from '../../src/sign-in/login.routes.ts'
+import { passkeyRoutes } from '../../src/sign-in/passkey.routes.ts'
+import { passkeyLoginRoutes } from '../../src/sign-in/passkey-login.routes.ts'
 import { hashPassword } from '../../src/sign-in/password.ts'
+import { secondFactorRoutes } from '../../src/sign-in/second-factor.routes.ts'
+import { stepUpRoutes } from '../../src/sign-in/step-up.routes.ts'
 import { userRoutes } from '../../src/user/user.routes.ts'
 import type { UserWithRoles } from '../../src/user/user.store.ts'
 import { registerUser } from '../../src/user/user.ts'
@@ -34,6 +40,12 @@ import { buildManualClock, type ManualClock } from './manual-clock.ts'
 
 const ROUTES = [
   ...loginRoutes,
+  ...factorLoginRoutes,
+  ...secondFactorRoutes,
+  ...stepUpRoutes,
+  ...passkeyRoutes,
+  ...passkeyLoginRoutes,
+  ...factorRemovalRoutes,
   ...sessionRoutes,
   ...sessionListRoutes,
   ...userRoutes,
@@ -123,7 +135,15 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitCaller: () => {},
   }
   const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)
-  const deps = { ids, random: systemRandom, keys, keyring, listPermissions: () => known, deactivateWebhooksOf }
+  const deps = {
+    ids,
+    random: systemRandom,
+    keys,
+    keyring,
+    listPermissions: () => known,
+    deactivateWebhooksOf,
+    serviceName: 'Signalbox',
+  }
   mountRoutes(server, pipeline, ROUTES as never, deps)
 
   const call: IdentityApp['call'] = async (method, path, { token, body, address, userAgent } = {}) => {

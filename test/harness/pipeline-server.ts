@@ -221,6 +221,7 @@ export function buildCaller(token: string): Caller | undefined {
     membershipPatterns: [],
     accounts: [],
     keyPatterns: null,
+    proof: null,
   }
 }
 

@@ -1,0 +1,37 @@
+import { checkMayManageUser } from '../access/delegation.ts'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { loadManagedUser } from '../user/user.ts'
+import { RemovedFactorRow } from './second-factor.schema.ts'
+import { removeAllFactors } from './second-factor.ts'
+
+/** Help for a person who lost its second factor (docs/contract/second-factor.md#lost-factors). */
+export const factorRemovalRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/identity/user/{id}/remove-factors',
+      resource: 'user',
+      action: 'remove-factors',
+      accountScope: 'none',
+      fresh: 'factor',
+      summary: 'Remove the second factors of a user',
+      description:
+        'For a person who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. The caller must hold everything that the user holds.',
+      params: IdParams,
+      data: RemovedFactorRow,
+    },
+    {
+      load: (_deps: object, { db, params }) => loadManagedUser(db, params.id),
+      handle: async (_deps, { db, target, caller, now }) => {
+        checkMayManageUser(caller, target.holdings)
+        await removeAllFactors(db, { userId: target.id, now })
+        return {
+          data: { document_id: target.id },
+          message: 'Second factors removed.',
+          changed: [{ id: target.id, account: null }],
+        }
+      },
+    },
+  ),
+]
