@@ -46,12 +46,17 @@ describe('the path of the second call', () => {
     expect(find(route('delete'), changed(ID, '/api/v3/elsewhere'))).toBe('/api/v3/elsewhere')
   })
 
-  it('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists', () => {
+  it('exists in the tree for every resource that a route creates, but for members and invitations, which are read in their lists, and factors, which only their owner reads', () => {
     const findInTree = buildReadPathFinder(ROUTE_TREE)
     const creating = ROUTE_TREE.filter(({ action, status }) => action === 'create' && status === 201)
     const unreadable = creating.filter((one) => findInTree(one, changed(ID)) === null)
     expect(creating.length).toBeGreaterThan(5)
-    expect(unreadable.map((one) => one.resource)).toEqual(['account-member', 'account-invitation'])
+    expect(unreadable.map((one) => one.resource)).toEqual([
+      'totp-factor',
+      'passkey',
+      'account-member',
+      'account-invitation',
+    ])
   })
 })
 

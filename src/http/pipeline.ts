@@ -89,7 +89,8 @@ function findCallerRefusal(
   route: RouteDeclaration,
   { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
 ): Problem | undefined {
-  if (route.access !== 'caller' && scope !== 'all' && !(scope && route.ownAccounts)) {
+  const { access = 'permission' } = route
+  if (access === 'permission' && scope !== 'all' && !(scope && route.ownAccounts)) {
     const text = `This needs the permission ${permissionOf(route)}, which your token does not hold.`
     return new Problem('permission_denied', text)
   }

@@ -1,6 +1,6 @@
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 import { OF_SESSION, type SessionColumns, type SessionRecord, toSessionRecord } from './session.store.ts'
 
 const lock = aheadStatement('select from "user" where document_id = $1 for no key update')
@@ -10,31 +10,40 @@ export async function lockUserAhead(db: Database, userId: UserId): Promise<void>
   await lock(db, [userId])
 }
 
-const raise = statement<SessionColumns>(`
-  update session s set amr = $2, acr = $3, auth_time = $4, updated_at = $4
-  where s.document_id = $1 and s.revoked_at is null returning ${OF_SESSION}`)
+const lockOpen = statement<SessionColumns>(`
+  select ${OF_SESSION} from session s where s.document_id = $1 and s.revoked_at is null for no key update`)
 
-/** Sets how and when the person of a session proved who it is. Undefined when the session was revoked. */
-export async function setSessionProof(
-  db: Database,
-  id: SessionId,
-  proof: { amr: readonly string[]; acr: string; now: Date },
-): Promise<SessionRecord | undefined> {
-  const [row] = await raise(db, [id, proof.amr, proof.acr, proof.now])
+/** Locks an unrevoked session until the transaction ends. */
+export async function lockSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
+  const [row] = await lockOpen(db, [id])
   return row && toSessionRecord(row)
 }
 
-const lower = aheadStatement(`
-  update session set amr = array_remove(amr, 'mfa'), acr = $3, updated_at = $2
-  where document_id in (
-    select document_id from session where "user" = $1 and revoked_at is null and 'mfa' = any(amr)
-    order by document_id for no key update)`)
+const raise = closingStatement(`
+  raised_session as (
+    update session set amr = $2, acr = $3, auth_time = $4, updated_at = $4 where document_id = $1)`)
 
-/** Takes the mark of a second factor from the sessions of a user; sent with the next statement of the transaction. */
+/** Sets how and when the person of a locked session proved who it is, with the last statement of the transaction. */
+export async function setSessionProof(
+  db: Database,
+  id: SessionId,
+  proof: { amr: string[]; acr: string; now: Date },
+): Promise<void> {
+  await raise(db, [id, proof.amr, proof.acr, proof.now], { notes: `s:${id}` })
+}
+
+const lower = closingStatement(`
+  lowered_sessions as (
+    update session set amr = array_remove(amr, 'mfa'), acr = $3, updated_at = $2
+    where document_id in (
+      select document_id from session where "user" = $1 and revoked_at is null and 'mfa' = any(amr)
+      order by document_id for no key update))`)
+
+/** Takes the mark of a second factor from the sessions of a locked user, with the last statement of the transaction. */
 export async function lowerUserSessions(
   db: Database,
   userId: UserId,
   { acr, now }: { acr: string; now: Date },
 ): Promise<void> {
-  await lower(db, [userId, now, acr])
+  await lower(db, [userId, now, acr], { notes: `u:${userId}` })
 }

@@ -1,9 +1,9 @@
 import { Problem } from '../http/problem.ts'
-import type { UserId } from '../id.ts'
+import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
 import type { SessionRecord } from './session.store.ts'
-import { lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
+import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
 
 /** Locks a user until the transaction ends, as opening a session does; sent with the next statement of the transaction. */
 export function lockPerson(db: Database, userId: UserId): Promise<void> {
@@ -16,12 +16,16 @@ export function lockPerson(db: Database, userId: UserId): Promise<void> {
  */
 export async function raiseSession(
   db: Database,
-  input: { session: SessionRecord; methods: readonly AuthMethod[]; now: Date },
+  input: { sessionId: SessionId; methods: readonly AuthMethod[]; now: Date },
 ): Promise<SessionRecord> {
-  const { session, methods, now } = input
-  const amr = [...new Set<string>([...session.amr, ...methods, 'mfa'])]
-  const raised = await setSessionProof(db, session.id, { amr, acr: rateMethods(amr), now })
-  if (raised) return raised
+  const { sessionId, methods, now } = input
+  const session = await lockSession(db, sessionId)
+  if (session) {
+    const amr = [...new Set<string>([...session.amr, ...methods, 'mfa'])]
+    const acr = rateMethods(amr)
+    await setSessionProof(db, sessionId, { amr, acr, now })
+    return { ...session, amr, acr, authTime: now, updatedAt: now }
+  }
   throw new Problem('unauthenticated', 'The session was revoked during this request.', {
     headers: { 'www-authenticate': 'Bearer' },
   })

@@ -1,6 +1,6 @@
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
 
 /** What a challenge is for. */
 export type ChallengePurpose = 'sign-in' | 'passkey-registration' | 'passkey-sign-in' | 'passkey-factor'
@@ -47,11 +47,12 @@ function toChallenge(row: ChallengeColumns): FactorChallenge {
   }
 }
 
-const insert = aheadStatement(`
-  insert into factor_challenge (challenge_hash, purpose, "user", session, address_hash, proof_hash, expires_at, created_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)`)
+const insert = closingStatement(`
+  new_challenge as (
+    insert into factor_challenge (challenge_hash, purpose, "user", session, address_hash, proof_hash, expires_at, created_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8))`)
 
-/** Inserts a challenge by its hash; sent with the next statement of the transaction. */
+/** Inserts a challenge by its hash, with the last statement of the transaction. */
 export async function insertChallenge(
   db: Database,
   hash: Buffer,
@@ -78,9 +79,10 @@ export async function countAttempt(db: Database, hash: Buffer): Promise<FactorCh
   return row && toChallenge(row)
 }
 
-const use = aheadStatement('update factor_challenge set used_at = $2 where challenge_hash = $1')
+const use = closingStatement(`
+  used_challenge as (update factor_challenge set used_at = $2 where challenge_hash = $1)`)
 
-/** Uses a locked challenge up; sent with the next statement of the transaction. */
+/** Uses a locked challenge up, with the last statement of the transaction. */
 export async function useChallenge(db: Database, hash: Buffer, now: Date): Promise<void> {
   await use(db, [hash, now])
 }

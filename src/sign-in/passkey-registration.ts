@@ -13,7 +13,7 @@ import { countAttempt, useChallenge } from './factor-challenge.store.ts'
 import { CHALLENGE_LIFETIME_MS, createChallenge, findChallengeRefusal, hashChallenge } from './factor-challenge.ts'
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey } from './passkey.store.ts'
 import { readClientData, readRelyingParty } from './passkey.ts'
-import { createFirstRecoveryCodes, endRemovedFactor, type FactorDeps } from './second-factor.ts'
+import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from './second-factor.ts'
 
 /** Limit of passkeys of one person. */
 const PASSKEY_LIMIT = 20
@@ -150,6 +150,6 @@ export async function removePasskey(
   await lockPerson(tx, userId)
   const removed = await deletePasskey(tx, id, userId)
   if (!removed) throw notFound('passkey')
-  await endRemovedFactor(tx, { userId, now })
-  return removed
+  if (!removed.hasOtherFactor) await endLastFactor(tx, { userId, now })
+  return removed.passkey
 }

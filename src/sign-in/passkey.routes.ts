@@ -2,7 +2,6 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { NO_STORE } from '../session/session.routes.ts'
-import { loadCallerSession } from '../session/session.ts'
 import { raiseSession } from '../session/session-proof.ts'
 import { loadUser } from '../user/user.ts'
 import {
@@ -85,8 +84,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
         const result = await registerPasskey(deps, db, { ...person, name: body.name, credential })
         if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: userId }
         const { passkey, recoveryCodes } = result
-        const session = await loadCallerSession(db, caller)
-        await raiseSession(db, { session, methods: [methodOf(passkey)], now })
+        await raiseSession(db, { sessionId, methods: [methodOf(passkey)], now })
         return {
           data: { ...toPasskeyRow(passkey), recovery_codes: recoveryCodes },
           message: 'Passkey registered.',

@@ -120,11 +120,20 @@ export async function recordPasskeyUse(
   return (await use(db, [id, counter, isBackedUp, now])).length > 0
 }
 
-const remove = statement<PasskeyColumns>(`
-  delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED}`)
+const remove = statement<PasskeyColumns & { has_other_factor: boolean }>(`
+  delete from passkey where document_id = $1 and "user" = $2
+  returning ${SELECTED}, exists (select from passkey p where p."user" = $2 and p.document_id <> $1)
+    or exists (select from totp_factor t where t."user" = $2 and t.confirmed_at is not null) as has_other_factor`)
 
-/** Removes a passkey of a person. Undefined when the person has none with this id. */
-export async function deletePasskey(db: Database, id: string, userId: UserId): Promise<Passkey | undefined> {
+/**
+ * Removes a passkey of a locked person, and says whether it has another factor. Undefined when the person has none with this
+ * id.
+ */
+export async function deletePasskey(
+  db: Database,
+  id: string,
+  userId: UserId,
+): Promise<{ passkey: Passkey; hasOtherFactor: boolean } | undefined> {
   const [row] = await remove(db, [id, userId])
-  return row && toPasskey(row)
+  return row && { passkey: toPasskey(row), hasOtherFactor: row.has_other_factor }
 }

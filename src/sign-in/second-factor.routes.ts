@@ -1,8 +1,6 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { NO_STORE } from '../session/session.routes.ts'
-import { loadCallerSession } from '../session/session.ts'
 import { raiseSession } from '../session/session-proof.ts'
-import { loadUser } from '../user/user.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from './login-attempt.ts'
 import { buildThrottled } from './login-problem.ts'
 import {
@@ -15,13 +13,8 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import {
-  checkHasFactor,
-  describeFactors,
-  type FactorDeps,
-  readPersonSession,
-  renewRecoveryCodes,
-} from './second-factor.ts'
+import { describeFactors } from './second-factor.store.ts'
+import { checkHasFactor, type FactorDeps, readPersonSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */
@@ -70,8 +63,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     {
       handle: async (deps: FactorDeps, { db, caller, now }) => {
         readPersonSession(caller)
-        const { email } = await loadUser(db, caller.userId)
-        const enrolled = await enrolAuthenticator(deps, db, { userId: caller.userId, email, now })
+        const enrolled = await enrolAuthenticator(deps, db, { userId: caller.userId, now })
         return {
           data: toEnrolledTotpRow(enrolled),
           message: 'Scan the code with the app and confirm with a code of it.',
@@ -109,8 +101,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
         if (until) return { kind: 'refusal', problem: buildThrottled(until, now), target: caller.userId }
         const confirmed = await confirmAuthenticator(deps, db, { userId: caller.userId, code: body.code, now })
         if ('problem' in confirmed) return { kind: 'refusal', problem: confirmed.problem, target: caller.userId }
-        const session = await loadCallerSession(db, caller)
-        await raiseSession(db, { session, methods: ['otp'], now })
+        await raiseSession(db, { sessionId: readPersonSession(caller), methods: ['otp'], now })
         await forgiveFactorAttempt(db, attempt)
         return {
           data: { document_id: confirmed.id, recovery_codes: confirmed.recoveryCodes },

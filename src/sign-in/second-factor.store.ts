@@ -1,6 +1,7 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { aheadStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, type Joined, statement } from '../postgres/statement.ts'
+import { OF_TOTP, type TotpColumns, type TotpFactor, toTotpFactor } from './totp-factor.store.ts'
 
 /** What a person can prove a second factor with. */
 export interface FactorCount {
@@ -11,37 +12,52 @@ export interface FactorCount {
 }
 
 interface CountColumns {
-  has_totp: boolean
   passkeys: number
   recovery_codes: number
 }
 
-const count = statement<CountColumns>(`
-  select exists (select from totp_factor where "user" = $1 and confirmed_at is not null) as has_totp,
-    (select count(*)::int from passkey where "user" = $1) as passkeys,
-    (select count(*)::int from recovery_code where "user" = $1 and used_at is null) as recovery_codes`)
+const describe = statement<CountColumns & Joined<TotpColumns>>(`
+  select c.*, ${OF_TOTP}
+  from (
+    select (select count(*)::int from passkey where "user" = $1) as passkeys,
+      (select count(*)::int from recovery_code where "user" = $1 and used_at is null) as recovery_codes) c
+    left join totp_factor t on t."user" = $1`)
 
-/** Counts the factors of a person. */
-export async function countFactors(db: Database, userId: UserId): Promise<FactorCount> {
-  const [row] = await count(db, [userId])
+/** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
+export async function describeFactors(
+  db: Database,
+  userId: UserId,
+): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
+  const [row] = await describe(db, [userId])
+  const factor = row && hasTotp(row) ? toTotpFactor(row) : undefined
+  const hasConfirmed = factor !== undefined && factor.confirmedAt !== null
   return {
-    hasTotp: row?.has_totp ?? false,
-    passkeys: row?.passkeys ?? 0,
-    recoveryCodes: row?.recovery_codes ?? 0,
+    factor,
+    count: { hasTotp: hasConfirmed, passkeys: row?.passkeys ?? 0, recoveryCodes: row?.recovery_codes ?? 0 },
   }
 }
 
-const removeCodes = aheadStatement('delete from recovery_code where "user" = $1')
-const insertCodes = statement(`
-  insert into recovery_code ("user", code_hash, created_at) select $1, x.hash, $3 from unnest($2::bytea[]) as x (hash)`)
+function hasTotp<Row extends Joined<TotpColumns>>(row: Row): row is Row & TotpColumns {
+  return row.document_id !== null
+}
 
-/** Replaces the recovery codes of a person. */
+/** Counts the factors of a person. */
+export async function countFactors(db: Database, userId: UserId): Promise<FactorCount> {
+  return (await describeFactors(db, userId)).count
+}
+
+const replaceCodes = closingStatement(`
+  old_codes as (delete from recovery_code where "user" = $1),
+  new_codes as (
+    insert into recovery_code ("user", code_hash, created_at)
+    select $1, x.hash, $3 from unnest($2::bytea[]) as x (hash))`)
+
+/** Replaces the recovery codes of a locked person, with the last statement of the transaction. */
 export async function replaceRecoveryCodes(
   db: Database,
   { userId, hashes, now }: { userId: UserId; hashes: readonly Buffer[]; now: Date },
 ): Promise<void> {
-  await removeCodes(db, [userId])
-  await insertCodes(db, [userId, hashes, now])
+  await replaceCodes(db, [userId, hashes, now])
 }
 
 const takeCode = statement(`
@@ -55,16 +71,15 @@ export async function takeRecoveryCode(
   return (await takeCode(db, [userId, hash, now])).length > 0
 }
 
-const removeTotp = aheadStatement('delete from totp_factor where "user" = $1')
-const removePasskeys = aheadStatement('delete from passkey where "user" = $1')
-const removeChallenges = aheadStatement('delete from factor_challenge where "user" = $1')
+const removeAll = closingStatement(`
+  no_totp as (delete from totp_factor where "user" = $1),
+  no_passkeys as (delete from passkey where "user" = $1),
+  no_codes as (delete from recovery_code where "user" = $1),
+  no_challenges as (delete from factor_challenge where "user" = $1)`)
 
-/** Removes every factor, recovery code and open challenge of a person; sent with the next statement of the transaction. */
+/** Removes every factor, recovery code and open challenge of a locked person, with the last statement of the transaction. */
 export async function deleteFactors(db: Database, userId: UserId): Promise<void> {
-  await removeTotp(db, [userId])
-  await removePasskeys(db, [userId])
-  await removeCodes(db, [userId])
-  await removeChallenges(db, [userId])
+  await removeAll(db, [userId], { notes: `u:${userId}` })
 }
 
 const hash = statement<{ password_hash: string | null }>(`

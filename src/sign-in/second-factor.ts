@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { AuthMethod } from '../session/auth-method.ts'
 import type { SessionDeps } from '../session/session.ts'
-import { lockPerson, lowerSessions } from '../session/session-proof.ts'
+import { lowerSessions } from '../session/session-proof.ts'
 import { clearFactorThrottle } from './login-attempt.ts'
 import { createRecoveryCodes, hashRecoveryCode } from './recovery-code.ts'
 import {
@@ -136,30 +136,18 @@ export async function createFirstRecoveryCodes(
 }
 
 /**
- * Ends what came of a factor that was removed: with the last one, the recovery codes, the open challenges and the mark `mfa`
- * of the person's sessions, which then hold no role that needs a second factor.
+ * Ends what came of the factors of a locked person whose last one was removed: the recovery codes, the open challenges and
+ * the mark `mfa` of its sessions, which then hold no role that needs a second factor.
  */
-export async function endRemovedFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
-  if (hasFactor(await countFactors(tx, userId))) return
+export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
   await deleteFactors(tx, userId)
   await lowerSessions(tx, userId, now)
 }
 
-/** Removes every factor of a person, and clears its throttle of codes. */
-export async function removeAllFactors(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
-  await lockPerson(tx, userId)
-  await deleteFactors(tx, userId)
-  await lowerSessions(tx, userId, now)
-  await clearFactorThrottle(tx, userId)
-}
-
-/** What a person has enrolled. */
-export async function describeFactors(
-  db: Database,
-  userId: UserId,
-): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
-  const [factor, count] = [await findTotp(db, userId), await countFactors(db, userId)]
-  return { factor, count }
+/** Removes every factor of a locked person, and clears its throttle of codes. */
+export async function removeAllFactors(tx: Database, person: { userId: UserId; now: Date }): Promise<void> {
+  await endLastFactor(tx, person)
+  await clearFactorThrottle(tx, person.userId)
 }
 
 /** Throws 409 for a person without a second factor. */

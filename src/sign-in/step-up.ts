@@ -1,7 +1,7 @@
 import type { Caller } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
-import { loadCallerSession, signFor } from '../session/session.ts'
+import { signFor } from '../session/session.ts'
 import { raiseSession } from '../session/session-proof.ts'
 import { type FactorProof, useFactorProof } from './factor-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from './login-attempt.ts'
@@ -42,10 +42,10 @@ export async function stepUp(
   const { caller, proof, address, now } = input
   if (until) return { problem: buildThrottled(until, now) }
   const { userId } = caller
-  const session = await loadCallerSession(tx, caller)
-  const proven = await useFactorProof(deps, tx, { userId, sessionId: session.id, proof, address, now })
+  const sessionId = readPersonSession(caller)
+  const proven = await useFactorProof(deps, tx, { userId, sessionId, proof, address, now })
   if (!proven.ok) return { problem: buildNotProven(proof, proven.reason) }
-  const raised = await raiseSession(tx, { session, methods: proven.methods, now })
+  const raised = await raiseSession(tx, { sessionId, methods: proven.methods, now })
   if (proof.kind === 'code') await forgiveFactorAttempt(tx, { userId, address, now })
   return { ...signFor(deps, raised, now), authTime: now }
 }

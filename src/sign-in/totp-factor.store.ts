@@ -16,7 +16,8 @@ export interface TotpFactor {
   createdAt: Date
 }
 
-interface TotpColumns {
+/** The columns of `OF_TOTP`. */
+export interface TotpColumns {
   document_id: string
   secret_encrypted: string
   confirmed_at: Date | null
@@ -27,7 +28,11 @@ interface TotpColumns {
 
 const COLUMNS = 'document_id, secret_encrypted, confirmed_at, last_step, last_used_at, created_at'
 
-function toTotpFactor(row: TotpColumns): TotpFactor {
+/** The columns of a factor `t`, to join to another statement. */
+export const OF_TOTP = 't.document_id, t.secret_encrypted, t.confirmed_at, t.last_step, t.last_used_at, t.created_at'
+
+/** Maps a row of `totp_factor`. */
+export function toTotpFactor(row: TotpColumns): TotpFactor {
   return {
     id: row.document_id as TotpFactorId,
     secretEncrypted: row.secret_encrypted,
@@ -38,21 +43,26 @@ function toTotpFactor(row: TotpColumns): TotpFactor {
   }
 }
 
-const enrol = statement<TotpColumns>(`
+const enrol = statement<TotpColumns & { email: string }>(`
+  with enrolled as (
   insert into totp_factor (document_id, "user", secret_encrypted, created_at, updated_at) values ($1, $2, $3, $4, $4)
   on conflict ("user") do update
     set document_id = excluded.document_id, secret_encrypted = excluded.secret_encrypted, last_step = null,
       created_at = excluded.created_at, updated_at = excluded.updated_at
     where totp_factor.confirmed_at is null
-  returning ${COLUMNS}`)
+  returning ${COLUMNS}, "user")
+  select e.*, u.email from enrolled e join "user" u on u.document_id = e."user"`)
 
-/** Enrols a secret; replaces one that was not confirmed. Undefined when the person has a confirmed one. */
+/**
+ * Enrols a secret; replaces one that was not confirmed. Returns it with the address of the person; undefined when the person
+ * has a confirmed one.
+ */
 export async function enrolTotp(
   db: Database,
   row: { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date },
-): Promise<TotpFactor | undefined> {
+): Promise<{ factor: TotpFactor; email: string } | undefined> {
   const [enrolled] = await enrol(db, [row.id, row.userId, row.secretEncrypted, row.now])
-  return enrolled && toTotpFactor(enrolled)
+  return enrolled && { factor: toTotpFactor(enrolled), email: enrolled.email }
 }
 
 const select = statement<TotpColumns>(`select ${COLUMNS} from totp_factor where "user" = $1`)
@@ -80,12 +90,17 @@ export async function takeTotpStep(
   return (await take(db, [use.id, use.step, use.now, use.confirms])).length > 0
 }
 
-const remove = statement<{ document_id: string }>(`delete from totp_factor where "user" = $1 returning document_id`)
+const remove = statement<{ document_id: string; has_passkey: boolean }>(`
+  delete from totp_factor where "user" = $1
+  returning document_id, exists (select from passkey p where p."user" = $1) as has_passkey`)
 
-/** Removes the factor of a person. Undefined when it has none. */
-export async function deleteTotp(db: Database, userId: UserId): Promise<TotpFactorId | undefined> {
+/** Removes the factor of a locked person, and says whether it has a passkey. Undefined when it has no such factor. */
+export async function deleteTotp(
+  db: Database,
+  userId: UserId,
+): Promise<{ id: TotpFactorId; hasPasskey: boolean } | undefined> {
   const [row] = await remove(db, [userId])
-  return row?.document_id as TotpFactorId | undefined
+  return row && { id: row.document_id as TotpFactorId, hasPasskey: row.has_passkey }
 }
 
 const selectStale = statement<{ document_id: string; secret_encrypted: string }>(`

@@ -5,7 +5,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { lockPerson } from '../session/session-proof.ts'
 import {
   createFirstRecoveryCodes,
-  endRemovedFactor,
+  endLastFactor,
   type FactorDeps,
   openTotpSecret,
   takeCodeOf,
@@ -38,15 +38,15 @@ export interface EnrolledTotp {
 export async function enrolAuthenticator(
   deps: FactorDeps,
   tx: Database,
-  { userId, email, now }: { userId: UserId; email: string; now: Date },
+  { userId, now }: { userId: UserId; now: Date },
 ): Promise<EnrolledTotp> {
   const id = deps.ids.next<'totp factor'>()
   const secret = deps.random.bytes(TOTP_SECRET_BYTES)
   const secretEncrypted = deps.keyring.seal(secret.toString('base64url'), totpContextOf(id))
-  const factor = await enrolTotp(tx, { id, userId, secretEncrypted, now })
-  if (!factor) throw new Problem('conflict', 'You have an authenticator app already. Remove it first.')
-  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: email })
-  return { factor, secret: encodeBase32(secret), otpauthUrl }
+  const enrolled = await enrolTotp(tx, { id, userId, secretEncrypted, now })
+  if (!enrolled) throw new Problem('conflict', 'You have an authenticator app already. Remove it first.')
+  const otpauthUrl = buildOtpauthUrl(secret, { service: deps.serviceName, person: enrolled.email })
+  return { factor: enrolled.factor, secret: encodeBase32(secret), otpauthUrl }
 }
 
 /** A factor that was confirmed. `recoveryCodes` is null for a person that has recovery codes. */
@@ -86,10 +86,10 @@ export async function confirmAuthenticator(
 /** Removes the authenticator app of a person, confirmed or not. Throws 404 when it has none. */
 export async function removeAuthenticator(tx: Database, person: { userId: UserId; now: Date }): Promise<TotpFactorId> {
   await lockPerson(tx, person.userId)
-  const id = await deleteTotp(tx, person.userId)
-  if (!id) throw notFound('authenticator app')
-  await endRemovedFactor(tx, person)
-  return id
+  const removed = await deleteTotp(tx, person.userId)
+  if (!removed) throw notFound('authenticator app')
+  if (!removed.hasPasskey) await endLastFactor(tx, person)
+  return removed.id
 }
 
 const BATCH_SIZE = 200

@@ -103,6 +103,7 @@ function buildSample(schema: Node): Record<string, unknown> {
 
 function findSample(schema: Node): unknown {
   if (schema.properties) return buildSample(schema)
+  if ('const' in schema) return schema.const
   if (schema.items?.properties) return [buildSample(schema.items)]
   const validate = compile({ part: 'body', schema })
   const sample = SAMPLES.find((value) => validate(value))

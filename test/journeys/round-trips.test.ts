@@ -71,8 +71,60 @@ const ACCEPTANCE: Step = [
   6,
 ]
 
+/** A code is short: each attempt counts before it is looked at, whatever comes of the request. */
+const CODE_ATTEMPT: Step = [
+  'counts the attempt as failed, before its code is looked at: begin, lock, count, commit',
+  4,
+  2,
+]
+
+/** Second factors are proven seldom, and each step decides on what the one before locked. */
+const SECOND_STEP: Step = [
+  'begin; counts the attempt at the challenge; reads the hash that it is bound to; reads the app; uses the code up; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  9,
+  7,
+]
+const CONFIRMATION: Step = [
+  'begin; locks the person; reads the app; uses the code up; counts recovery codes; locks the session; closes; commit',
+  8,
+  5,
+]
+const STEP_UP: Step = ['begin; reads the app; uses the code up; locks the session; closes; commit', 6, 4]
+const FACTOR_REMOVAL: Step = ['begin; locks the person; removes the factor; closes; commit', 5, 2]
+const REGISTRATION_OPTIONS: Step = ['begin; reads the person; reads its passkeys; closes; commit', 5, 3]
+const REGISTRATION: Step = [
+  'begin; counts the attempt at the challenge; locks the person; reads its passkeys; inserts the new one; counts recovery codes; locks the session; closes; commit',
+  9,
+  6,
+]
+const PASSKEY_LOGIN: Step = [
+  'begin; counts the attempt at the challenge; reads the passkey; raises its counter; reads the user; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  8,
+  6,
+]
+const FACTOR_OPTIONS: Step = ['begin; reads the challenge; reads the passkeys of its person; closes; commit', 5, 3]
+
+const OF_FACTORS: readonly Step[] = [
+  SECOND_STEP,
+  CONFIRMATION,
+  STEP_UP,
+  FACTOR_REMOVAL,
+  REGISTRATION_OPTIONS,
+  REGISTRATION,
+  PASSKEY_LOGIN,
+  FACTOR_OPTIONS,
+]
+
 /** What has its reason to be longer than `CHANGE`. */
-const LONGER: readonly Step[] = [KNOWN_PERSON, NEW_PERSON, CODE_HOLDER, CODE_IDENTITY, INVITATION, ACCEPTANCE]
+const LONGER: readonly Step[] = [
+  KNOWN_PERSON,
+  NEW_PERSON,
+  CODE_HOLDER,
+  CODE_IDENTITY,
+  INVITATION,
+  ACCEPTANCE,
+  ...OF_FACTORS,
+]
 
 /** Requests that are neither one read nor one change: each with all its steps. */
 const STEPS: Record<string, readonly Step[]> = {
@@ -81,6 +133,19 @@ const STEPS: Record<string, readonly Step[]> = {
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],
     CHANGE,
   ],
+  'login.factor': [STRICT_LIMIT, ['reads the challenge', 1, 1], CODE_ATTEMPT, SECOND_STEP],
+  'totp-factor.create': [STRICT_LIMIT, CHANGE],
+  'totp-factor.confirm': [STRICT_LIMIT, CODE_ATTEMPT, CONFIRMATION],
+  'totp-factor.delete': [STRICT_LIMIT, FACTOR_REMOVAL],
+  'recovery-code.renew': [STRICT_LIMIT, CHANGE],
+  'session.step-up': [STRICT_LIMIT, CODE_ATTEMPT, STEP_UP],
+  'passkey.begin': [STRICT_LIMIT, REGISTRATION_OPTIONS],
+  'passkey.create': [STRICT_LIMIT, REGISTRATION],
+  'passkey.delete': [STRICT_LIMIT, FACTOR_REMOVAL],
+  'login.passkey-options': [STRICT_LIMIT, ONE_WRITE],
+  'login.passkey': [STRICT_LIMIT, PASSKEY_LOGIN],
+  'login.factor-options': [STRICT_LIMIT, FACTOR_OPTIONS],
+  'session.step-up-options': [STRICT_LIMIT, CHANGE],
   'login.oauth-start': [STRICT_LIMIT, ONE_WRITE],
   'login.oauth-callback': [['reads the flow', 1, 1], ONE_WRITE],
   'login.oauth-form-callback': [ONE_WRITE],
@@ -162,7 +227,7 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no transaction but those of providers, codes and invitations has more than four statements in two round trips', () => {
+it('no transaction but those of providers, codes, invitations and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

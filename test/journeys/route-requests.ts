@@ -5,6 +5,7 @@ import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestAnswer, TestCall } from '../harness/app.ts'
+import { buildFactorRequests } from '../harness/factor-requests.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import type { PersonalityName } from '../harness/provider/personalities.ts'
@@ -19,9 +20,10 @@ import {
   type TestBrowser,
   WEB_APP,
 } from '../harness/social-app.ts'
+import { buildFactorRouteRequests } from './factor-route-requests.ts'
 
 /** What one request needs that the route itself does not say. */
-interface Request {
+export interface Request {
   params?: Record<string, string>
   query?: string
   body?: unknown
@@ -149,6 +151,18 @@ const whenCheckIsOld = (): Request => {
   return {}
 }
 
+const factors = buildFactorRequests(
+  () => ({
+    ...world.app,
+    newUser: async () => {
+      const user = { email: email(), password: PASSWORD }
+      await created('/api/v3/identity/user', user)
+      return user
+    },
+  }),
+  { origin: 'https://service.test', rpId: 'service.test' },
+)
+
 /** What a successful request to each route needs; undefined for nothing. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => {
@@ -156,6 +170,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await created('/api/v3/identity/user', body)
     return { body, call: world.app.anonymous }
   },
+  ...buildFactorRouteRequests(factors, () => world.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
     query: `?${new URLSearchParams({ redirect_url: WEB_APP, format: 'json' })}`,
