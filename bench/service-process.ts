@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import NODE_ARGUMENTS from '../bin/node-arguments.json' with { type: 'json' }
 import { stopChild } from './child-process.ts'
 
 /** The service in a process of its own, and where it listens. */
@@ -61,7 +62,7 @@ function buildEnvironment(options: ServiceOptions): NodeJS.ProcessEnv {
 export async function startService(stack: AsyncDisposableStack, options: ServiceOptions): Promise<ServiceProcess> {
   if (stack.disposed) throw new Error('interrupted before the service started')
   const main = join(import.meta.dirname, '..', 'src', 'main.ts')
-  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), main, 'serve'], {
+  const child = spawn(process.execPath, [...NODE_ARGUMENTS, ...(options.nodeArguments ?? []), main, 'serve'], {
     // A .env file of the current directory is read in development.
     cwd: options.dataDir,
     env: buildEnvironment(options),
