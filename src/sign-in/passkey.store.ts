@@ -120,20 +120,35 @@ export async function recordPasskeyUse(
   return (await use(db, [id, counter, isBackedUp, now])).length > 0
 }
 
-const remove = statement<PasskeyColumns & { has_other_factor: boolean }>(`
-  delete from passkey where document_id = $1 and "user" = $2
-  returning ${SELECTED}, exists (select from passkey p where p."user" = $2 and p.document_id <> $1)
-    or exists (select from totp_factor t where t."user" = $2 and t.confirmed_at is not null) as has_other_factor`)
+const rename = statement(`
+  update passkey set name = $3, updated_at = $4 where document_id = $1 and "user" = $2 returning 1`)
+
+/** Renames a passkey of a person. False when the person has none with this id. */
+export async function renamePasskey(
+  db: Database,
+  { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
+): Promise<boolean> {
+  return (await rename(db, [id, userId, name, now])).length > 0
+}
+
+const remove = statement<PasskeyColumns & { has_other_way: boolean; has_other_factor: boolean }>(`
+  with removed as (delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED}),
+    other as (select exists (select from passkey where "user" = $2 and document_id <> $1) as passkey)
+  select removed.*,
+    other.passkey or exists (select from "user" where document_id = $2 and password_hash is not null)
+      or exists (select from identity where "user" = $2) as has_other_way,
+    other.passkey or exists (select from totp_factor where "user" = $2 and confirmed_at is not null) as has_other_factor
+  from removed, other`)
 
 /**
- * Removes a passkey of a locked person, and says whether it has another factor. Undefined when the person has none with this
- * id.
+ * Removes a passkey of a locked person, and says whether another way to sign in is left (a passkey, a password or a connected
+ * provider), and another factor. Undefined when the person has none with this id.
  */
 export async function deletePasskey(
   db: Database,
   id: string,
   userId: UserId,
-): Promise<{ passkey: Passkey; hasOtherFactor: boolean } | undefined> {
+): Promise<{ removed: Passkey; hasOtherWay: boolean; hasOtherFactor: boolean } | undefined> {
   const [row] = await remove(db, [id, userId])
-  return row && { passkey: toPasskey(row), hasOtherFactor: row.has_other_factor }
+  return row && { removed: toPasskey(row), hasOtherWay: row.has_other_way, hasOtherFactor: row.has_other_factor }
 }

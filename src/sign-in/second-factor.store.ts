@@ -16,7 +16,7 @@ interface CountColumns {
   recovery_codes: number
 }
 
-const describe = statement<CountColumns & Joined<TotpColumns>>(`
+const selectFactors = statement<CountColumns & Joined<TotpColumns>>(`
   select c.*, ${OF_TOTP}
   from (
     select (select count(*)::int from passkey where "user" = $1) as passkeys,
@@ -24,11 +24,11 @@ const describe = statement<CountColumns & Joined<TotpColumns>>(`
     left join totp_factor t on t."user" = $1`)
 
 /** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
-export async function describeFactors(
+export async function findFactors(
   db: Database,
   userId: UserId,
 ): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
-  const [row] = await describe(db, [userId])
+  const [row] = await selectFactors(db, [userId])
   const factor = row && hasTotp(row) ? toTotpFactor(row) : undefined
   const hasConfirmed = factor !== undefined && factor.confirmedAt !== null
   return {
@@ -43,7 +43,7 @@ function hasTotp<Row extends Joined<TotpColumns>>(row: Row): row is Row & TotpCo
 
 /** Counts the factors of a person. */
 export async function countFactors(db: Database, userId: UserId): Promise<FactorCount> {
-  return (await describeFactors(db, userId)).count
+  return (await findFactors(db, userId)).count
 }
 
 const replaceCodes = closingStatement(`

@@ -13,6 +13,7 @@ import {
   countFactors,
   deleteFactors,
   type FactorCount,
+  findFactors,
   replaceRecoveryCodes,
   takeRecoveryCode,
 } from './second-factor.store.ts'
@@ -148,6 +149,14 @@ export async function endLastFactor(tx: Database, { userId, now }: { userId: Use
 export async function removeAllFactors(tx: Database, person: { userId: UserId; now: Date }): Promise<void> {
   await endLastFactor(tx, person)
   await clearFactorThrottle(tx, person.userId)
+}
+
+/** What a person has enrolled: its authenticator app, confirmed or not, and the count of its factors. */
+export function describeFactors(
+  db: Database,
+  userId: UserId,
+): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
+  return findFactors(db, userId)
 }
 
 /** Throws 409 for a person without a second factor. */
