@@ -4,25 +4,35 @@ import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
 import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { browserSessionRoutes } from '../pages/browser-session.routes.ts'
+import { continueRoutes } from '../pages/continue.routes.ts'
 import { deviceRoutes } from '../pages/device.routes.ts'
 import { invitationPageRoutes } from '../pages/invitation.routes.ts'
 import { linkPageRoutes } from '../pages/link.routes.ts'
 import { ICON, STYLE } from '../pages/page.ts'
 import type { PageFile } from '../pages/page-file.ts'
+import { passkeyPageRoutes } from '../pages/passkey.routes.ts'
+import { PASSKEY_SCRIPT } from '../pages/passkey-form.ts'
 import { passwordChangeRoutes } from '../pages/password-change.routes.ts'
 import { SHOW_PASSWORD } from '../pages/password-script.ts'
-import { type SignInPageDeps, signInPageRoutes } from '../pages/sign-in.routes.ts'
+import { secondStepRoutes } from '../pages/second-step.routes.ts'
+import { securityRoutes } from '../pages/security.routes.ts'
+import { signInPageRoutes } from '../pages/sign-in.routes.ts'
+import type { SignInPageDeps } from '../pages/sign-in-goal.ts'
+import { stepUpPageRoutes } from '../pages/step-up.routes.ts'
 import type { Random } from '../random.ts'
 import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
 import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
 import { listProviderButtons } from '../social-login/provider-button.ts'
-import { buildOpenTarget } from '../sso/handshake.ts'
+import { buildOpenTarget, needsHandshake } from '../sso/handshake.ts'
 import type { Config } from './config.ts'
 import { type Feature, type FeatureParts, feature } from './features.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 
 /** What pages need besides the parts of every feature. */
-export type PageSettings = Omit<SignInPageDeps, 'ids' | 'random' | 'keys' | 'keyring' | 'canSendMail' | 'openTarget'>
+export type PageSettings = Omit<
+  SignInPageDeps,
+  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake'
+>
 
 /** Builds the settings of the pages from the configuration. */
 export function buildPageSettings(parts: {
@@ -53,6 +63,8 @@ const pageDeps = ({ ids, random, keys, keyring, canSendMail, handshakes, pages }
   keys,
   keyring,
   canSendMail,
+  serviceName: pages.brand.name,
+  needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
   ...pages,
 })
@@ -63,7 +75,12 @@ const pageDeps = ({ ids, random, keys, keyring, canSendMail, handshakes, pages }
  */
 const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),
+  feature(secondStepRoutes, pageDeps),
+  feature(continueRoutes, pageDeps),
   feature(browserSessionRoutes, pageDeps),
+  feature(stepUpPageRoutes, pageDeps),
+  feature(securityRoutes, pageDeps),
+  feature(passkeyPageRoutes, pageDeps),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
@@ -84,5 +101,5 @@ const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [STYLE, ICON, SHOW_PASSWORD, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
+  return [STYLE, ICON, SHOW_PASSWORD, PASSKEY_SCRIPT, BRIDGE_SCRIPT, ...(brand.logo ? [brand.logo] : [])]
 }

@@ -44,6 +44,8 @@ export interface BrowserCookies {
   /** Keeps the id of a browser that had none. */
   keepBrowser(browser: string): AnswerCookie
   signIn(values: SignedInValues): AnswerCookie[]
+  /** Replaces the JWT of the same session. */
+  renewSession(values: { jwt: string; expiresInSeconds: number }): AnswerCookie[]
   /** Marks that the session was just refreshed. */
   markRefreshed(): AnswerCookie
   signOut(): AnswerCookie[]
@@ -81,6 +83,7 @@ export function buildBrowserCookies({ isSecure, isHostBound, domain }: CookieSet
       { ...refresh, value: values.refresh, maxAgeSeconds: values.refreshSeconds },
       keepBrowser(values.browser),
     ],
+    renewSession: ({ jwt, expiresInSeconds }) => [{ ...session, value: jwt, maxAgeSeconds: expiresInSeconds }],
     markRefreshed: () => ({ ...refreshed, value: '1', maxAgeSeconds: REFRESHED_SECONDS }),
     signOut: () => [
       { ...session, ...remove },

@@ -69,6 +69,19 @@ const MESSAGES: Partial<Record<ProblemCode, ErrorMessage>> = {
     title: 'This sign-in does not exist',
     text: 'Nobody can sign in with this service here. Choose another one.',
   },
+  second_factor_failed: {
+    title: 'You were not signed in',
+    text: 'The code or the passkey was not accepted, or the sign-in took too long. Start it again.',
+  },
+  fresh_factor_required: {
+    title: 'Confirm that it is you',
+    text: 'This step needs a confirmation of the last ten minutes. Open the page again and confirm.',
+  },
+  conflict: {
+    title: 'That is not possible now',
+    text: 'Something has changed since you opened the page, or this is your last way to sign in. Open the page again.',
+  },
+  limit_reached: { title: 'There are enough of them', text: 'You have as many as are possible. Remove one first.' },
   permission_denied: { title: 'No access', text: 'You are signed in, but you may not do this.' },
 }
 

@@ -4,6 +4,7 @@ import type { PageDeps } from './page-route.ts'
 
 const LINKS = [
   { path: '/auth/', label: 'Account' },
+  { path: '/auth/security', label: 'Security' },
   { path: '/auth/devices', label: 'Devices' },
 ] as const
 

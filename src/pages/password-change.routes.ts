@@ -12,17 +12,17 @@ import type { SignedInPerson, Visitor } from './browser-session.ts'
 import type { FormError } from './form.ts'
 import { toPasswordError } from './link.routes.ts'
 import { buildPage } from './page.ts'
-import { definePage, type PageDeps, refusePage } from './page-route.ts'
-import { askToSignIn, HOME } from './page-url.ts'
+import { type PageDeps, refusePage } from './page-route.ts'
+import { HOME } from './page-url.ts'
 import { buildChangePage } from './password-page.ts'
+import { definePersonPage } from './person-page.ts'
 
 const CHANGE = '/auth/password'
 
 type Refused = { problem: Problem; errors: FormError[] }
 
-/** A change of the password by form: without a session, refused, or checked. */
+/** A change of the password by form: refused, or checked. */
 type PreparedChange =
-  | { kind: 'anonymous' }
   | ({ kind: 'refused' } & Refused)
   | {
       kind: 'checked'
@@ -55,38 +55,37 @@ async function refuseChange(
 
 /** The page on which a person changes its password (docs/contract/pages.md#changing-a-password). */
 export const passwordChangeRoutes: Routes<PageDeps> = [
-  definePage(
+  definePersonPage(
     {
       method: 'GET',
       path: CHANGE,
       resource: 'password-page',
       action: 'show',
+      fresh: 'factor',
       summary: 'The form to change the password',
     },
     {
-      handle: async (deps: PageDeps, { db, visitor }) => {
-        const { person, browserId } = visitor
-        if (!person) return askToSignIn(visitor, CHANGE)
+      handle: async (deps: PageDeps, { db, person, visitor }) => {
         const { user } = await describeSession(db, person.caller)
-        return buildPage({ brand: deps.brand, ...buildChangePage(deps, { browserId, email: user.email }) })
+        const view = { browserId: visitor.browserId, email: user.email }
+        return buildPage({ brand: deps.brand, ...buildChangePage(deps, view) })
       },
     },
   ),
-  definePage(
+  definePersonPage(
     {
       method: 'POST',
       path: CHANGE,
       resource: 'password',
       action: 'change',
       event: 'shared',
+      fresh: 'factor',
       strictRateLimit: true,
       summary: 'Change the password with the form',
       fields: { username: 320, current: 1024, password: 1024 },
     },
     {
-      prepare: async (deps: PageDeps, { db, visitor, form, address, now }): Promise<PreparedChange> => {
-        const { person } = visitor
-        if (!person) return { kind: 'anonymous' }
+      prepare: async (deps: PageDeps, { db, person, form, address, now }): Promise<PreparedChange> => {
         if (form.current === '') return { kind: 'refused', ...PRESENT_MISSING }
         const passwords = { currentPassword: form.current, newPassword: form.password }
         const change = { ...passwords, keepApiKeys: false, caller: person.caller, address, now }
@@ -96,9 +95,7 @@ export const passwordChangeRoutes: Routes<PageDeps> = [
           return { kind: 'refused', ...toPasswordError(error, 'password') }
         }
       },
-      handle: async (deps, { db, visitor, prepared }) => {
-        const { person } = visitor
-        if (!person || prepared.kind === 'anonymous') return askToSignIn(visitor, CHANGE)
+      handle: async (deps, { db, person, visitor, prepared }) => {
         if (prepared.kind === 'refused') return refuseChange(deps, db, { ...prepared, person, visitor })
         const result = await changeOwnPassword(db, prepared)
         if ('problem' in result) {
@@ -110,7 +107,6 @@ export const passwordChangeRoutes: Routes<PageDeps> = [
           status: 303,
           location: `${HOME}?notice=password-changed`,
           changed: [{ id: person.userId, account: null, url: null }],
-          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
         }
       },
     },

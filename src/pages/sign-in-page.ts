@@ -1,9 +1,11 @@
-import type { RedirectTarget } from '../sign-in/redirect-url.ts'
+import type { Visitor } from './browser-session.ts'
 import { type FormError, renderErrors, renderField, renderFormToken } from './form.ts'
 import { type Html, html } from './html.ts'
 import type { PageParts } from './page.ts'
 import type { PageDeps } from './page-route.ts'
+import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
 import { SHOW_PASSWORD } from './password-script.ts'
+import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** A button that signs in with another provider. */
 export interface ProviderButton {
@@ -15,18 +17,20 @@ export interface ProviderButton {
 }
 
 /** What the sign-in page shows. */
-export interface SignInView {
+export interface SignInView extends Goal {
   browserId: string
   providers: readonly ProviderButton[]
-  /** Where the sign-in returns to; undefined for the service itself. */
-  target: RedirectTarget | undefined
-  /** A path of the service to continue at. */
-  next: string | undefined
   email?: string
   errors?: readonly FormError[]
   notice?: string | undefined
   /** Whether mails can be sent, and so a link for a new password. */
   canSendMail: boolean
+}
+
+/** What the sign-in page shows for a goal. */
+export function buildSignInView(deps: SignInPageDeps, goal: Goal, visitor: Visitor): SignInView {
+  const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next })
+  return { ...goal, providers, browserId: visitor.browserId, canSendMail: deps.canSendMail }
 }
 
 /** Builds the sign-in page. */
@@ -51,8 +55,8 @@ ${hasForm && renderForm(deps, view)}
   return {
     title: errors.length > 0 ? 'Error: Sign in' : 'Sign in',
     content,
-    ...(hasForm && { scripts: [SHOW_PASSWORD] }),
-    ...(target && { formTargets: [target.formTarget] }),
+    ...(hasForm && { scripts: [SHOW_PASSWORD, PASSKEY_SCRIPT] }),
+    ...listFormTargets(view),
   }
 }
 
@@ -64,17 +68,18 @@ function renderProviders(providers: readonly ProviderButton[]): Html {
 }
 
 function renderForm(deps: Pick<PageDeps, 'browserKeys'>, view: SignInView): Html {
-  const { browserId, target, next, email = '', errors = [] } = view
+  const { browserId, email = '', errors = [] } = view
   const errorOf = (name: string) => errors.find(({ field }) => field === name)?.text
+  const hidden = html`${renderFormToken(deps, browserId)}
+${renderGoal(view)}`
   return html`<form method="post" action="/auth/sign-in" novalidate>
-${renderFormToken(deps, browserId)}
-${target && html`<input type="hidden" name="redirect_url" value="${target.url}">`}
-${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
+${hidden}
 ${renderField({
   name: 'email',
   label: 'E-mail address',
   type: 'email',
-  autocomplete: 'username',
+  // With `webauthn` the browser offers passkeys here too (WebAuthn section 5.1.4, conditional mediation).
+  autocomplete: 'username webauthn',
   value: email,
   error: errorOf('email'),
   isFocused: errors.length === 0 && email === '',
@@ -88,5 +93,6 @@ ${renderField({
 })}
 <button type="submit">Sign in</button>
 </form>
+${renderPasskeyForm({ action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: 'Sign in with a passkey' })}
 ${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">Forgot your password?</a></p>`}`
 }

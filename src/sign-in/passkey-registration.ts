@@ -142,14 +142,16 @@ function buildNotRegistered(reason: string): Problem {
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
 }
 
-/** Removes a passkey of a person. Throws 404. */
+/** Removes a passkey of a person. Throws 404, and 409 when it is the last way in. */
 export async function removePasskey(
   tx: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },
 ): Promise<Passkey> {
   await lockPerson(tx, userId)
-  const removed = await deletePasskey(tx, id, userId)
-  if (!removed) throw notFound('passkey')
+  const deleted = await deletePasskey(tx, id, userId)
+  if (!deleted) throw notFound('passkey')
+  if (!deleted.hasOtherWay)
+    throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect a provider first.')
   await endRemovedFactor(tx, { userId, now })
-  return removed
+  return deleted.removed
 }

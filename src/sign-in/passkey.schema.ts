@@ -16,7 +16,7 @@ const COMMON = {
 }
 
 /** What `PublicKeyCredential.toJSON()` makes of a new passkey (WebAuthn section 5.1). */
-const NewCredential = named(
+export const NewCredential = named(
   'PasskeyRegistration',
   Type.Object(
     {

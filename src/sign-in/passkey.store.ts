@@ -120,11 +120,34 @@ export async function recordPasskeyUse(
   return (await use(db, [id, counter, isBackedUp, now])).length > 0
 }
 
-const remove = statement<PasskeyColumns>(`
-  delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED}`)
+const rename = statement(`
+  update passkey set name = $3, updated_at = $4 where document_id = $1 and "user" = $2 returning 1`)
 
-/** Removes a passkey of a person. Undefined when the person has none with this id. */
-export async function deletePasskey(db: Database, id: string, userId: UserId): Promise<Passkey | undefined> {
+/** Renames a passkey of a person. False when the person has none with this id. */
+export async function renamePasskey(
+  db: Database,
+  { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
+): Promise<boolean> {
+  return (await rename(db, [id, userId, name, now])).length > 0
+}
+
+const remove = statement<PasskeyColumns & { has_other_way: boolean }>(`
+  with removed as (delete from passkey where document_id = $1 and "user" = $2 returning ${SELECTED})
+  select removed.*,
+    exists (select from passkey where "user" = $2 and document_id <> $1)
+    or exists (select from "user" where document_id = $2 and password_hash is not null)
+    or exists (select from identity where "user" = $2) as has_other_way
+  from removed`)
+
+/**
+ * Removes a passkey of a locked person, and says whether another way to sign in is left: a passkey, a password or a
+ * connected provider. Undefined when the person has none with this id.
+ */
+export async function deletePasskey(
+  db: Database,
+  id: string,
+  userId: UserId,
+): Promise<{ removed: Passkey; hasOtherWay: boolean } | undefined> {
   const [row] = await remove(db, [id, userId])
-  return row && toPasskey(row)
+  return row && { removed: toPasskey(row), hasOtherWay: row.has_other_way }
 }

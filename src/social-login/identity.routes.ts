@@ -156,7 +156,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       accountScope: 'none',
       access: 'caller',
       summary: 'Disconnect a provider',
-      description: 'Never the last way to sign in: a password or another enabled provider has to remain.',
+      description: 'Never the last way to sign in: a password, a passkey or another enabled provider has to remain.',
       params: IdParams,
       data: IdentityRow,
       problems: ['conflict', 'permission_denied'],

@@ -125,21 +125,27 @@ export async function saveIdentity(
   return saved
 }
 
-const lockWaysIn = statement<IdentityColumns & { has_password: boolean }>(`
+const lockWaysIn = statement<IdentityColumns & { has_password: boolean; passkeys: number }>(`
   with u as (select document_id, password_hash from "user" where document_id = $1 for no key update)
-  select ${OF_IDENTITY}, u.password_hash is not null as has_password
+  select ${OF_IDENTITY}, u.password_hash is not null as has_password,
+    (select count(*)::int from passkey p where p."user" = u.document_id) as passkeys
   from u cross join lateral identities_of(u.document_id) i`)
 
+/** The ways in which a person can sign in. */
+export interface WaysIn {
+  hasPassword: boolean
+  passkeys: number
+  identities: IdentityRecord[]
+}
+
 /**
- * The identities of a user, and whether it has a password. Locks the user until the transaction ends, so that two removals
- * at once do not each count on the other. Without an identity, `hasPassword` is false.
+ * The identities of a user, whether it has a password, and how many passkeys it has. Locks the user until the transaction ends, so that two removals
+ * at once do not each count on the other. Without an identity, the others are false and 0.
  */
-export async function lockWaysOf(
-  db: Database,
-  userId: UserId,
-): Promise<{ hasPassword: boolean; identities: IdentityRecord[] }> {
+export async function lockWaysOf(db: Database, userId: UserId): Promise<WaysIn> {
   const rows = await lockWaysIn(db, [userId])
-  return { hasPassword: rows[0]?.has_password ?? false, identities: rows.map(toIdentityRecord) }
+  const { has_password: hasPassword = false, passkeys = 0 } = rows[0] ?? {}
+  return { hasPassword, passkeys, identities: rows.map(toIdentityRecord) }
 }
 
 const selectOwn = statement<IdentityColumns>(`

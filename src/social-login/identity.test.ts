@@ -144,6 +144,18 @@ describe('disconnecting a provider', () => {
   const idsOf = async (call: TestCall): Promise<string[]> =>
     (await call('GET', IDENTITY)).body.data.map((row: { document_id: string }) => row.document_id)
 
+  test('leaves a person with a passkey in', async () => {
+    const person = await signedIn()
+    const [id] = await idsOf(person.call)
+    await t.app.database.pool.query(
+      `insert into passkey (document_id, "user", credential_id, public_key, counter, transports, name, is_backup_eligible,
+         is_backed_up, created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, '\\x00', 0, '{}', 'Phone', false, false, now(), now())`,
+      [person.id, person.id],
+    )
+    expect((await person.call('DELETE', `${IDENTITY}/${id}`)).status).toBe(200)
+  })
+
   test('never takes the last way in', async () => {
     const person = await signedIn()
     const [id] = await idsOf(person.call)

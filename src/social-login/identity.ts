@@ -10,6 +10,7 @@ import {
   lockIdentity,
   lockWaysOf,
   saveIdentity,
+  type WaysIn,
 } from './identity.store.ts'
 import { redeemLoginCode } from './login-code.ts'
 
@@ -64,20 +65,30 @@ async function saveLink(
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
+/** Whether a person can still sign in without an identity: by a password, a passkey or another enabled provider. Pure. */
+function hasOtherWayIn(
+  { hasPassword, passkeys, identities }: WaysIn,
+  without: IdentityRecord,
+  enabled: readonly string[],
+) {
+  if (hasPassword || passkeys > 0) return true
+  return identities.some((one) => one !== without && enabled.includes(one.provider))
+}
+
 /**
- * Disconnects an identity of the caller. Throws 404, and 409 when it is the last way in: a password or an identity at a
- * provider that is enabled must remain.
+ * Disconnects an identity of the caller. Throws 404, and 409 when it is the last way in: a password, a passkey or an
+ * identity at a provider that is enabled must remain.
  */
 export async function unlinkIdentity(
   { engine }: { engine: Engine },
   tx: Database,
   { id, caller }: { id: string; caller: Caller },
 ): Promise<IdentityRecord> {
-  const { hasPassword, identities } = await lockWaysOf(tx, caller.userId)
-  const identity = identities.find((one) => one.id === id)
+  const ways = await lockWaysOf(tx, caller.userId)
+  const identity = ways.identities.find((one) => one.id === id)
   if (!identity) throw notFound('identity')
   const enabled = engine.listProviders().map(({ name }) => name)
-  if (!hasPassword && !identities.some((one) => one !== identity && enabled.includes(one.provider)))
+  if (!hasOtherWayIn(ways, identity, enabled))
     throw new Problem('conflict', 'This is your last way to sign in. Set a password or connect another provider first.')
   await deleteIdentity(tx, identity.id)
   return identity

@@ -63,6 +63,12 @@ export type OpenTarget = (
   },
 ) => Promise<string | undefined>
 
+/** Whether a URL is a target on another domain, which a browser reaches by handshake. Pure. */
+export function needsHandshake(targetUrl: string, rules: SsoDeps['rules']): boolean {
+  const target = readTarget(targetUrl, rules)
+  return target !== null && !isSameSite(target, rules)
+}
+
 /** Builds `OpenTarget`, for a browser that continues after a sign-in. */
 export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTarget {
   return async (db, { userId, sessionId, isNew, targetUrl, now }) => {

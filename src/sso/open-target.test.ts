@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app.ts'
-import { buildPageVisitor, PAGE_ENV } from '../../test/harness/page-visitor.ts'
+import { buildPageVisitor, PAGE_ENV, type PageReply } from '../../test/harness/page-visitor.ts'
 import { createSocialApp, type SocialApp, WEB_APP } from '../../test/harness/social-app.ts'
 import { readPayload } from '../../test/harness/sso-app.ts'
 
@@ -52,7 +52,7 @@ test('a sign-in that returns to a host of the session cookie gets its URL back',
   expect((await signIn('stays', sibling)).redirect_url).toBe(WEB_APP)
 })
 
-test('the sign-in page continues at a target with a handshake, after the form and without it', async () => {
+test('the sign-in page continues at a target with a handshake, after the form and without it, and audits each', async () => {
   const env = { ...PAGE_ENV, AUTH_REDIRECT_ALLOW_LIST: ORIGIN, SSO_TARGETS: ORIGIN }
   await using app = await createTestApp({ env })
   const person = { email: 'page@example.com', password: 'correct horse battery' }
@@ -60,7 +60,11 @@ test('the sign-in page continues at a target with a handshake, after the form an
   const visitor = buildPageVisitor(app)
   const path = `/auth/sign-in?redirect_url=${encodeURIComponent(WEB_APP)}`
   await visitor.get(path)
-  const locations = [(await visitor.post('/auth/sign-in', person)).location, (await visitor.get(path)).location]
+  const arrive = async (reply: PageReply) => {
+    expect(reply.location).toMatch(/^\/auth\/continue\?/)
+    return (await visitor.follow(reply)).location
+  }
+  const locations = [await arrive(await visitor.post('/auth/sign-in', person)), await arrive(await visitor.get(path))]
   const parent = readPayload(visitor.cookies.get('signalbox_session')?.value ?? '').sid
   for (const location of locations) {
     const url = new URL(location ?? '')
@@ -71,4 +75,8 @@ test('the sign-in page continues at a target with a handshake, after the form an
     const { session } = (await app.callAs(answer.body.jwt)('GET', '/api/v3/auth/session')).body.data
     expect(session.parent).toBe(parent)
   }
+  const { rows } = await app.database.pool.query(
+    "select session, detail->>'audience' as audience from audit_log where action = 'sso.handshake'",
+  )
+  expect(rows).toEqual(Array.from({ length: 2 }, () => ({ session: parent, audience: ORIGIN })))
 })

@@ -1,0 +1,195 @@
+import type { AnswerCookie } from '../http/answer.ts'
+import type { Routes } from '../http/route.ts'
+import type { Database } from '../postgres/database.ts'
+import type { AuthMethod } from '../session/auth-method.ts'
+import { loadCallerSession, signFor } from '../session/session.ts'
+import { raiseSession } from '../session/session-proof.ts'
+import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-attempt.ts'
+import { buildThrottled } from '../sign-in/login-problem.ts'
+import { listPasskeys } from '../sign-in/passkey.store.ts'
+import { checkHasFactor, describeFactors, type FactorDeps, renewRecoveryCodes } from '../sign-in/second-factor.ts'
+import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from '../sign-in/totp-factor.ts'
+import { loadUser } from '../user/user.ts'
+import type { SignedInPerson } from './browser-session.ts'
+import { findNotice } from './notice.ts'
+import { buildPage } from './page.ts'
+import { type PageAnswer, type PageDeps, refusePage } from './page-route.ts'
+import { definePersonPage } from './person-page.ts'
+import { CODE_MISSING } from './second-step.routes.ts'
+import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } from './security-page.ts'
+
+/** Dependencies of the pages of second factors. */
+export interface SecurityPageDeps extends PageDeps, FactorDeps {}
+
+/** Where the browser continues after a fresh proof. */
+export const RETURN = `${SECURITY}?notice=confirmed`
+
+/** The messages of the page, by the name that a redirect carries. */
+const NOTICES: Readonly<Record<string, string>> = {
+  confirmed: 'Thank you. Now repeat the step.',
+  'app-added': 'The authenticator app is on.',
+  'app-removed': 'The authenticator app is removed.',
+  'passkey-added': 'The passkey is added.',
+  'passkey-renamed': 'The passkey is renamed.',
+  'passkey-removed': 'The passkey is removed.',
+}
+
+/** Continues at the page of the second factors, which says what happened. */
+export function returnWith(notice: string): { kind: 'redirect'; status: 303; location: string } {
+  return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
+}
+
+/** Marks the session of a person as one with a second factor. Returns the cookies of its new JWT. */
+export async function raise(
+  deps: SecurityPageDeps,
+  db: Database,
+  { person, methods, now }: { person: SignedInPerson; methods: readonly AuthMethod[]; now: Date },
+): Promise<AnswerCookie[]> {
+  const session = await loadCallerSession(db, person.caller)
+  return deps.cookies.renewSession(signFor(deps, await raiseSession(db, { session, methods, now }), now))
+}
+
+/** The answer to a new factor: the recovery codes that it brought, else the page of the second factors. */
+export function answerNewFactor(
+  deps: SecurityPageDeps,
+  { codes, browserId, notice }: { codes: readonly string[] | null; browserId: string; notice: string },
+): PageAnswer {
+  if (!codes) return returnWith(notice)
+  return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, browserId }) })
+}
+
+/** The authenticator app and the recovery codes of a person (docs/contract/pages.md#sign-in-and-security). */
+export const securityRoutes: Routes<SecurityPageDeps> = [
+  definePersonPage(
+    {
+      method: 'GET',
+      path: SECURITY,
+      resource: 'security-page',
+      action: 'show',
+      summary: 'The second factors of the person',
+      query: ['notice'],
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, query, now }) => {
+        const { count } = await describeFactors(db, person.userId)
+        const passkeys = await listPasskeys(db, person.userId)
+        const notice = findNotice(NOTICES, query.notice)
+        const view = { count, passkeys, browserId: visitor.browserId, notice, now }
+        return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app`,
+      resource: 'totp-factor',
+      action: 'create',
+      event: 'shared',
+      fresh: 'sign-in',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Enrol an authenticator app with the form',
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
+        const { userId } = person
+        const { email } = await loadUser(db, userId)
+        const enrolled = await enrolAuthenticator(deps, db, { userId, email, now })
+        return {
+          ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, browserId: visitor.browserId }) }),
+          changed: [{ id: enrolled.factor.id, account: null, url: null }],
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app/confirm`,
+      resource: 'totp-factor',
+      action: 'confirm',
+      event: 'shared',
+      fresh: 'sign-in',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Confirm an authenticator app with the form',
+      fields: { code: 64 },
+    },
+    {
+      prepare: async (_deps: SecurityPageDeps, { db, person, form, address, now }) => {
+        if (form.code.trim() === '') return undefined
+        const attempt = { userId: person.userId, address, now }
+        return { attempt, until: await chargeFactorAttempt(db, attempt) }
+      },
+      handle: async (deps, { db, person, visitor, form, now, prepared }) => {
+        const { userId } = person
+        const { browserId } = visitor
+        if (!prepared) {
+          const page = buildAppPage(deps, { browserId, errors: CODE_MISSING.errors })
+          return refusePage(deps, { problem: CODE_MISSING.problem, page, target: userId })
+        }
+        const { attempt, until } = prepared
+        const confirmed = until
+          ? { problem: buildThrottled(until, now) }
+          : await confirmAuthenticator(deps, db, { userId, code: form.code, now })
+        if ('problem' in confirmed) {
+          const { problem } = confirmed
+          const text = problem.errors ? 'This code is wrong. Wait for the next one.' : problem.detail
+          const page = buildAppPage(deps, { browserId, errors: [{ field: 'code', text }] })
+          return refusePage(deps, { problem, page, target: userId })
+        }
+        const cookies = await raise(deps, db, { person, methods: ['otp'], now })
+        await forgiveFactorAttempt(db, attempt)
+        return {
+          ...answerNewFactor(deps, { codes: confirmed.recoveryCodes, browserId, notice: 'app-added' }),
+          cookies,
+          changed: [{ id: confirmed.id, account: null, url: null }],
+        } as PageAnswer
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/app/remove`,
+      resource: 'totp-factor',
+      action: 'delete',
+      event: 'shared',
+      fresh: 'factor',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Remove the authenticator app with the form',
+    },
+    {
+      handle: async (_deps: SecurityPageDeps, { db, person, now }) => {
+        const id = await removeAuthenticator(db, { userId: person.userId, now })
+        return { ...returnWith('app-removed'), changed: [{ id, account: null, url: null }] }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: `${SECURITY}/recovery-codes`,
+      resource: 'recovery-code',
+      action: 'renew',
+      event: 'shared',
+      fresh: 'factor',
+      returnTo: RETURN,
+      strictRateLimit: true,
+      summary: 'Replace the recovery codes with the form',
+    },
+    {
+      handle: async (deps: SecurityPageDeps, { db, person, visitor, now }) => {
+        const { userId } = person
+        await checkHasFactor(db, userId)
+        const codes = await renewRecoveryCodes(deps, db, { userId, now })
+        return {
+          ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, browserId: visitor.browserId }) }),
+          changed: [{ id: userId, account: null, url: null }],
+        }
+      },
+    },
+  ),
+]

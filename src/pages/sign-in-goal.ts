@@ -1,0 +1,92 @@
+import { Problem } from '../http/problem.ts'
+import type { RedirectOutcome } from '../http/route.ts'
+import type { Database } from '../postgres/database.ts'
+import { signOut } from '../session/session.ts'
+import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../sign-in/redirect-url.ts'
+import type { FactorDeps } from '../sign-in/second-factor.ts'
+import type { SignIn } from '../sign-in/sign-in.ts'
+import type { OpenTarget } from '../sso/handshake.ts'
+import { readNextPath } from '../sso/next-path.ts'
+import { signInBrowser, type Visitor } from './browser-session.ts'
+import { type Html, html } from './html.ts'
+import type { PageDeps } from './page-route.ts'
+import { buildContinueUrl, HOME } from './page-url.ts'
+import type { ProviderButton } from './sign-in-page.ts'
+
+/** Dependencies of the pages of a sign-in. */
+export interface SignInPageDeps extends PageDeps, FactorDeps {
+  /** Whether the service sends mails. */
+  canSendMail: boolean
+  redirectRules: () => RedirectRules
+  /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
+  needsHandshake: (url: string) => boolean
+  /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
+  openTarget: OpenTarget
+  /** The providers to offer. They return to `redirectUrl`, or to the service when it is undefined. */
+  listProviders: (input: { redirectUrl: string | undefined; next: string | undefined }) => readonly ProviderButton[]
+}
+
+/** Where a sign-in continues. */
+export interface Goal {
+  /** The app that it returns to; undefined for the service itself. */
+  target: RedirectTarget | undefined
+  /** A path of the service. */
+  next: string | undefined
+}
+
+/** Reads where a sign-in continues. Throws `redirect_url_not_allowed`. */
+export function readGoal(
+  deps: Pick<SignInPageDeps, 'redirectRules'>,
+  { redirect_url, next }: { redirect_url?: string; next?: string },
+): Goal {
+  const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
+  return { target, next: readNextPath(next) ?? undefined }
+}
+
+/** Throws for a deep link: its tokens come from the flow of a provider. */
+export function checkWeb({ target }: Goal): void {
+  if (target?.kind !== 'deep-link') return
+  throw new Problem('redirect_url_not_allowed', 'The form does not return to a custom scheme.', {
+    reason: 'redirect_url: deep link with a password',
+  })
+}
+
+/** Where the browser of a person who is signed in continues: to an app on another domain by a handshake. */
+export function locate({ needsHandshake }: Pick<SignInPageDeps, 'needsHandshake'>, { target, next }: Goal): string {
+  if (!target) return next ?? HOME
+  return needsHandshake(target.url) ? buildContinueUrl(target.url) : target.url
+}
+
+/** The hidden fields that carry the goal through a form. */
+export function renderGoal({ target, next }: Goal): Html {
+  return html`${target && html`<input type="hidden" name="redirect_url" value="${target.url}">\n`}${
+    next !== undefined && html`<input type="hidden" name="next" value="${next}">\n`
+  }`
+}
+
+/** The origins that a form of this goal may lead to. */
+export function listFormTargets({ target }: Goal): { formTargets?: string[] } {
+  return target ? { formTargets: [target.formTarget] } : {}
+}
+
+/**
+ * The answer to a sign-in in a browser: its cookies, and the way to the goal. Ends the session that the browser had, so that
+ * none is left behind that nobody sees.
+ */
+export async function continueSignedIn(
+  deps: SignInPageDeps,
+  db: Database,
+  { visitor, goal, signedIn, now }: { visitor: Visitor; goal: Goal; signedIn: SignIn; now: Date },
+): Promise<RedirectOutcome> {
+  if (visitor.person)
+    await signOut(db, { caller: visitor.person, all: false, family: false, refreshToken: undefined, now })
+  const { user, issued } = signedIn
+  return {
+    kind: 'redirect',
+    status: 303,
+    location: locate(deps, goal),
+    cookies: signInBrowser(deps, issued),
+    changed: [{ id: issued.sessionId, account: null }],
+    actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
+  }
+}

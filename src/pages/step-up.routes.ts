@@ -1,0 +1,136 @@
+import type { Problem } from '../http/problem.ts'
+import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { Database } from '../postgres/database.ts'
+import { askForPasskey } from '../sign-in/passkey.ts'
+import { describeFactors, type FactorDeps, listFactorMethods } from '../sign-in/second-factor.ts'
+import { chargeStepUp, type StepUp, stepUp } from '../sign-in/step-up.ts'
+import { readNextPath } from '../sso/next-path.ts'
+import type { SignedInPerson } from './browser-session.ts'
+import { type FormError, renderErrors, renderFormToken } from './form.ts'
+import { html } from './html.ts'
+import { buildPage, type PageParts } from './page.ts'
+import { type PageDeps, refusePage } from './page-route.ts'
+import { buildSignInUrl, HOME } from './page-url.ts'
+import { CREDENTIAL_LIMIT, PASSKEY_SCRIPT } from './passkey-form.ts'
+import { definePersonPage } from './person-page.ts'
+import { CODE_MISSING, readFormProof } from './second-step.routes.ts'
+import { renderProofForms } from './second-step-page.ts'
+
+/** Dependencies of the page that asks for a fresh proof. */
+export interface StepUpPageDeps extends PageDeps, FactorDeps {}
+
+const STEP_UP = '/auth/step-up'
+
+interface StepUpRequest {
+  person: SignedInPerson
+  browserId: string
+  next: string
+  errors: readonly FormError[]
+  address: string
+  now: Date
+}
+
+/** Builds the page that asks for a fresh proof: of the second factor, or a new sign-in of a person without one. */
+async function buildStepUpPage(
+  deps: StepUpPageDeps,
+  tx: Database,
+  request: StepUpRequest,
+): Promise<Omit<PageParts, 'brand'>> {
+  const { person, browserId, next, errors, address, now } = request
+  const { userId, sessionId } = person
+  const { count } = await describeFactors(tx, userId)
+  const methods = listFactorMethods(count)
+  const passkeyOptions = methods.includes('passkey')
+    ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId, address, now })
+    : undefined
+  const hidden = html`${renderFormToken(deps, browserId)}
+<input type="hidden" name="next" value="${next}">`
+  const title = 'Confirm that it is you'
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${title}</h1>
+<p class="quiet">This change is protected. A confirmation counts for ten minutes.</p>
+</div>
+${renderErrors(errors)}
+${
+  methods.length > 0
+    ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors })
+    : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">Sign in again</a>`
+}
+<p class="small centered"><a href="${HOME}">Back to your account</a></p>
+</div>`
+  return { title: errors.length > 0 ? `Error: ${title}` : title, content, scripts: [PASSKEY_SCRIPT] }
+}
+
+async function refuseProof(
+  deps: StepUpPageDeps,
+  db: Database,
+  { problem, ...request }: StepUpRequest & { problem: Problem },
+): Promise<RefusalOutcome> {
+  const page = await buildStepUpPage(deps, db, request)
+  const { userId, sessionId } = request.person
+  return refusePage(deps, { problem, page, target: sessionId, actor: { userId, sessionId, account: null } })
+}
+
+/** The page that asks for a fresh proof (docs/contract/pages.md#confirmation). */
+export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
+  definePersonPage(
+    {
+      method: 'GET',
+      path: STEP_UP,
+      resource: 'step-up-page',
+      action: 'show',
+      // The challenge of a passkey is stored.
+      writes: true,
+      summary: 'The form for a fresh proof',
+      query: ['next'],
+    },
+    {
+      handle: async (deps: StepUpPageDeps, { db, person, visitor, query, address, now }) => {
+        const next = readNextPath(query.next) ?? HOME
+        const request = { person, browserId: visitor.browserId, next, errors: [], address, now }
+        return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: STEP_UP,
+      resource: 'session',
+      action: 'step-up',
+      event: 'shared',
+      strictRateLimit: true,
+      summary: 'Prove the second factor again with the form',
+      fields: { code: 64, credential: CREDENTIAL_LIMIT, next: 4096 },
+    },
+    {
+      prepare: async (_deps: StepUpPageDeps, { db, person, form, address, now }) => {
+        const proof = readFormProof(form)
+        if (!proof) return undefined
+        const input: StepUp = { caller: person.caller, proof, address, now }
+        return { input, until: await chargeStepUp(db, input) }
+      },
+      handle: async (deps, { db, person, visitor, form, address, now, prepared }) => {
+        const next = readNextPath(form.next) ?? HOME
+        const shown = { person, browserId: visitor.browserId, next, address, now }
+        if (!prepared) return refuseProof(deps, db, { ...CODE_MISSING, ...shown })
+        const result = await stepUp(deps, db, prepared)
+        if ('problem' in result) {
+          const { problem } = result
+          const [broken] = problem.errors ?? []
+          const errors =
+            broken?.path === 'code' ? [{ field: 'code', text: `This ${broken.message}` }] : [{ text: problem.detail }]
+          return refuseProof(deps, db, { problem, errors, ...shown })
+        }
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: next,
+          cookies: deps.cookies.renewSession(result),
+          changed: [{ id: person.sessionId, account: null, url: null }],
+        }
+      },
+    },
+  ),
+]
