@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { ADA, BOB, PASSWORD, type SsoExample, startSsoExample } from '../harness/sso-example.ts'
 import { buildVisitor } from '../harness/visitor.ts'
 import { launchChromium } from './chromium.ts'
+import { findViolations } from './page-browser.ts'
 
 let apps: SsoExample
 let browser: Browser
@@ -110,13 +111,19 @@ test('a browser that loses its session at once is stopped, and gets in again aft
   expect(await who()).toBe(`Signed in as ${ADA}.`)
 })
 
-test('a person who arrives as somebody else is that person on both domains', async () => {
+test('a person who arrives as somebody else is asked, and then is that person on both domains', async () => {
   await page.goto(`${apps.b}/orders`)
   await submit(ADA)
   await page.waitForURL(`${apps.b}/orders`)
   await context.clearCookies({ name: 'signalbox_session', domain: 'a.localhost' })
   await openTarget()
   await submit(BOB)
+  await page.getByRole('heading', { name: 'Continue as another person?' }).waitFor()
+  expect(await findViolations(page)).toEqual([])
+  await page.getByRole('link', { name: 'Stay as you are' }).click()
+  expect(await who()).toBe(`Signed in as ${ADA}.`)
+  await openTarget()
+  await page.getByRole('button', { name: 'Continue as the other person' }).click()
   await page.waitForURL(`${apps.b}/orders`)
   expect(await who()).toBe(`Signed in as ${BOB}.`)
 })

@@ -1,5 +1,10 @@
 /** The claims of a JWT that this package reads. */
-export type Claims = { readonly sub?: unknown; readonly exp?: unknown; readonly next?: unknown }
+export type Claims = {
+  readonly sub?: unknown
+  readonly exp?: unknown
+  readonly next?: unknown
+  readonly jwt?: unknown
+}
 
 /**
  * The claims of a JWT, without a check of its signature: the service has checked it, or will. Undefined for a text that is
@@ -26,4 +31,12 @@ export function readSessionToken(jwt: unknown): SessionToken | undefined {
   const claims = readClaims(jwt)
   if (typeof claims?.sub !== 'string' || !Number.isSafeInteger(claims.exp)) return undefined
   return { jwt, userId: claims.sub, expiresAtSeconds: claims.exp as number }
+}
+
+/** The user that a handshake token says it is for: its own claim, else that of the JWT inside. Not checked. */
+export function readHandshakeUser(token: string): string | undefined {
+  const claims = readClaims(token)
+  if (typeof claims?.sub === 'string') return claims.sub
+  const inner = typeof claims?.jwt === 'string' ? readClaims(claims.jwt)?.sub : undefined
+  return typeof inner === 'string' ? inner : undefined
 }

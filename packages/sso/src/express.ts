@@ -8,7 +8,7 @@ export function receiveHandshake(sso: Sso): Handler {
   return async (request, response, next) => {
     const web = toWebRequest(request, sso.origin)
     const answer = web && (await sso.handle(web))
-    if (answer) respond(response, answer)
+    if (answer) await respond(response, answer)
     else next()
   }
 }
@@ -17,7 +17,7 @@ export function receiveHandshake(sso: Sso): Handler {
 export function signOut(sso: Sso, next?: string): Handler {
   return async (request, response, proceed) => {
     const web = toWebRequest(request, sso.origin)
-    if (web) respond(response, await sso.signOut(web, next))
+    if (web) await respond(response, await sso.signOut(web, next))
     else proceed()
   }
 }

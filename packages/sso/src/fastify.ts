@@ -24,7 +24,7 @@ export function receiveHandshake(sso: Sso): (scope: FastifyScope) => Promise<voi
     scope.addHook('onRequest', async (request, reply) => {
       const web = toWebRequest(request.raw, sso.origin)
       const answer = web && (await sso.handle(web))
-      return answer ? sendAnswer(reply, answer) : undefined
+      return answer && sendAnswer(reply, answer)
     })
   }
   // Without it Fastify would keep the hook to a scope of the plugin's own, which has no routes.
@@ -45,7 +45,8 @@ export function readToken(sso: Sso, request: FastifyRequestLike): string | undef
   return web && sso.readToken(web)
 }
 
-function sendAnswer(reply: FastifyReplyLike, answer: Response): unknown {
+async function sendAnswer(reply: FastifyReplyLike, answer: Response): Promise<unknown> {
+  const body = await answer.text()
   for (const [name, value] of listHeaders(answer)) reply.header(name, value)
-  return reply.code(answer.status).send()
+  return reply.code(answer.status).send(body === '' ? undefined : body)
 }

@@ -12,9 +12,13 @@ export type Landing = {
   readonly cleanPath: string
 }
 
-/** Reads the landing of a request; undefined when its URL holds no handshake token, or it is no GET. */
-export function readLanding(request: Request): Landing | undefined {
-  const url = request.method === 'GET' ? parseUrl(request.url) : null
+/**
+ * Reads the landing of a request; undefined when its URL holds no handshake token, or it is neither a GET nor, with
+ * `isConfirmed`, the POST of `buildQuestion`.
+ */
+export function readLanding(request: Request, isConfirmed: boolean): Landing | undefined {
+  const isLanding = request.method === 'GET' || (request.method === 'POST' && isConfirmed)
+  const url = isLanding ? parseUrl(request.url) : null
   if (!url?.searchParams.has(TOKEN)) return undefined
   const tokens = url.searchParams.getAll(TOKEN)
   return { token: tokens.length === 1 ? tokens[0] : undefined, cleanPath: url.pathname + cleanQuery(url.search) }

@@ -11,7 +11,7 @@ export type NodeRequest = {
 export type NodeResponse = {
   statusCode: number
   setHeader(name: string, value: string | string[]): unknown
-  end(): unknown
+  end(body?: string): unknown
 }
 
 /**
@@ -41,9 +41,10 @@ export function listHeaders(answer: Response): [name: string, value: string | st
   return cookies.length > 0 ? [...plain, ['set-cookie', cookies]] : plain
 }
 
-/** Writes an answer without a body. */
-export function respond(response: NodeResponse, answer: Response): void {
+/** Writes an answer. */
+export async function respond(response: NodeResponse, answer: Response): Promise<void> {
+  const body = await answer.text()
   response.statusCode = answer.status
   for (const [name, value] of listHeaders(answer)) response.setHeader(name, value)
-  response.end()
+  response.end(body)
 }

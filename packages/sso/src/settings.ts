@@ -1,9 +1,13 @@
 import { parseUrl } from './next-path.ts'
 
-/** What happened to a landing or a sign-out, for a log line or a metric. Never holds a token. */
+/**
+ * What happened to a landing or a sign-out, for a log line or a metric. Never holds a token. `asked`: the visitor has the
+ * session of another user and was asked whether to continue.
+ */
 export type SsoEvent =
   | { readonly kind: 'arrived'; readonly userId: string; readonly endedOtherUser: boolean }
   | { readonly kind: 'failed'; readonly reason: SsoFailure; readonly status?: number; readonly error?: unknown }
+  | { readonly kind: 'asked' }
   | { readonly kind: 'ignored'; readonly reason: 'prefetch' | 'not_a_navigation' }
   | { readonly kind: 'signed_out'; readonly isRevoked: boolean }
 

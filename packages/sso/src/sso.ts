@@ -1,7 +1,8 @@
-import { readClaims, readSessionToken } from './claims.ts'
+import { readClaims, readHandshakeUser, readSessionToken } from './claims.ts'
 import { readCookie, writeCookie } from './cookie.ts'
 import { addError, findIgnored, hasError, type Landing, readLanding } from './landing.ts'
 import { readNextPath } from './next-path.ts'
+import { buildQuestion, QUESTION_HEADERS } from './question.ts'
 import { type ExchangeResult, exchangeToken, revokeSession } from './session-exchange.ts'
 import { readSettings, type Settings, type SsoOptions } from './settings.ts'
 
@@ -15,7 +16,7 @@ const GUARD_SECONDS = 5
 export type Sso = {
   /**
    * Answers a request whose URL holds a handshake token; undefined for every other request, which the app handles
-   * itself. Never throws.
+   * itself. A visitor with the session of another user is asked first, on a page of its own. Never throws.
    */
   handle(request: Request): Promise<Response | undefined>
   /**
@@ -37,7 +38,7 @@ export function createSso(options: SsoOptions): Sso {
   return {
     origin: settings.origin,
     handle: async (request) => {
-      const landing = readLanding(request)
+      const landing = readLanding(request, isOwnPage(settings, request))
       return landing && answerLanding(settings, request, landing)
     },
     signOut: (request, next = '/') => answerSignOut(settings, request, next),
@@ -52,6 +53,9 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
     settings.report({ kind: 'ignored', reason: ignored })
     return new Response(null, { status: ignored === 'prefetch' ? 503 : 403, headers: buildHeaders() })
   }
+  const held = readHeld(settings, request)
+  if (held && request.method === 'GET' && landing.token && readHandshakeUser(landing.token) !== held.userId)
+    return askPerson(settings, landing)
   const landings = countLandings(settings, request)
   const result = await exchangeLanding(settings, request, { landing, landings })
   if (!result.ok) {
@@ -62,7 +66,6 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
     return redirect(settings, path, landings < LANDINGS_LIMIT ? [writeGuard(settings, landings + 1)] : [])
   }
   const { session } = result
-  const held = readHeld(settings, request)
   const isOtherUser = held !== undefined && held.userId !== session.userId
   if (isOtherUser) await revokeSession(settings, request, { jwt: held.jwt, family: false })
   settings.report({ kind: 'arrived', userId: session.userId, endedOtherUser: isOtherUser })
@@ -72,6 +75,15 @@ async function answerLanding(settings: Settings, request: Request, landing: Land
     writeCookie({ name: settings.cookieName, value: session.jwt, maxAgeSeconds }, settings),
     writeGuard(settings, landings + 1),
   ])
+}
+
+/**
+ * Asks a visitor with the session of another user before the token is used: a link alone must not swap the person
+ * (session fixation by a link of a stranger).
+ */
+function askPerson(settings: Settings, { cleanPath }: Landing): Response {
+  settings.report({ kind: 'asked' })
+  return new Response(buildQuestion(`${settings.origin}${cleanPath}`), { headers: buildHeaders(QUESTION_HEADERS) })
 }
 
 async function exchangeLanding(

@@ -6,7 +6,7 @@ const ORIGIN = 'https://b.example.test'
 const NOW_SECONDS = 1_790_000_000
 const SESSION = buildJwt({ sub: 'ada', exp: NOW_SECONDS + 3600 })
 const OTHER_SESSION = buildJwt({ sub: 'bob', exp: NOW_SECONDS + 3600 })
-const TOKEN = buildJwt({ aud: ORIGIN })
+const TOKEN = buildJwt({ aud: ORIGIN, sub: 'ada' })
 
 let service: ServiceDouble
 const events: SsoEvent[] = []
@@ -275,8 +275,27 @@ describe('a request that is no navigation does not use the token up', () => {
 })
 
 describe('a visitor who has a session', () => {
-  test('of another user gets the new one, and the old one is ended at the service', async () => {
-    const answer = await land(`/?sso_token=${TOKEN}`, sessionCookie(OTHER_SESSION))
+  const click = (headers: Record<string, string>) =>
+    build().handle(
+      new Request(`${ORIGIN}/?sso_token=${TOKEN}`, {
+        method: 'POST',
+        headers: { ...sessionCookie(OTHER_SESSION), ...headers },
+      }),
+    )
+
+  test('of another user is asked first: the token stays unused, and the page repeats no text of the URL as HTML', async () => {
+    const answer = await land(`/?q="><script>&sso_token=${TOKEN}`, sessionCookie(OTHER_SESSION))
+    expect([answer?.status, answer?.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(answer?.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    const page = (await answer?.text()) ?? ''
+    expect(page).toContain('<form method="post"><button type="submit">Continue as the other person</button></form>')
+    expect(page).not.toContain('<script>')
+    expect(page).not.toContain(TOKEN)
+    expect([cookiesOf(answer), service.calls, events]).toEqual([[], [], [{ kind: 'asked' }]])
+  })
+
+  test('of another user gets the new one by the click, and the old one is ended at the service', async () => {
+    const answer = await click({ 'sec-fetch-site': 'same-origin' })
     expect(cookiesOf(answer)[0]).toContain(SESSION)
     expect(service.calls[1]).toMatchObject({
       path: '/api/v3/auth/session/revoke',
@@ -284,6 +303,12 @@ describe('a visitor who has a session', () => {
       body: { family: false },
     })
     expect(events).toEqual([{ kind: 'arrived', userId: 'ada', endedOtherUser: true }])
+  })
+
+  test('of another user keeps it when another site posts to the landing', async () => {
+    expect(await click({ 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' })).toBeUndefined()
+    expect(await click({ origin: 'null' })).toBeUndefined()
+    expect(service.calls).toEqual([])
   })
 
   test.each([

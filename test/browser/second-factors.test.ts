@@ -1,0 +1,318 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemRandom } from '../../src/random.ts'
+import { decodeBase32 } from '../harness/factor-person.ts'
+import { readMails } from '../harness/mailbox.ts'
+import { PAGE_PASSWORD, readCode } from '../harness/page-person.ts'
+import { findViolations, measureOverflow, type PageBrowser, startPageBrowser } from './page-browser.ts'
+import { addAuthenticator } from './virtual-authenticator.ts'
+
+let world: PageBrowser
+
+beforeAll(async () => {
+  world = await startPageBrowser()
+})
+afterAll(() => world?.[Symbol.asyncDispose]())
+
+async function createPerson(): Promise<string> {
+  const email = `ada-${systemRandom.bytes(4).toString('hex')}@example.test`
+  const person = { email, name: 'Ada Lovelace', password: PAGE_PASSWORD }
+  expect((await world.app.admin('POST', '/api/v3/identity/user', person)).status).toBe(201)
+  return email
+}
+
+async function enterPassword(page: Page, email: string, path = '/auth/sign-in'): Promise<void> {
+  await page.goto(path)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PAGE_PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+/** A new person on the page of the second factors. */
+async function openSecurity(page: Page): Promise<string> {
+  const email = await createPerson()
+  await enterPassword(page, email, '/auth/sign-in?next=%2Fauth%2Fsecurity')
+  await page.waitForURL('**/auth/security')
+  return email
+}
+
+async function beginApp(page: Page): Promise<Buffer> {
+  await page.getByRole('button', { name: 'Set up an app' }).click()
+  return decodeBase32((await page.locator('.key').textContent())?.replaceAll(' ', '') ?? '')
+}
+
+/** Enrols an app. The clock then advances by a step, because the first code is used. */
+async function enrolApp(page: Page): Promise<Buffer> {
+  const secret = await beginApp(page)
+  await page.getByLabel('Code of the app').fill(readCode(world.app, secret))
+  await page.getByRole('button', { name: 'Turn it on' }).click()
+  await page.getByRole('heading', { name: 'Store your recovery codes' }).waitFor()
+  world.app.clock.advance(30_000)
+  return secret
+}
+
+async function addPasskey(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: /^Add (?:a|another) passkey$/ }).click()
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Create the passkey' }).click()
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('You are signed out.').waitFor()
+}
+
+describe('a passkey of the browser', () => {
+  test('is added with ten recovery codes, and then signs in alone', async () => {
+    const { page, context, foreign, complaints } = await world.open()
+    await addAuthenticator(page)
+    await openSecurity(page)
+    await addPasskey(page, 'My laptop')
+    expect(await page.locator('.codes li').count()).toBe(10)
+    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await page.getByText('My laptop').waitFor()
+    await signOut(page)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.waitForURL('**/auth/')
+    expect(await page.locator('h1').innerText()).toBe('Ada Lovelace')
+    expect([foreign, complaints]).toEqual([[], []])
+    await context.close()
+  })
+
+  test('is the second step after the password, and the fresh proof before a change', async () => {
+    const { page, context } = await world.open()
+    await addAuthenticator(page)
+    const email = await openSecurity(page)
+    await addPasskey(page, 'Phone')
+    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await signOut(page)
+    await enterPassword(page, email)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.waitForURL('**/auth/')
+    world.app.clock.advance(11 * 60_000)
+    await page.goto('/auth/security')
+    await page.getByRole('button', { name: 'Make new recovery codes' }).click()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByText('Now repeat the step.').waitFor()
+    await page.getByRole('button', { name: 'Make new recovery codes' }).click()
+    await page.getByRole('heading', { name: 'Store your recovery codes' }).waitFor()
+    await context.close()
+  })
+
+  test('is renamed and removed', async () => {
+    const { page, context } = await world.open()
+    await addAuthenticator(page)
+    await openSecurity(page)
+    await addPasskey(page, 'Old name')
+    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await page.getByText('Change Old name').click()
+    await page.getByLabel('Name').fill('New name')
+    await page.getByRole('button', { name: 'Rename' }).click()
+    await page.getByText('The passkey is renamed.').waitFor()
+    await page.getByText('Change New name').click()
+    await page.getByRole('button', { name: 'Remove this passkey' }).click()
+    await page.getByText('The passkey is removed.').waitFor()
+    expect(await page.getByText('New name').count()).toBe(0)
+    await context.close()
+  })
+
+  test('that the device has already is not made twice, and the page says so', async () => {
+    const { page, context } = await world.open()
+    await addAuthenticator(page)
+    await openSecurity(page)
+    await addPasskey(page, 'One')
+    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await addPasskey(page, 'Two')
+    await page.getByText('This device has a passkey for you already.').waitFor()
+    expect(await findViolations(page)).toEqual([])
+    await context.close()
+  })
+
+  test('that was lost leaves the recovery codes, of which each works once', async () => {
+    const { page, context } = await world.open()
+    const device = await addAuthenticator(page)
+    const email = await openSecurity(page)
+    await addPasskey(page, 'Lost phone')
+    const code = (await page.locator('.codes li').first().innerText()).trim()
+    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await signOut(page)
+    await device.clear()
+    await enterPassword(page, email)
+    await page.getByLabel('Recovery code').fill(code)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.waitForURL('**/auth/')
+    await page.goto('/auth/security')
+    await page.getByText('9 are left.').waitFor()
+    await context.close()
+  })
+})
+
+test('an authenticator app works without scripts, from the key to the second step', async () => {
+  const { page, context } = await world.open({ javaScriptEnabled: false })
+  const email = await openSecurity(page)
+  const secret = await enrolApp(page)
+  await page.getByRole('link', { name: 'I have stored them' }).click()
+  await signOut(page)
+  await enterPassword(page, email)
+  await page.getByLabel('Code', { exact: true }).fill('000000')
+  await page.keyboard.press('Enter')
+  await page.getByText('The code is wrong').waitFor()
+  await page.getByLabel('Code', { exact: true }).fill(readCode(world.app, secret))
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/auth/')
+  await context.close()
+})
+
+/** Invites an address to an account. Returns the link of the mail. */
+async function invite(email: string): Promise<string> {
+  const account = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
+  expect((await world.app.admin('POST', path, { email })).status).toBe(201)
+  const { token } = (await readMails(world.app, email))[0]!
+  return `/auth/invitation?token=${token}`
+}
+
+describe('an invitation', () => {
+  test('is accepted by a new person in the browser, who then signs in', async () => {
+    const { page, context, complaints } = await world.open()
+    const email = `guest-${systemRandom.bytes(4).toString('hex')}@example.test`
+    await page.goto(await invite(email))
+    await page.getByLabel('Your name').fill('Grace Hopper')
+    await page.getByLabel('New password', { exact: true }).fill(PAGE_PASSWORD)
+    await page.getByRole('button', { name: 'Join' }).click()
+    await page.getByText('You have joined.').waitFor()
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByLabel('Password', { exact: true }).fill(PAGE_PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.getByText('Northwind Rail').waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('of somebody else asks the person who is signed in to sign out by a click', async () => {
+    const { page, context } = await world.open()
+    const link = await invite(await createPerson())
+    await openSecurity(page)
+    await page.goto(link)
+    await page.getByText('You are signed in as somebody else.').waitFor()
+    await page.getByRole('link', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(link)
+    await page.getByRole('link', { name: 'Sign in to join' }).waitFor()
+    await context.close()
+  })
+})
+
+/** Every page of this part, and how a browser gets there. */
+const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
+  { name: 'the second factors of a new person', reach: openSecurity, heading: 'Sign-in and security' },
+  {
+    name: 'the second factors of a person with all of them',
+    reach: async (page) => {
+      await openSecurity(page)
+      await enrolApp(page)
+      await page.goto('/auth/security')
+      await addPasskey(page, 'Laptop of the office')
+      await page.getByText('The passkey is added.').waitFor()
+      await page.getByText('Change Laptop').click()
+      await page.getByText('Remove the app').click()
+    },
+    heading: 'Sign-in and security',
+  },
+  {
+    name: 'the key of a new app',
+    reach: async (page) => {
+      await openSecurity(page)
+      await beginApp(page)
+      await page.getByText('I cannot scan it').click()
+    },
+    heading: 'Set up an authenticator app',
+  },
+  {
+    name: 'a wrong code of a new app',
+    reach: async (page) => {
+      await openSecurity(page)
+      await beginApp(page)
+      await page.getByLabel('Code of the app').fill('000000')
+      await page.keyboard.press('Enter')
+      await page.getByText('Please check the form').waitFor()
+    },
+    heading: 'Set up an authenticator app',
+  },
+  {
+    name: 'new recovery codes',
+    reach: async (page) => {
+      await openSecurity(page)
+      await enrolApp(page)
+    },
+    heading: 'Store your recovery codes',
+  },
+  {
+    name: 'a new passkey',
+    reach: async (page) => {
+      await openSecurity(page)
+      await page.getByRole('button', { name: 'Add a passkey' }).click()
+      await page.getByLabel('Name').waitFor()
+    },
+    heading: 'Add a passkey',
+  },
+  {
+    name: 'the second step, refused',
+    reach: async (page) => {
+      const email = await openSecurity(page)
+      await enrolApp(page)
+      await page.goto('/auth/security')
+      await addPasskey(page, 'Phone')
+      await page.getByText('The passkey is added.').waitFor()
+      await signOut(page)
+      await enterPassword(page, email)
+      await page.getByLabel('Code', { exact: true }).fill('000000')
+      await page.keyboard.press('Enter')
+      await page.getByText('The code is wrong').waitFor()
+    },
+    heading: 'Confirm that it is you',
+  },
+  {
+    name: 'a confirmation by a new sign-in',
+    reach: async (page) => {
+      await openSecurity(page)
+      await page.goto('/auth/step-up')
+    },
+    heading: 'Confirm that it is you',
+  },
+  {
+    name: 'an invitation of a new person',
+    reach: async (page) => page.goto(await invite(`guest-${systemRandom.bytes(4).toString('hex')}@example.test`)),
+    heading: 'Join Northwind Rail',
+  },
+  {
+    name: 'an invitation of somebody else',
+    reach: async (page) => {
+      const link = await invite(await createPerson())
+      await openSecurity(page)
+      await page.goto(link)
+    },
+    heading: 'Join Northwind Rail',
+  },
+]
+
+test.each(PAGES)(
+  '$name: no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy',
+  async ({ name, reach, heading }) => {
+    const { page, context, foreign, complaints } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+    await addAuthenticator(page)
+    await reach(page)
+    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await findViolations(page), 'light').toEqual([])
+    const shot = (kind: string) => process.env.SHOTS && page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(' ', '-')}-${kind}.png`, fullPage: true })
+    await shot('light')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await findViolations(page), 'dark').toEqual([])
+    await page.setViewportSize({ width: 320, height: 640 })
+    expect(await measureOverflow(page)).toBe(0)
+    await shot('dark-320')
+    expect(foreign).toEqual([])
+    expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
+    await context.close()
+  },
+)

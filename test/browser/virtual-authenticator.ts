@@ -1,0 +1,33 @@
+import type { CDPSession, Page } from 'playwright-core'
+
+/** An authenticator of the browser itself, as the built-in one of a device (WebAuthn section 11). */
+export interface VirtualAuthenticator {
+  /** Whether it verifies the person from now on. */
+  setVerified(isVerified: boolean): Promise<void>
+  /** Removes its passkeys: a device that was lost. */
+  clear(): Promise<void>
+}
+
+/** Adds an authenticator to a page; it answers every question at once. */
+export async function addAuthenticator(page: Page): Promise<VirtualAuthenticator> {
+  const session: CDPSession = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable', { enableUI: false })
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return {
+    setVerified: async (isUserVerified) => {
+      await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified })
+    },
+    clear: async () => {
+      await session.send('WebAuthn.clearCredentials', { authenticatorId })
+    },
+  }
+}
