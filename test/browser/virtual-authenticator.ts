@@ -8,8 +8,12 @@ export interface VirtualAuthenticator {
   clear(): Promise<void>
 }
 
-/** Adds an authenticator to a page; it answers every question at once. */
-export async function addAuthenticator(page: Page): Promise<VirtualAuthenticator> {
+/**
+ * Adds an authenticator to a page; it answers every question at once, as a person would who always agrees. With `isOffered`
+ * it answers the offer in the field of the address too, as soon as the page is there.
+ */
+export async function addAuthenticator(page: Page, { isOffered = false } = {}): Promise<VirtualAuthenticator> {
+  if (!isOffered) await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
   const session: CDPSession = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable', { enableUI: false })
   const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {

@@ -183,7 +183,7 @@ describe('a landing that fails redirects to the clean URL with an error', () => 
 
   test('and keeps a session that the visitor has', async () => {
     service.answer = { status: 401, body: '{}' }
-    const answer = await land(`/?sso_token=${TOKEN}`, sessionCookie(OTHER_SESSION))
+    const answer = await land(`/?sso_token=${TOKEN}`, sessionCookie(SESSION))
     expectFailed(answer, '/?sso_error=exchange_failed')
     expect(service.calls).toHaveLength(1)
   })
