@@ -33,7 +33,7 @@ export interface PasskeyForm {
 /** Renders a form of a passkey. The script shows it where the browser knows passkeys. */
 export function renderPasskeyForm(form: PasskeyForm): Html {
   const { action, kind, options, hidden, fields, label, isPlain = true } = form
-  return html`<form method="post" action="${action}" data-passkey="${kind}"${
+  return html`<form method="post" action="${action}" data-passkey="${kind}"${kind === 'create' && html` class="narrow"`}${
     options && html` data-options="${JSON.stringify(options)}"`
   } hidden>
 ${hidden}

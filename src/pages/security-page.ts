@@ -35,7 +35,7 @@ function renderButton(
   browserId: string,
   { action, label, hidden }: { action: string; label: string; hidden?: Html },
 ): Html {
-  return html`<form method="post" action="${SECURITY}/${action}">${renderFormToken(deps, browserId)}${hidden}<button class="plain" type="submit">${label}</button></form>`
+  return html`<form method="post" action="${SECURITY}/${action}" class="actions">${renderFormToken(deps, browserId)}${hidden}<button class="plain" type="submit">${label}</button></form>`
 }
 
 /** Builds the page of the second factors of a person. */

@@ -317,7 +317,9 @@ test.each(PAGES)(
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolations(page), 'light').toEqual([])
-    const shot = (kind: string) => process.env.SHOTS && page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(' ', '-')}-${kind}.png`, fullPage: true })
+    const shot = (kind: string) =>
+      process.env.SHOTS &&
+      page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(' ', '-')}-${kind}.png`, fullPage: true })
     await shot('light')
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await findViolations(page), 'dark').toEqual([])

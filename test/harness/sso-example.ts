@@ -25,7 +25,7 @@ export interface SsoExample extends AsyncDisposable {
 }
 
 /** A port that nobody listens on. */
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

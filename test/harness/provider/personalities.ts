@@ -172,6 +172,11 @@ export const companyPersonality = openId({
   },
 })
 
+/** A plain OpenID provider that a browser and a service in a process of its own reach at its real origin. */
+export function buildLocalPersonality(origin: string): Personality {
+  return openId({ name: 'company', origin })
+}
+
 /** GitHub: a numeric id, a public address that proves nothing, and errors with status 200. */
 export const githubPersonality: Personality = {
   origins: ['https://github.com', 'https://api.github.com'],

@@ -1,0 +1,164 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EngineName, type IdentityWorld, startIdentityWorld } from '../harness/identity-world.ts'
+import { waitFor } from '../harness/wait.ts'
+import { launchChromium } from './chromium.ts'
+import { addAuthenticator } from './virtual-authenticator.ts'
+
+const PASSWORD = 'staple of another stable'
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await launchChromium()
+})
+afterAll(() => browser?.close())
+
+/** One person with one browser. */
+interface Traveller {
+  world: IdentityWorld
+  context: BrowserContext
+  page: Page
+  email: string
+}
+
+async function expectSignedIn({ page }: Pick<Traveller, 'page'>): Promise<void> {
+  await page.waitForURL('**/auth/')
+  expect(await page.locator('h1').innerText()).toBe('Rita Returning')
+}
+
+async function signOut({ page }: Traveller): Promise<void> {
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('You are signed out.').waitFor()
+}
+
+/** Opens the newest mail whose link leads to this path, when it has come. */
+async function openMail({ page, world }: Traveller, path: string): Promise<void> {
+  const href = await waitFor('the mail', async () => {
+    const answer = await fetch(`${world.service.url}/auth/mail`, { headers: { accept: 'application/json' } })
+    const { data } = (await answer.json()) as { data: { text: string }[] }
+    return data.map(({ text }) => /http\S+/.exec(text)?.[0] ?? '').find((link) => link.includes(path))
+  })
+  await page.goto(href)
+}
+
+/** The first sign-in, with the development provider. */
+async function arrive(world: IdentityWorld): Promise<Traveller> {
+  const context = await browser.newContext({ baseURL: world.origin })
+  const page = await context.newPage()
+  await addAuthenticator(page)
+  await page.goto('/auth/sign-in')
+  await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+  await page.getByRole('link', { name: 'Continue as Rita Returning' }).click()
+  await expectSignedIn({ page })
+  const email = await page.locator('.person .quiet').innerText()
+  return { world, context, page, email }
+}
+
+async function signInWithPassword(traveller: Traveller): Promise<void> {
+  const { page, email } = traveller
+  await signOut(traveller)
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Check your mail' }).waitFor()
+  await openMail(traveller, '/auth/reset')
+  await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByText('Your new password is set.').waitFor()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await expectSignedIn(traveller)
+}
+
+async function signInWithPasskey(traveller: Traveller): Promise<void> {
+  const { page } = traveller
+  await page.goto('/auth/security')
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  await page.getByLabel('Name').fill('Laptop')
+  await page.getByRole('button', { name: 'Create the passkey' }).click()
+  await page.getByRole('link', { name: 'I have stored them' }).click()
+  await signOut(traveller)
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+  await expectSignedIn(traveller)
+}
+
+async function signInWithProvider(traveller: Traveller): Promise<void> {
+  const { page, email, world } = traveller
+  world.seat({ sub: '4711', email, isEmailVerified: true, name: 'Rita R. Returning' })
+  await signOut(traveller)
+  await page.getByRole('link', { name: 'Continue with Company' }).click()
+  await expectSignedIn(traveller)
+}
+
+async function join(traveller: Traveller): Promise<void> {
+  const { page, email, world } = traveller
+  const account = await world.service.call('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
+  expect((await world.service.call('POST', path, { email })).status).toBe(201)
+  await openMail(traveller, '/auth/invitation')
+  await page.getByRole('button', { name: 'Join' }).click()
+  await page.getByText('You have joined the account.').waitFor()
+  expect(await page.locator('.facts').innerText()).toContain('Northwind Rail')
+}
+
+async function openSecondApp({ page, email, world }: Traveller): Promise<void> {
+  const target = `${world.apps.b}/orders`
+  await page.goto(`/auth/sign-in?redirect_url=${encodeURIComponent(target)}`)
+  await page.waitForURL(target)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}.`)
+}
+
+/** The session JWTs that the browser holds: of the service and of the second app. */
+async function readTokens({ context, world }: Traveller): Promise<string[]> {
+  const cookies = await context.cookies([world.origin, world.apps.b])
+  return cookies.filter(({ name }) => name === 'signalbox_session').map(({ value }) => value)
+}
+
+/** The statuses of requests with these tokens at both processes. */
+async function readStatuses({ world }: Traveller, tokens: readonly string[]): Promise<number[]> {
+  const requests = [world.service, world.other].flatMap(({ url }) =>
+    tokens.map((token) => fetch(`${url}/api/v3/auth/session`, { headers: { authorization: `Bearer ${token}` } })),
+  )
+  return (await Promise.all(requests)).map(({ status }) => status)
+}
+
+async function expectOut(traveller: Traveller): Promise<void> {
+  const { page, email, world } = traveller
+  const tokens = await readTokens(traveller)
+  expect(tokens).toHaveLength(2)
+  expect(await readStatuses(traveller, tokens)).toEqual([200, 200, 200, 200])
+  const { body } = await world.service.call(
+    'GET',
+    `/api/v3/identity/user?filters=email|eq|${encodeURIComponent(email)}`,
+  )
+  const path = `/api/v3/identity/user/${body.data[0].document_id}/disable`
+  expect((await world.service.call('POST', path)).status).toBe(200)
+  const disabledAt = performance.now()
+  await waitFor('the end of the sessions', async () =>
+    (await readStatuses(traveller, tokens)).every((status) => status === 401) ? true : undefined,
+  )
+  expect(performance.now() - disabledAt).toBeLessThan(1000)
+  await page.goto('/auth/')
+  expect(await page.locator('h1').innerText()).toBe('Sign in')
+  await page.goto(`${world.apps.b}/orders`)
+  expect(new URL(page.url()).origin).toBe(world.apps.a)
+  await page.goto('/auth/sign-in')
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+  await page.getByText('The passkey is not known here').waitFor()
+}
+
+describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engine) => {
+  test('one person signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
+    await using world = await startIdentityWorld(engine)
+    const traveller = await arrive(world)
+    await signInWithPassword(traveller)
+    await signInWithPasskey(traveller)
+    await signInWithProvider(traveller)
+    await join(traveller)
+    await openSecondApp(traveller)
+    await expectOut(traveller)
+    await traveller.context.close()
+  }, 180_000)
+})
