@@ -1,8 +1,17 @@
 import type { MailContent } from '../mail/mail.ts'
 
 /** The mail with the link of an invitation. Pure. */
-export function buildInvitationMail({ accountName, link }: { accountName: string; link: string }): MailContent {
-  const text = `You are invited to the account "${accountName}" at Signalbox.
+export function buildInvitationMail({
+  accountName,
+  link,
+  serviceName,
+}: {
+  accountName: string
+  link: string
+  /** `BRAND_NAME`, which people know the service by. */
+  serviceName: string
+}): MailContent {
+  const text = `You are invited to the account "${accountName}" at ${serviceName}.
 
 To accept, open this link within 7 days. It works once:
 
@@ -10,5 +19,5 @@ ${link}
 
 If you do not know who invites you, ignore this mail: nothing changes.
 `
-  return { subject: `Invitation to the account "${accountName}"`, text }
+  return { subject: `Invitation to the account "${accountName}" at ${serviceName}`, text }
 }

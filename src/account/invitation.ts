@@ -34,6 +34,8 @@ export interface InvitationDeps extends MailDeps {
   random: Random
   /** `BASE_URL`. */
   baseUrl: () => string
+  /** `BRAND_NAME`. */
+  serviceName: string
 }
 
 /** What a new member without roles of its own holds in an account, by the role `member`. */
@@ -75,6 +77,7 @@ export async function createInvitation(
   const content = buildInvitationMail({
     accountName: account.name,
     link: `${deps.baseUrl()}/auth/invitation?token=${token}`,
+    serviceName: deps.serviceName,
   })
   await writeMail(deps, tx, { kind: 'invitation', to: email, content, expiresAt, now })
   return invitation

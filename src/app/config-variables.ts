@@ -206,7 +206,11 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
-  BRAND_NAME: variable(brandName, 'Signalbox', 'The name of the product on the pages that people see.'),
+  BRAND_NAME: variable(
+    brandName,
+    'Signalbox',
+    'The name of the product on the pages and in the mails that people see.',
+  ),
   BRAND_LOGO: variable(
     text,
     'a built-in mark',

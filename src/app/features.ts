@@ -103,12 +103,13 @@ export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts)
 const nothing = () => ({})
 const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
 const factorDeps = (parts: FeatureParts) => ({ ...sessionDeps(parts), serviceName: parts.pages.brand.name })
-const linkDeps = ({ ids, random, keyring, canSendMail, keys }: FeatureParts) => ({
+const linkDeps = ({ ids, random, keyring, canSendMail, keys, pages }: FeatureParts) => ({
   ids,
   random,
   keyring,
   canSendMail,
   baseUrl: keys.issuer,
+  serviceName: pages.brand.name,
 })
 const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
   ...parts,

@@ -2,9 +2,8 @@ import { notFound } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
 import type { Database } from '../postgres/database.ts'
 import { toRegistration } from '../sign-in/passkey.schema.ts'
-import { renamePasskey } from '../sign-in/passkey.store.ts'
 import { methodOf } from '../sign-in/passkey.ts'
-import { askForNewPasskey, registerPasskey, removePasskey } from '../sign-in/passkey-registration.ts'
+import { askForNewPasskey, registerPasskey, removePasskey, renameOwnPasskey } from '../sign-in/passkey-registration.ts'
 import { loadUser } from '../user/user.ts'
 import type { SignedInPerson } from './browser-session.ts'
 import { buildPage, type PageParts } from './page.ts'
@@ -107,10 +106,9 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
     },
     {
       handle: async (deps: SecurityPageDeps, { db, person, form, now, requestId }) => {
-        const { id } = form
-        const passkey = { id, userId: person.userId, name: readName(form.name), now }
-        const isKnown = UUID_PATTERN.test(id) && (await renamePasskey(db, passkey))
-        return isKnown ? returnWith('passkey-renamed') : showProblem(deps, notFound('passkey'), requestId)
+        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), requestId)
+        await renameOwnPasskey(db, { id: form.id, userId: person.userId, name: readName(form.name), now })
+        return returnWith('passkey-renamed')
       },
     },
   ),

@@ -68,7 +68,7 @@ ${renderField({
 }
 
 /** An open second step of a sign-in in a browser. */
-export interface SecondStepView {
+interface SecondStepView {
   challenge: string
   methods: readonly FactorMethod[]
   passkeyOptions: object | undefined
@@ -78,7 +78,7 @@ export interface SecondStepView {
 }
 
 /** Builds the page of the second step of a sign-in. */
-export function buildSecondStepPage(
+function buildSecondStepPage(
   deps: Pick<PageDeps, 'browserKeys'>,
   view: SecondStepView,
 ): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {

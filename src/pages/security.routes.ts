@@ -6,7 +6,7 @@ import { signFor } from '../session/session.ts'
 import { raiseSession } from '../session/session-proof.ts'
 import { chargeFactorAttempt, forgiveFactorAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
-import { listPasskeys } from '../sign-in/passkey.store.ts'
+import { listOwnPasskeys } from '../sign-in/passkey-registration.ts'
 import {
   checkHasFactor,
   describeFactors,
@@ -77,7 +77,7 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
     {
       handle: async (deps: SecurityPageDeps, { db, person, visitor, query, now }) => {
         const { count } = await describeFactors(db, person.userId)
-        const passkeys = await listPasskeys(db, person.userId)
+        const passkeys = await listOwnPasskeys(db, person.userId)
         const notice = findNotice(NOTICES, query.notice)
         const view = { count, passkeys, browserId: visitor.browserId, notice, now }
         return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })

@@ -11,7 +11,7 @@ import type { Database } from '../postgres/database.ts'
 import { lockPerson } from '../session/session-proof.ts'
 import { countAttempt, useChallenge } from './factor-challenge.store.ts'
 import { CHALLENGE_LIFETIME_MS, createChallenge, findChallengeRefusal, hashChallenge } from './factor-challenge.ts'
-import { deletePasskey, insertPasskey, listPasskeys, type Passkey } from './passkey.store.ts'
+import { deletePasskey, insertPasskey, listPasskeys, type Passkey, renamePasskey } from './passkey.store.ts'
 import { readClientData, readRelyingParty } from './passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from './second-factor.ts'
 
@@ -140,6 +140,19 @@ function buildNotRegistered(reason: string): Problem {
   const message = 'is not the answer to the options of the last 5 minutes, or is registered already; start again'
   const errors = [{ path: 'credential', code: 'not_accepted', message }]
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
+}
+
+/** The passkeys of a person, the oldest first. */
+export function listOwnPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
+  return listPasskeys(db, userId)
+}
+
+/** Renames a passkey of a person. Throws 404. */
+export async function renameOwnPasskey(
+  tx: Database,
+  passkey: { id: string; userId: UserId; name: string; now: Date },
+): Promise<void> {
+  if (!(await renamePasskey(tx, passkey))) throw notFound('passkey')
 }
 
 /** Removes a passkey of a person. Throws 404, and 409 when it is the last way in. */

@@ -13,7 +13,13 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import { checkHasFactor, describeFactors, type FactorDeps, readPersonSession, renewRecoveryCodes } from './second-factor.ts'
+import {
+  checkHasFactor,
+  describeFactors,
+  type FactorDeps,
+  readPersonSession,
+  renewRecoveryCodes,
+} from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */

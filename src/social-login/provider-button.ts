@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
+import { type Html, html } from '../pages/html.ts'
 import type { ProviderButton } from '../pages/sign-in-page.ts'
 
 /**
@@ -13,6 +14,15 @@ export function listProviderButtons(
   const query = new URLSearchParams({ redirect_url: redirectUrl })
   return engine.listProviders().map(({ name, label }) => ({
     label,
+    icon: name === 'dev' ? PERSON : renderInitial(label),
     href: `/api/v3/auth/login/oauth/${name}?${query}`,
   }))
 }
+
+/** The first letter of a provider: its own mark is a trademark with rules of its own. */
+function renderInitial(label: string): Html {
+  const [first] = new Intl.Segmenter('en').segment(label)
+  return html`<span class="initial" aria-hidden="true">${first?.segment.toLocaleUpperCase('en')}</span>`
+}
+
+const PERSON = html`<svg class="glyph" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><circle cx="12" cy="8" r="4"/><path d="M4.5 20.5a7.5 7.5 0 0 1 15 0"/></svg>`

@@ -35,7 +35,10 @@ export async function requestVerification(
   const expiresAt = new Date(now.getTime() + VERIFICATION_LIFETIME_MS)
   const { email } = person
   await insertProofToken(tx, { tokenHash, purpose: 'verification', userId, email, expiresAt, now })
-  const content = buildVerificationMail(`${deps.baseUrl()}/auth/verify?token=${token}`)
+  const content = buildVerificationMail({
+    link: `${deps.baseUrl()}/auth/verify?token=${token}`,
+    serviceName: deps.serviceName,
+  })
   await writeMail(deps, tx, { kind: 'verification', to: email, content, expiresAt, now })
   return 'sent'
 }

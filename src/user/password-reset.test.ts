@@ -52,7 +52,7 @@ describe('asking for a reset link', () => {
     expect(await forgot(person.email.toUpperCase())).toMatchObject({ status: 202, body: { data: { accepted: true } } })
     const [mail, ...more] = await readMails(app, person.email)
     expect(more).toEqual([])
-    expect(mail).toMatchObject({ to: person.email, subject: 'Set a new password' })
+    expect(mail).toMatchObject({ to: person.email, subject: 'Set a new password at Signalbox' })
     expect(mail!.text).toContain(`${app.app.baseUrl()}/auth/reset?token=`)
     expect(mail!.token).toMatch(/^[\w-]{43}$/)
   })

@@ -32,6 +32,8 @@ export interface LinkDeps extends MailDeps {
   random: Random
   /** `BASE_URL`. */
   baseUrl: () => string
+  /** `BRAND_NAME`. */
+  serviceName: string
 }
 
 /** What a request for a link came to. For the audit trail only: the caller gets one answer for all of them. */
@@ -56,7 +58,7 @@ export async function requestReset(
   const to = person?.email ?? email
   const userId = person?.userId ?? null
   await insertProofToken(tx, { tokenHash, purpose: 'reset', userId: isReal ? userId : null, email: to, expiresAt, now })
-  const content = buildResetMail(`${deps.baseUrl()}/auth/reset?token=${token}`)
+  const content = buildResetMail({ link: `${deps.baseUrl()}/auth/reset?token=${token}`, serviceName: deps.serviceName })
   await writeMail(deps, tx, { kind: 'reset', to, content, expiresAt, isReal, now })
   return { result, userId }
 }
