@@ -24,23 +24,39 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
 }
 
 const selectSessionCaller = statement<
-  CallerColumns & { account: string | null; expires_at: Date; last_used_at: Date }
+  CallerColumns & {
+    account: string | null
+    client_id: string | null
+    scope: string | null
+    expires_at: Date
+    last_used_at: Date
+  }
 >(`
-  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at
+  select ${CALLER_COLUMNS}, s.account, s.client_id, s.scope, s.expires_at, s.last_used_at
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
+
+/** The caller of a valid session, with what the session says. */
+export interface SessionCallerRecord extends CallerRecord {
+  accountId: AccountId | null
+  /** The app that the session is for, and what the person let it do; null for a session of the person. */
+  client: { id: string; scope: string } | null
+  expiresAt: Date
+  lastUsedAt: Date
+}
 
 /** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
 export async function findSessionCaller(
   db: Database,
   { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<(CallerRecord & { accountId: AccountId | null; expiresAt: Date; lastUsedAt: Date }) | undefined> {
+): Promise<SessionCallerRecord | undefined> {
   const [row] = await selectSessionCaller(db, [sessionId, userId, now])
   return (
     row && {
       ...toCallerRecord(row),
       accountId: row.account as AccountId | null,
+      client: row.client_id === null || row.scope === null ? null : { id: row.client_id, scope: row.scope },
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,
     }

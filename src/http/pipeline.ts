@@ -9,7 +9,7 @@ import {
   type ShownRefusal,
   sendAnswer,
 } from './answer.ts'
-import { findPermissionScope } from './caller.ts'
+import { type Caller, findPermissionScope, isUnderCeiling, type PermissionScope } from './caller.ts'
 import {
   buildInProgress,
   buildRepeatedAnswer,
@@ -78,13 +78,27 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   const permission = permissionOf(route)
   const scope = findPermissionScope(caller, permission)
   request.scope = scope ?? []
-  if (route.access === 'caller' || route.access === 'public' || scope === 'all' || (scope && route.ownAccounts)) return
-  const refusal = new Problem(
-    'permission_denied',
-    `This needs the permission ${permission}, which your token does not hold.`,
-  )
+  if (isOpen(route, caller, scope)) return
+  const refusal = buildPermissionRefusal(caller, permission)
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
+}
+
+/** Whether a route is open to `caller`. An app reaches what its scopes name: no other route, open to every person or not. */
+function isOpen(route: Route<never>, caller: Caller, scope: PermissionScope | undefined): boolean {
+  if (caller.clientId !== null && !isUnderCeiling(caller, permissionOf(route))) return false
+  if (route.access === 'caller' || route.access === 'public') return true
+  return scope === 'all' || (scope !== undefined && route.ownAccounts === true)
+}
+
+function buildPermissionRefusal(caller: Caller, permission: string): Problem {
+  if (caller.clientId === null || isUnderCeiling(caller, permission))
+    return new Problem('permission_denied', `This needs the permission ${permission}, which your token does not hold.`)
+  const text = `This needs the permission ${permission}, which no scope of this app opens.`
+  // RFC 6750 section 3.1.
+  return new Problem('permission_denied', text, {
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
+  })
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
@@ -214,7 +228,7 @@ function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Ans
   return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
 }
 
-/** The page or redirect of a refusal. Its problem is logged like one that is sent. */
+/** What a refusal is answered with instead of its problem, which is logged like one that is sent. */
 function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
   request.problem = outcome.problem
   return buildAnswer(route, outcome, reply)

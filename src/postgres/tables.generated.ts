@@ -81,6 +81,7 @@ export interface AuditLog {
   action: string;
   address: string | null;
   api_key: string | null;
+  client_id: string | null;
   created_at: Timestamp;
   detail: Generated<Json>;
   document_id: string;
@@ -226,6 +227,11 @@ export interface MailOutbox {
   status: Generated<string>;
 }
 
+export interface OauthEndedGrant {
+  ended_at: Timestamp;
+  grant_id: string;
+}
+
 export interface Permission {
   created_at: Timestamp;
   description: string | null;
@@ -301,12 +307,15 @@ export interface Session {
   address: string | null;
   amr: Generated<string[]>;
   auth_time: Timestamp;
+  client_id: string | null;
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp;
+  grant_id: string | null;
   last_used_at: Timestamp;
   parent: string | null;
   revoked_at: Timestamp | null;
+  scope: string | null;
   updated_at: Timestamp;
   user: string;
   user_agent: string | null;
@@ -492,6 +501,7 @@ export interface DB {
   login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
+  oauth_ended_grant: OauthEndedGrant;
   permission: Permission;
   proof_token: ProofToken;
   publish_key: PublishKey;

@@ -200,6 +200,8 @@ export interface components {
       session: string | null
       /** A UUID in lower case. */
       api_key: string | null
+      /** The app that acted for the user. */
+      client_id: string | null
       /** A UUID in lower case. */
       account: string | null
       /** A UUID in lower case. */
@@ -643,6 +645,10 @@ export interface components {
       account: string | null
       /** A UUID in lower case. */
       parent: string | null
+      /** The app that the session is for; null for the person. */
+      client_id: string | null
+      /** What the person let the app do, separated by spaces. */
+      scope: string | null
       /** Whether it is the session of this request. */
       is_current: boolean
       /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
@@ -929,6 +935,10 @@ export interface components {
         document_id: string
         /** A UUID in lower case. */
         parent: string | null
+        /** The app that the session is for; null for the person. */
+        client_id: string | null
+        /** What the person let the app do, separated by spaces. */
+        scope: string | null
         address: string | null
         user_agent: string | null
         /** The methods of the sign-in (RFC 8176). */
@@ -960,7 +970,7 @@ export interface components {
         account: string
         permissions: Array<string>
       }>
-      /** Patterns of an API key, which narrow all of these. */
+      /** What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
