@@ -189,10 +189,12 @@ create table "identity" (
   name text,
   avatar_url text,
   last_login_at timestamp(3) with time zone,
+  engine_subject text,
   constraint identity_pkey PRIMARY KEY (document_id),
   constraint identity_provider_subject_key UNIQUE (provider, subject),
   constraint identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX identity_engine_subject_idx ON public.identity USING btree (engine_subject) WHERE (engine_subject IS NOT NULL);
 CREATE INDEX identity_user_idx ON public.identity USING btree ("user");
 
 create table "kept_mail" (

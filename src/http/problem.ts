@@ -9,6 +9,7 @@ export const PROBLEMS = {
   social_login_failed: { status: 401, title: 'Sign-in not completed' },
   refresh_failed: { status: 401, title: 'Invalid refresh token' },
   sso_exchange_failed: { status: 401, title: 'Handshake not accepted' },
+  oauth_exchange_failed: { status: 401, title: 'Access token not accepted' },
   signature_invalid: { status: 401, title: 'Invalid signature' },
   permission_denied: { status: 403, title: 'Permission denied' },
   email_required: { status: 403, title: 'E-mail address required' },

@@ -160,6 +160,7 @@ export interface Identity {
   created_at: Timestamp;
   document_id: string;
   email: string | null;
+  engine_subject: string | null;
   is_email_verified: Generated<boolean>;
   last_login_at: Timestamp | null;
   name: string | null;

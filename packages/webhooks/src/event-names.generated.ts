@@ -43,6 +43,7 @@ export const EVENT_NAMES = [
   'login.code',
   'login.local',
   'login.oauth',
+  'oauth.exchange',
   'password.change',
   'password.forgot',
   'password.reset',
