@@ -90,6 +90,7 @@ create table "audit_log" (
   request_id text,
   detail jsonb not null default '{}'::jsonb,
   created_at timestamp(3) with time zone not null,
+  client_id text,
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at DESC, document_id DESC);
@@ -208,10 +209,12 @@ create table "identity" (
   name text,
   avatar_url text,
   last_login_at timestamp(3) with time zone,
+  engine_subject text,
   constraint identity_pkey PRIMARY KEY (document_id),
   constraint identity_provider_subject_key UNIQUE (provider, subject),
   constraint identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX identity_engine_subject_idx ON public.identity USING btree (engine_subject) WHERE (engine_subject IS NOT NULL);
 CREATE INDEX identity_user_idx ON public.identity USING btree ("user");
 
 create table "kept_mail" (
@@ -286,6 +289,13 @@ create table "mail_outbox" (
 );
 CREATE INDEX mail_outbox_due_idx ON public.mail_outbox USING btree (due_at) WHERE (status = 'waiting'::text);
 CREATE INDEX mail_outbox_ended_idx ON public.mail_outbox USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+create table "oauth_ended_grant" (
+  grant_id text not null,
+  ended_at timestamp(3) with time zone not null,
+  constraint oauth_ended_grant_pkey PRIMARY KEY (grant_id)
+);
+CREATE INDEX oauth_ended_grant_ended_idx ON public.oauth_ended_grant USING btree (ended_at);
 
 create table "passkey" (
   document_id uuid not null,
@@ -423,13 +433,19 @@ create table "session" (
   acr text,
   auth_time timestamp(3) with time zone not null,
   last_used_at timestamp(3) with time zone not null,
+  client_id text,
+  scope text,
+  grant_id text,
   constraint session_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
+  constraint session_check CHECK (((client_id IS NULL) = (scope IS NULL))),
+  constraint session_check1 CHECK (((grant_id IS NULL) OR (client_id IS NOT NULL))),
   constraint session_parent_fkey FOREIGN KEY (parent) REFERENCES session(document_id),
   constraint session_pkey PRIMARY KEY (document_id),
   constraint session_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX session_account_idx ON public.session USING btree (account) WHERE (account IS NOT NULL);
 CREATE INDEX session_expires_idx ON public.session USING btree (expires_at);
+CREATE INDEX session_grant_idx ON public.session USING btree (grant_id) WHERE ((grant_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX session_parent_idx ON public.session USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE INDEX session_user_idx ON public.session USING btree ("user") WHERE (revoked_at IS NULL);
 

@@ -165,7 +165,7 @@ describe('a user', () => {
     const locked = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const signingOut = inTransaction(app.db, async (tx) => {
-      const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
+      const caller = { patterns: ['*:*'], ceiling: null } as unknown as Caller
       await endUserTokens(tx, someone.user.id, { caller, now: new Date(app.clock.now()) })
       locked.resolve()
       await mayCommit.promise

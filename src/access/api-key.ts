@@ -110,7 +110,7 @@ export async function revokeApiKey(
 ): Promise<ApiKeyRecord> {
   const { id, caller, permission, now } = input
   const owners = findOwners(caller, permission)
-  const own = caller.keyPatterns === null && (await revokeApiKeyRow(db, id, { owner: caller.userId, now }))
+  const own = caller.ceiling === null && (await revokeApiKeyRow(db, id, { owner: caller.userId, now }))
   if (own) return own
   const key = await findApiKeyWithHoldings(db, id)
   if (!key || !isOwnedBy(owners, key)) throw notFound('API key')

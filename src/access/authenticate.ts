@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Caller } from '../http/caller.ts'
+import { findPermissionsOf } from '../oauth/scope.ts'
 import type { Database } from '../postgres/database.ts'
 import { verifySessionToken } from '../session/session-token.ts'
 import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
@@ -32,8 +33,8 @@ export function readBearerToken(authorization: string | undefined): string | und
 }
 
 /**
- * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT or the owner of an
- * API key. A cached caller costs no round trip; else one statement reads the session or key, the user, its roles and its
+ * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes of
+ * the app that the session is for, or the owner of an API key. A cached caller costs no round trip; else one statement reads the session or key, the user, its roles and its
  * accounts. Undefined for an invalid token.
  */
 export function buildAuthenticate(
@@ -61,18 +62,19 @@ async function authenticateSession(
   const mark = cache.mark()
   const found = await findSessionCaller(db, { sessionId, userId, now })
   if (!found) return undefined
-  const { accountId, accounts } = found
+  const { accountId, accounts, client } = found
   const caller: Caller = {
     userId,
     sessionId,
     apiKeyId: null,
+    clientId: client?.id ?? null,
     // The user may have left the current account since.
     accountId: accountId !== null && accounts.includes(accountId) ? accountId : null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
     membershipPatterns: found.membershipPatterns,
     accounts,
-    keyPatterns: null,
+    ceiling: client && findPermissionsOf(client.scope),
     proof: found.proof,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
@@ -105,12 +107,13 @@ async function authenticateKey(
     userId: found.userId,
     sessionId: null,
     apiKeyId: found.apiKeyId,
+    clientId: null,
     accountId: null,
     patterns: found.patterns,
     accountPatterns: found.accountPatterns,
     membershipPatterns: found.membershipPatterns,
     accounts: found.accounts,
-    keyPatterns: found.keyPatterns,
+    ceiling: found.keyPatterns,
     proof: null,
   }
   // Cached until its last use has to be written again.

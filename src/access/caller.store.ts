@@ -31,6 +31,8 @@ function toCallerRecord(row: CallerColumns): CallerRecord {
 
 interface SessionCallerColumns extends CallerColumns {
   account: string | null
+  client_id: string | null
+  scope: string | null
   expires_at: Date
   last_used_at: Date
   amr: string[]
@@ -39,15 +41,17 @@ interface SessionCallerColumns extends CallerColumns {
 }
 
 const selectSessionCaller = statement<SessionCallerColumns>(`
-  select ${CALLER_COLUMNS}, s.account, s.expires_at, s.last_used_at, s.amr, s.auth_time,
+  select ${CALLER_COLUMNS}, s.account, s.client_id, s.scope, s.expires_at, s.last_used_at, s.amr, s.auth_time,
     has_second_factor(u.document_id) as has_factor
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
   where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
     and u.is_actived and u.deleted_at is null`)
 
-/** The caller of a session, with what the session says. */
+/** The caller of a valid session, with what the session says. */
 export interface SessionCallerRecord extends CallerRecord {
   accountId: AccountId | null
+  /** The app that the session is for, and what the person let it do; null for a session of the person. */
+  client: { id: string; scope: string } | null
   expiresAt: Date
   lastUsedAt: Date
   proof: SessionProof
@@ -63,6 +67,7 @@ export async function findSessionCaller(
     row && {
       ...toCallerRecord(row),
       accountId: row.account as AccountId | null,
+      client: row.client_id === null || row.scope === null ? null : { id: row.client_id, scope: row.scope },
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,
       proof: { hasFactor: row.has_factor, isMultiFactor: row.amr.includes('mfa'), provenAt: row.auth_time },

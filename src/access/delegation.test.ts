@@ -25,10 +25,11 @@ const PATTERNS = [...PERMISSIONS, ...RESOURCES.map((resource) => `${resource}:*`
 const A = 'account-a' as AccountId
 const B = 'account-b' as AccountId
 
-/** A caller with these holdings; `keyPatterns` makes it an API key. */
-function caller(holdings: Partial<Holdings> = {}, keyPatterns: readonly string[] | null = null): Caller {
-  const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, accountId: null, proof: null }
-  return { ...token, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ...holdings, keyPatterns }
+/** A caller with these holdings; `ceiling` makes it an API key. */
+function caller(holdings: Partial<Holdings> = {}, ceiling: readonly string[] | null = null): Caller {
+  const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, clientId: null, accountId: null }
+  const more = { ceiling, proof: null }
+  return { ...token, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ...holdings, ...more }
 }
 
 /** Any holdings; a membership is of an account of the user. */
@@ -190,8 +191,8 @@ describe('what is given or taken', () => {
 describe('the rule', () => {
   test('a caller that holds all grants of another may do everything that the other may, at every place', () => {
     fc.assert(
-      fc.property(someHoldings, someKey, someHoldings, (own, keyPatterns, others) => {
-        const giver = caller(own, keyPatterns)
+      fc.property(someHoldings, someKey, someHoldings, (own, ceiling, others) => {
+        const giver = caller(own, ceiling)
         const taken = caller(others)
         if (findMissingGrant(giver, listGrants(others)) !== undefined) return
         for (const permission of PERMISSIONS) {
@@ -216,10 +217,10 @@ describe('the rule', () => {
 
   test('a key holds all of its narrowed grants', () => {
     fc.assert(
-      fc.property(someHoldings, fc.subarray(PATTERNS), (own, keyPatterns) => {
-        const narrowed = narrowHoldings(own, keyPatterns)
-        expect(findMissingGrant(caller(own, keyPatterns), listGrants(narrowed))).toBeUndefined()
-        const [asKey, asNarrowed] = [caller(own, keyPatterns), caller(narrowed)]
+      fc.property(someHoldings, fc.subarray(PATTERNS), (own, ceiling) => {
+        const narrowed = narrowHoldings(own, ceiling)
+        expect(findMissingGrant(caller(own, ceiling), listGrants(narrowed))).toBeUndefined()
+        const [asKey, asNarrowed] = [caller(own, ceiling), caller(narrowed)]
         for (const permission of PERMISSIONS)
           for (const account of [A, B])
             expect(canReachAccount(asNarrowed, permission, account)).toBe(canReachAccount(asKey, permission, account))
@@ -230,8 +231,8 @@ describe('the rule', () => {
 
   test('a key that may be created reaches no further than its creator at any place', () => {
     fc.assert(
-      fc.property(someHoldings, someKey, fc.subarray(PATTERNS), (own, keyPatterns, made) => {
-        const maker = caller(own, keyPatterns)
+      fc.property(someHoldings, someKey, fc.subarray(PATTERNS), (own, ceiling, made) => {
+        const maker = caller(own, ceiling)
         if (findUnheldKeyPattern(maker, made) !== undefined) return
         const key = caller(own, made)
         for (const permission of PERMISSIONS)

@@ -29,10 +29,10 @@ export interface Holdings {
   accounts: readonly AccountId[]
 }
 
-/** The permissions of a token: the holdings of its user, narrowed by `keyPatterns` for an API key. */
+/** The permissions of a token: the holdings of its user, narrowed by `ceiling` for an API key and for an app. */
 export type CallerHoldings = Pick<
   Caller,
-  'patterns' | 'accountPatterns' | 'membershipPatterns' | 'accounts' | 'keyPatterns'
+  'patterns' | 'accountPatterns' | 'membershipPatterns' | 'accounts' | 'ceiling'
 >
 
 /** The permissions of a role. */
@@ -47,7 +47,7 @@ const at = (place: Place, patterns: readonly string[]): Grant[] => patterns.map(
 /** Whether `caller` holds `grant`. */
 export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   const { pattern, place } = grant
-  if (caller.keyPatterns !== null && !isCovered(caller.keyPatterns, pattern)) return false
+  if (caller.ceiling !== null && !isCovered(caller.ceiling, pattern)) return false
   if (isCovered(caller.patterns, pattern)) return true
   if (place === 'everywhere') return false
   if (caller.accounts.includes(place) && isCovered(caller.accountPatterns, pattern)) return true
@@ -124,12 +124,10 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
  * accounts only: it then holds in these accounts.
  */
 export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
-  const { keyPatterns } = caller
+  const { ceiling } = caller
   const ofMemberships = caller.membershipPatterns.flatMap(({ patterns }) => patterns)
   const held = [...caller.patterns, ...caller.accountPatterns, ...ofMemberships]
-  return patterns.find(
-    (pattern) => !isCovered(held, pattern) || (keyPatterns !== null && !isCovered(keyPatterns, pattern)),
-  )
+  return patterns.find((pattern) => !isCovered(held, pattern) || (ceiling !== null && !isCovered(ceiling, pattern)))
 }
 
 function describePlace(place: Place): string {
@@ -167,7 +165,7 @@ export function checkMayEndKey(
   caller: CallerHoldings & Pick<Caller, 'userId'>,
   key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
 ): void {
-  if (key.userId === caller.userId && caller.keyPatterns === null) return
+  if (key.userId === caller.userId && caller.ceiling === null) return
   checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'revoke this key')
 }
 

@@ -136,7 +136,7 @@ describe('an administrator always remains', () => {
   test('when two remove each other concurrently, the second waits for the first and is refused', async () => {
     const other = await app.administrator('other')
     const now = new Date(app.clock.now())
-    const caller = { patterns: ['*:*'], keyPatterns: null } as unknown as Caller
+    const caller = { patterns: ['*:*'], ceiling: null } as unknown as Caller
     const disable = async (tx: Database, person: Person) =>
       disableUser(tx, { user: await loadManagedUser(tx, person.user.id, { roles: [] }), caller, now })
     const disabled = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-import { type Caller, findPermissionScope, matchesPattern } from '../http/caller.ts'
+import { type Caller, findPermissionScope, isUnderCeiling } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 
@@ -7,8 +7,9 @@ import type { UserId } from '../id.ts'
  * because a leaked narrow key could otherwise create a successor that does not expire. Throws 403.
  */
 export function checkKeyMay(caller: Caller, permission: string): void {
-  if (caller.keyPatterns === null || caller.keyPatterns.some((pattern) => matchesPattern(pattern, permission))) return
-  throw new Problem('permission_denied', `This API key does not hold ${permission}.`)
+  if (isUnderCeiling(caller, permission)) return
+  const token = caller.clientId === null ? 'API key' : 'app'
+  throw new Problem('permission_denied', `This ${token} does not hold ${permission}.`)
 }
 
 /** The user whose rows `caller` reaches on a route that `opensAll`: itself, or with the permission all. Throws 403. */

@@ -129,7 +129,7 @@ async function findRefusal(
     ...listMembershipGrants(holdings, account),
     ...roles.flatMap((role) => listMemberRoleGrants(role, account)),
   ]
-  const mayGive = inviter && grants.every((grant) => holdsGrant({ ...inviter.holdings, keyPatterns: null }, grant))
+  const mayGive = inviter && grants.every((grant) => holdsGrant({ ...inviter.holdings, ceiling: null }, grant))
   return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
 }
 

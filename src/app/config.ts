@@ -47,6 +47,8 @@ export interface Config {
   identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
   supabaseUrl: string | undefined
   supabaseAnonKey: string | undefined
+  /** The `iss` of its tokens. */
+  supabaseIssuer: string | undefined
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
@@ -182,6 +184,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
     supabaseUrl: values.SUPABASE_URL,
     supabaseAnonKey: values.SUPABASE_ANON_KEY,
+    supabaseIssuer: values.SUPABASE_ISSUER ?? values.SUPABASE_URL,
     ssoTargets: values.SSO_TARGETS ?? [],
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,

@@ -21,6 +21,8 @@ import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import { exchangeRoutes } from '../oauth/exchange.routes.ts'
+import type { TokenIssuer } from '../oauth/token-issuer.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
@@ -79,6 +81,8 @@ export interface FeatureParts {
   health: HealthDeps
   /** The OIDC engine. */
   engine: Engine
+  /** The issuers whose access tokens are exchanged. */
+  tokenIssuers: readonly TokenIssuer[]
   /** Ties a sign-in with a provider to the browser that begins it. */
   binding: BrowserBinding
   /** The provider of sample people; in development. */
@@ -145,6 +149,7 @@ export const FEATURES: readonly Feature[] = [
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(passwordRoutes, ({ random }) => ({ random })),
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),

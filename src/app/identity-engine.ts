@@ -4,7 +4,7 @@ import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { Engine } from '../engine/engine.ts'
-import { buildSupabaseClient } from '../engine/supabase/supabase-client.ts'
+import { buildSupabaseClient, type SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
 import type { Keyring } from '../keyring.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
@@ -15,6 +15,7 @@ import { buildBrowserBinding } from '../social-login/browser-binding.ts'
 import type { AppOptions } from './app.ts'
 import type { Config } from './config.ts'
 import type { FeatureParts } from './features.ts'
+import { buildTokenIssuers } from './token-issuers.ts'
 
 /** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */
 export function buildRedirectRules({ appEnv, redirectAllowList }: Config, baseUrl: string): RedirectRules {
@@ -34,7 +35,7 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 export function buildIdentityParts(
   options: AppOptions,
   { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
-): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider'> {
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers'> {
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
@@ -45,20 +46,25 @@ export function buildIdentityParts(
   const devProvider = isDevelopment ? buildDevProvider({ keyring, random, clock, baseUrl }) : undefined
   const embed = (providers: readonly EnabledProvider[]) =>
     buildEmbeddedEngine({ providers, fetch, random, clock, machineClock: systemClock, isHttpAllowed })
-  const engine =
-    config.identityEngine === 'supabase' ? buildManagedEngine(options, fetch) : embed(config.socialProviders)
+  const managed = config.identityEngine === 'supabase' ? buildManagedClient(config, fetch) : undefined
+  const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
+    tokenIssuers: buildTokenIssuers(options, { baseUrl, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
   }
 }
 
+function buildManagedClient({ supabaseUrl: url = '', supabaseAnonKey: anonKey }: Config, fetch: GuardedFetch) {
+  return buildSupabaseClient({ url, anonKey, fetch })
+}
+
 /** The engine that speaks to Supabase Auth, which keeps the credentials of the providers. */
-function buildManagedEngine({ config, random }: AppOptions, fetch: GuardedFetch): Engine {
-  const { supabaseUrl: url = '', supabaseAnonKey: anonKey, socialProviders } = config
+function buildManagedEngine({ config, random }: AppOptions, client: SupabaseClient): Engine {
+  const { socialProviders } = config
   return buildSupabaseEngine({
-    client: buildSupabaseClient({ url, anonKey, fetch }),
+    client,
     providers: socialProviders.map(({ name, declaration: { label }, isEmailTrusted }) => ({
       name,
       label,

@@ -65,6 +65,7 @@ function draftAudit(
     userId: caller?.userId ?? outcome.actor?.userId ?? null,
     sessionId: caller?.sessionId ?? outcome.actor?.sessionId ?? null,
     apiKeyId: caller?.apiKeyId ?? null,
+    clientId: caller?.clientId ?? outcome.actor?.clientId ?? null,
     account: one.account ?? outcome.actor?.account ?? null,
     target: one.id,
     address: request.address,

@@ -10,6 +10,7 @@ const AUDIT_FIELDS = {
   user: { type: 'uuid' },
   session: { type: 'uuid' },
   api_key: { type: 'uuid' },
+  client_id: { type: 'text' },
   account: { type: 'uuid' },
   target: { type: 'uuid' },
   address: { type: 'text' },

@@ -14,6 +14,7 @@ export interface AuditRecord {
   userId: UserId | null
   sessionId: SessionId | null
   apiKeyId: string | null
+  clientId: string | null
   account: AccountId | null
   target: string | null
   address: string | null
@@ -34,6 +35,7 @@ export function toAuditRecord(row: Selectable<AuditLog>): AuditRecord {
     userId: row.user as UserId | null,
     sessionId: row.session as SessionId | null,
     apiKeyId: row.api_key,
+    clientId: row.client_id,
     account: row.account as AccountId | null,
     target: row.target,
     address: row.address,
@@ -54,6 +56,7 @@ export function selectAuditEntries(db: Database) {
       'user',
       'session',
       'api_key',
+      'client_id',
       'account',
       'target',
       'address',
@@ -71,6 +74,7 @@ export const AUDIT_COLUMNS = [
   ['"user"', 'uuid'],
   ['session', 'uuid'],
   ['api_key', 'uuid'],
+  ['client_id', 'text'],
   ['account', 'uuid'],
   ['target', 'uuid'],
   ['address', 'text'],
@@ -88,6 +92,7 @@ export function toAuditValues(entry: AuditRecord): unknown[] {
     entry.userId,
     entry.sessionId,
     entry.apiKeyId,
+    entry.clientId,
     entry.account,
     entry.target,
     entry.address,

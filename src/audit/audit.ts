@@ -12,6 +12,8 @@ export interface AuditEntry {
   userId: UserId | null
   sessionId?: SessionId | null
   apiKeyId?: string | null
+  /** The app that acted for the user. */
+  clientId?: string | null
   account?: AccountId | null
   /** The `document_id` of the changed row. Left out when it is not a UUID, as ids of other services may be. */
   target?: string | null
@@ -30,6 +32,7 @@ export function buildAuditRecords(ids: IdMaker, entries: readonly AuditEntry[], 
     userId: entry.userId,
     sessionId: entry.sessionId ?? null,
     apiKeyId: entry.apiKeyId ?? null,
+    clientId: entry.clientId ?? null,
     account: entry.account ?? null,
     target: entry.target && isUuid(entry.target) ? entry.target : null,
     address: entry.address ?? null,

@@ -18,10 +18,10 @@ export interface AnswerCookie {
   sameSite: 'strict' | 'lax' | 'none'
 }
 
-/** A refusal that is answered with a page or a redirect. */
+/** A refusal that is answered with something else than its problem. */
 export type ShownRefusal = RefusalOutcome & Required<Pick<RefusalOutcome, 'instead'>>
 
-/** Whether a refusal is answered with a page or a redirect instead of its problem. */
+/** Whether a refusal is answered with something else than its problem. */
 export function isShownRefusal(outcome: Outcome<unknown>): outcome is ShownRefusal {
   return outcome.kind === 'refusal' && outcome.instead !== undefined
 }
@@ -47,6 +47,10 @@ export function buildAnswer(
       const { problem, instead } = outcome
       if ('location' in instead) return buildRedirect({ status: 303, location: instead.location, headers, cookies })
       const named = { ...problem.headers, ...headers }
+      if ('json' in instead) {
+        const payload = JSON.stringify(instead.json)
+        return { status: instead.status, contentType: JSON_TYPE, payload, headers: named, cookies }
+      }
       return { status: problem.status, contentType: HTML_TYPE, payload: instead.html, headers: named, cookies }
     }
     case 'redirect':

@@ -11,12 +11,13 @@ function buildCaller(changes: Partial<Caller>): Caller {
     userId: 'user' as UserId,
     sessionId: null,
     apiKeyId: null,
+    clientId: null,
     accountId: null,
     patterns: [],
     accountPatterns: [],
     membershipPatterns: [],
     accounts: [mine],
-    keyPatterns: null,
+    ceiling: null,
     proof: null,
     ...changes,
   }
@@ -68,7 +69,7 @@ describe('the scope of a permission', () => {
     expect(findPermissionScope(caller, 'contract:update')).toEqual([mine])
     expect(findPermissionScope(caller, 'contract:find-one')).toEqual([mine, theirs])
     expect(findPermissionScope(caller, 'webhook:update')).toBeUndefined()
-    const key = buildCaller({ accounts: [mine, theirs], membershipPatterns, keyPatterns: ['contract:find-one'] })
+    const key = buildCaller({ accounts: [mine, theirs], membershipPatterns, ceiling: ['contract:find-one'] })
     expect(findPermissionScope(key, 'contract:update')).toBeUndefined()
     expect(findPermissionScope({ ...caller, accountPatterns: ['contract:*'] }, 'contract:update')).toEqual([
       mine,
@@ -77,13 +78,13 @@ describe('the scope of a permission', () => {
   })
 
   test('is narrowed and never widened by an API key', () => {
-    const narrowed = buildCaller({ patterns: ['webhook:*'], keyPatterns: ['webhook:find-all', 'user:*'] })
+    const narrowed = buildCaller({ patterns: ['webhook:*'], ceiling: ['webhook:find-all', 'user:*'] })
     expect(findPermissionScope(narrowed, 'webhook:find-all')).toBe('all')
     expect(findPermissionScope(narrowed, 'webhook:create')).toBeUndefined()
     expect(findPermissionScope(narrowed, 'user:create')).toBeUndefined()
-    const empty = buildCaller({ patterns: ['*:*'], keyPatterns: [] })
+    const empty = buildCaller({ patterns: ['*:*'], ceiling: [] })
     expect(findPermissionScope(empty, 'webhook:create')).toBeUndefined()
-    const own = buildCaller({ accountPatterns: ['contract:*'], keyPatterns: ['*:*'] })
+    const own = buildCaller({ accountPatterns: ['contract:*'], ceiling: ['*:*'] })
     expect(findPermissionScope(own, 'contract:update')).toEqual([mine])
   })
 

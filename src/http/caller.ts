@@ -16,12 +16,17 @@ export interface SessionProof {
   provenAt: Date
 }
 
-/** The caller of a request: the user of a session, or the owner of an API key (docs/contract/identity.md#roles). */
+/**
+ * The caller of a request: the user of a session, the owner of an API key (docs/contract/identity.md#roles), or the user in
+ * whose name an app acts (docs/contract/oauth-exchange.md#scope-ceiling).
+ */
 export interface Caller {
   userId: UserId
   /** The session of the token; null for an API key. */
   sessionId: SessionId | null
   apiKeyId: string | null
+  /** The app that acts for the user; null for the user itself and for an API key. */
+  clientId: string | null
   /** The current account of the session, or null. */
   accountId: AccountId | null
   /** Patterns that hold everywhere: `resource:action`, `resource:*` or `*:*`. */
@@ -32,8 +37,11 @@ export interface Caller {
   membershipPatterns: readonly AccountPatterns[]
   /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
-  /** The patterns that an API key narrows its owner's permissions to; null for a session. */
-  keyPatterns: readonly string[] | null
+  /**
+   * The patterns that narrow the user's permissions: those of an API key, or of the scopes of an app. Null for a session of
+   * the user itself.
+   */
+  ceiling: readonly string[] | null
   /** Null for an API key. */
   proof: SessionProof | null
 }
@@ -48,13 +56,18 @@ export function matchesPattern(pattern: string, permission: string): boolean {
   return permission.startsWith(pattern.slice(0, -1))
 }
 
+/** Whether the ceiling of `caller` covers `permission`; true without one. Says nothing of what the user holds. */
+export function isUnderCeiling(caller: Pick<Caller, 'ceiling'>, permission: string): boolean {
+  return caller.ceiling === null || caller.ceiling.some((pattern) => matchesPattern(pattern, permission))
+}
+
 /**
- * The scope of `permission` for `caller`; undefined when the caller does not hold it. The scope of an API key is within
- * that of its owner.
+ * The scope of `permission` for `caller`; undefined when the caller does not hold it. The scope of an API key or an app is
+ * within that of its user.
  */
 export function findPermissionScope(caller: Caller, permission: string): PermissionScope | undefined {
   const covers = (pattern: string) => matchesPattern(pattern, permission)
-  if (caller.keyPatterns && !caller.keyPatterns.some(covers)) return undefined
+  if (!isUnderCeiling(caller, permission)) return undefined
   if (caller.patterns.some(covers)) return 'all'
   if (caller.accountPatterns.some(covers)) return caller.accounts
   const accounts = caller.membershipPatterns.flatMap(({ account, patterns }) =>

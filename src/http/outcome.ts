@@ -22,7 +22,13 @@ interface OutcomeFacts {
   /** Additional members of the audit entry. Never a secret. */
   audit?: Record<string, unknown>
   /** The actor for the audit entry, where the request carries no token: a sign-in. */
-  actor?: { userId: UserId | null; sessionId: SessionId | null; account: AccountId | null }
+  actor?: {
+    userId: UserId | null
+    sessionId: SessionId | null
+    account: AccountId | null
+    /** The app that acts for the user. */
+    clientId?: string | null
+  }
 }
 
 /** A success with data in the envelope `{ data, message }`, or bare where the declaration says so. */
@@ -68,8 +74,11 @@ export interface StreamOutcome extends OutcomeFacts {
 export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
-  /** Sent instead of the problem: a page, with the status and headers of the problem, or a redirect (303). */
-  instead?: { html: string } | { location: string }
+  /**
+   * Sent instead of the problem: a page, with the status and headers of the problem, a redirect (303), or the error body of
+   * another standard with its status.
+   */
+  instead?: { html: string } | { location: string } | { json: Readonly<Record<string, unknown>>; status: number }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
 }

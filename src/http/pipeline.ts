@@ -9,7 +9,7 @@ import {
   type ShownRefusal,
   sendAnswer,
 } from './answer.ts'
-import { type Caller, findPermissionScope, type PermissionScope } from './caller.ts'
+import { type Caller, findPermissionScope, isUnderCeiling, type PermissionScope } from './caller.ts'
 import { buildNotFresh, isFresh } from './freshness.ts'
 import {
   buildInProgress,
@@ -89,12 +89,25 @@ function findCallerRefusal(
   route: RouteDeclaration,
   { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
 ): Problem | undefined {
-  const { access = 'permission' } = route
-  if (access === 'permission' && scope !== 'all' && !(scope && route.ownAccounts)) {
-    const text = `This needs the permission ${permissionOf(route)}, which your token does not hold.`
-    return new Problem('permission_denied', text)
-  }
+  if (!isOpen(route, caller, scope)) return buildPermissionRefusal(caller, permissionOf(route))
   return route.fresh && !isFresh(caller, route.fresh, now) ? buildNotFresh(caller) : undefined
+}
+
+/** Whether a route is open to `caller`. An app reaches what its scopes name: no other route, open to every person or not. */
+function isOpen(route: RouteDeclaration, caller: Caller, scope: PermissionScope | undefined): boolean {
+  if (caller.clientId !== null && !isUnderCeiling(caller, permissionOf(route))) return false
+  if (route.access === 'caller' || route.access === 'public') return true
+  return scope === 'all' || (scope !== undefined && route.ownAccounts === true)
+}
+
+function buildPermissionRefusal(caller: Caller, permission: string): Problem {
+  if (caller.clientId === null || isUnderCeiling(caller, permission))
+    return new Problem('permission_denied', `This needs the permission ${permission}, which your token does not hold.`)
+  const text = `This needs the permission ${permission}, which no scope of this app opens.`
+  // RFC 6750 section 3.1.
+  return new Problem('permission_denied', text, {
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
+  })
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
@@ -224,7 +237,7 @@ function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Ans
   return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
 }
 
-/** The page or redirect of a refusal. Its problem is logged like one that is sent. */
+/** What a refusal is answered with instead of its problem, which is logged like one that is sent. */
 function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: ShownRefusal): Answer {
   request.problem = outcome.problem
   return buildAnswer(route, outcome, reply)

@@ -11,6 +11,7 @@ export const PROBLEMS = {
   second_factor_failed: { status: 401, title: 'Second factor not accepted' },
   refresh_failed: { status: 401, title: 'Invalid refresh token' },
   sso_exchange_failed: { status: 401, title: 'Handshake not accepted' },
+  oauth_exchange_failed: { status: 401, title: 'Access token not accepted' },
   signature_invalid: { status: 401, title: 'Invalid signature' },
   permission_denied: { status: 403, title: 'Permission denied' },
   fresh_factor_required: { status: 403, title: 'Fresh proof of identity required' },

@@ -179,7 +179,8 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   // On every route, because a path with %00 is malformed.
   const codes: ProblemCode[] = ['malformed_request', 'rate_limited', 'internal_error', 'dependency_unavailable']
   if (route.access !== 'public') codes.push('unauthenticated')
-  if (needsPermission(route)) codes.push('permission_denied')
+  // Every route that reads the caller is closed to an app whose scopes do not open it.
+  if (route.access !== 'public' || route.readsCaller) codes.push('permission_denied')
   if (route.fresh) codes.push('fresh_factor_required')
   if (route.params) codes.push('not_found')
   // A route without a body still reads and refuses one.

@@ -48,9 +48,9 @@ export async function findVisitor(
 ): Promise<Visitor> {
   const values = cookies.read(header)
   const caller = values.session === undefined ? undefined : await authenticate(`Bearer ${values.session}`)
-  const { sessionId = null, userId } = caller ?? {}
-  // An API key in the cookie is not a session.
-  const person = caller && userId && sessionId ? { userId, sessionId, caller } : undefined
+  const { sessionId = null, userId, clientId } = caller ?? {}
+  // An API key in the cookie is not a session, and the session of an app is not a person at a browser.
+  const person = caller && userId && sessionId && clientId === null ? { userId, sessionId, caller } : undefined
   const known = values.browser
   const refreshToken =
     known !== undefined && values.refresh !== undefined

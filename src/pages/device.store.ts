@@ -27,6 +27,7 @@ const selectDevices = statement<DeviceColumns>(`
   select s.document_id, s.address, s.user_agent, s.created_at, s.last_used_at
   from session s
   where s."user" = $1 and s.revoked_at is null and s.expires_at > $2 and s.parent is null
+    and s.client_id is null
   order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
 
 /** The devices of a person, the one that was seen last first. */

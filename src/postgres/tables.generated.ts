@@ -81,6 +81,7 @@ export interface AuditLog {
   action: string;
   address: string | null;
   api_key: string | null;
+  client_id: string | null;
   created_at: Timestamp;
   detail: Generated<Json>;
   document_id: string;
@@ -172,6 +173,7 @@ export interface Identity {
   created_at: Timestamp;
   document_id: string;
   email: string | null;
+  engine_subject: string | null;
   is_email_verified: Generated<boolean>;
   last_login_at: Timestamp | null;
   name: string | null;
@@ -237,6 +239,11 @@ export interface MailOutbox {
   last_error: string | null;
   recipient: string;
   status: Generated<string>;
+}
+
+export interface OauthEndedGrant {
+  ended_at: Timestamp;
+  grant_id: string;
 }
 
 export interface Passkey {
@@ -337,12 +344,15 @@ export interface Session {
   address: string | null;
   amr: Generated<string[]>;
   auth_time: Timestamp;
+  client_id: string | null;
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp;
+  grant_id: string | null;
   last_used_at: Timestamp;
   parent: string | null;
   revoked_at: Timestamp | null;
+  scope: string | null;
   updated_at: Timestamp;
   user: string;
   user_agent: string | null;
@@ -540,6 +550,7 @@ export interface DB {
   login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
+  oauth_ended_grant: OauthEndedGrant;
   passkey: Passkey;
   permission: Permission;
   proof_token: ProofToken;

@@ -114,7 +114,7 @@ describe('the OpenAPI document', () => {
     const always = ['400', '429', '500', '503']
     expect(problemsOf('get', 'thing')).toEqual([...always, '401', '403', '422'].sort())
     expect(problemsOf('get', 'thing/{id}')).toEqual([...always, '401', '403', '404'].sort())
-    expect(problemsOf('get', 'thing/me')).toEqual([...always, '401'].sort())
+    expect(problemsOf('get', 'thing/me')).toEqual([...always, '401', '403'].sort())
     const ofBodies = ['413', '415', '422']
     expect(problemsOf('post', 'thing')).toEqual([...always, ...ofBodies, '401', '403', '409'].sort())
     expect(problemsOf('post', 'thing/{id}/test')).toEqual([...always, ...ofBodies, '401', '403', '404', '409'].sort())

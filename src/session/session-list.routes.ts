@@ -13,6 +13,7 @@ const SESSION_FIELDS = {
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   parent: { type: 'uuid' },
+  client_id: { type: 'text' },
   address: { type: 'text' },
   auth_time: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },

@@ -12,6 +12,8 @@ export const ListedSessionRow = named(
     user: UuidSchema,
     account: nullable(UuidSchema),
     parent: nullable(UuidSchema),
+    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
+    scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
     is_current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
     device: nullable(
       Type.String({ description: 'A name made from the user agent, such as `Firefox on Windows`. Null when unknown.' }),
@@ -35,6 +37,8 @@ export function toListedSessionRow(session: SessionRecord, current: SessionId | 
     user: session.userId,
     account: session.accountId,
     parent: session.parentId,
+    client_id: session.client?.id ?? null,
+    scope: session.client?.scope ?? null,
     is_current: session.id === current,
     device: nameDevice(session.userAgent),
     address: session.address,

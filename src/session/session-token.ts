@@ -38,8 +38,13 @@ export interface SignInFacts {
   authTime: Date
 }
 
+/** The app that a token is for. For readers of the token: requests use the row. */
+export interface TokenClient {
+  client?: { id: string; scope: string; grantId: string | null } | null
+}
+
 /** Signs a session JWT with the claims of docs/contract/sessions.md#session-jwt. Times are cut to seconds. */
-export function signSessionToken(keys: SessionKeys, claims: SessionClaims & SignInFacts): string {
+export function signSessionToken(keys: SessionKeys, claims: SessionClaims & SignInFacts & TokenClient): string {
   const [secret] = keys.secrets
   if (secret === undefined) throw new Error('session tokens need at least one secret')
   return signHs256(
@@ -55,6 +60,11 @@ export function signSessionToken(keys: SessionKeys, claims: SessionClaims & Sign
       amr: claims.amr,
       acr: claims.acr,
       auth_time: Math.floor(claims.authTime.getTime() / 1000),
+      ...(claims.client && {
+        client_id: claims.client.id,
+        scope: claims.client.scope,
+        ...(claims.client.grantId !== null && { grant_id: claims.client.grantId }),
+      }),
     },
     { secret, type: 'JWT' },
   )

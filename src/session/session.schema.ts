@@ -65,6 +65,8 @@ export const SessionRow = named(
       Type.Object({
         document_id: UuidSchema,
         parent: nullable(UuidSchema),
+        client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
+        scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
         address: nullable(Type.String()),
         user_agent: nullable(Type.String()),
         amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
@@ -86,7 +88,10 @@ export const SessionRow = named(
       description: 'Patterns that hold in one account each: those of the roles of a membership.',
     }),
     key_permissions: nullable(
-      Type.Array(Type.String(), { description: 'Patterns of an API key, which narrow all of these.' }),
+      Type.Array(Type.String(), {
+        description:
+          'What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app.',
+      }),
     ),
   }),
 )
@@ -122,6 +127,8 @@ export function toSessionRow(
       ? {
           document_id: session.id,
           parent: session.parentId,
+          client_id: session.client?.id ?? null,
+          scope: session.client?.scope ?? null,
           address: session.address,
           user_agent: session.userAgent,
           amr: session.amr,
@@ -143,6 +150,6 @@ export function toSessionRow(
       account,
       permissions: [...patterns],
     })),
-    key_permissions: caller.keyPatterns ? [...caller.keyPatterns] : null,
+    key_permissions: caller.ceiling ? [...caller.ceiling] : null,
   }
 }

@@ -3,6 +3,15 @@ import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { aheadStatement, closingStatement, statement } from '../postgres/statement.ts'
 
+/** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
+export interface SessionClient {
+  id: string
+  /** What the person let the app do: names of scopes, separated by spaces. */
+  scope: string
+  /** The grant that the session ends with; null when the engine names none. */
+  grantId: string | null
+}
+
 /** A row of the `session` table. */
 export interface SessionRecord {
   id: SessionId
@@ -11,6 +20,8 @@ export interface SessionRecord {
   accountId: AccountId | null
   /** The session that this one was opened from by a handshake (docs/contract/sso.md#exchange-checks). */
   parentId: SessionId | null
+  /** Null for a session of the person. */
+  client: SessionClient | null
   address: string | null
   userAgent: string | null
   /** The methods of the sign-in (docs/contract/sessions.md#how-a-person-signed-in). */
@@ -37,6 +48,9 @@ export interface SessionColumns {
   user: string
   account: string | null
   parent: string | null
+  client_id: string | null
+  scope: string | null
+  grant_id: string | null
   address: string | null
   user_agent: string | null
   amr: string[]
@@ -50,7 +64,7 @@ export interface SessionColumns {
 }
 
 /** The columns above of the session `s`. */
-export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.address, s.user_agent, s.amr, s.acr, s.auth_time,
+export const OF_SESSION = `s.document_id, s."user", s.account, s.parent, s.client_id, s.scope, s.grant_id, s.address, s.user_agent, s.amr, s.acr, s.auth_time,
   s.last_used_at, s.expires_at, s.revoked_at, s.created_at, s.updated_at`
 
 /** Maps `OF_SESSION`. */
@@ -60,6 +74,7 @@ export function toSessionRecord(row: SessionColumns): SessionRecord {
     userId: row.user as UserId,
     accountId: row.account as AccountId | null,
     parentId: row.parent as SessionId | null,
+    client: row.client_id === null ? null : { id: row.client_id, scope: row.scope ?? '', grantId: row.grant_id },
     address: row.address,
     userAgent: row.user_agent,
     amr: row.amr,
@@ -82,8 +97,8 @@ export interface NewRefreshToken {
 const insert = closingStatement(`
   opened as (
     insert into session (document_id, "user", account, parent, address, user_agent, expires_at, created_at, updated_at,
-      last_used_at, amr, acr, auth_time)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $11, $12, $13) returning document_id
+      last_used_at, amr, acr, auth_time, client_id, scope, grant_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $11, $12, $13, $14, $15, $16) returning document_id
   ), first_token as (
     insert into session_refresh (token_hash, session, expires_at, created_at)
     select $9::bytea, document_id, $10::timestamptz, $8 from opened where $9::bytea is not null)`)
@@ -100,7 +115,22 @@ export async function insertSession(
   const { id, userId, accountId, parentId, address, userAgent, expiresAt } = session
   const token = [refresh?.tokenHash ?? null, refresh?.expiresAt ?? null]
   const proof = [session.amr, session.acr, session.authTime]
-  await insert(db, [id, userId, accountId, parentId, address, userAgent, expiresAt, now, ...token, ...proof])
+  const { id: clientId = null, scope = null, grantId = null } = session.client ?? {}
+  await insert(db, [
+    id,
+    userId,
+    accountId,
+    parentId,
+    address,
+    userAgent,
+    expiresAt,
+    now,
+    ...token,
+    ...proof,
+    clientId,
+    scope,
+    grantId,
+  ])
   return { ...session, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 

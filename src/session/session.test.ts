@@ -159,6 +159,8 @@ describe('reading the session', () => {
       session: {
         document_id: someone.session.sessionId,
         parent: null,
+        client_id: null,
+        scope: null,
         address: '127.0.0.1',
         user_agent: 'test',
         amr: [],

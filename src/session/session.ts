@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../http/caller.ts'
+import { LAST_INSTANT } from '../http/instant.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -18,6 +19,7 @@ import {
   revokeSessionTree,
   revokeTokenTree,
   revokeUserSessionRows,
+  type SessionClient,
   type SessionRecord,
   type SessionUser,
 } from './session.store.ts'
@@ -78,6 +80,7 @@ export function signFor(
     amr: session.amr,
     acr: session.acr,
     authTime: session.authTime,
+    client: session.client,
     issuedAt: now,
     expiresAt,
   })
@@ -104,6 +107,7 @@ export async function issueSession(
     origin: SessionOrigin
     accountId?: AccountId | null
     parent?: SessionRecord
+    client?: SessionClient
     isRefreshable?: boolean
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
@@ -133,6 +137,10 @@ export async function openLockedSession(
     origin: SessionOrigin
     accountId?: AccountId | null
     parent?: SessionRecord
+    /** The app that the session is for. Default: that of the parent. */
+    client?: SessionClient
+    /** The instant at which the session ends at the latest. */
+    endsAt?: Date
     isRefreshable?: boolean
     amr?: readonly AuthMethod[]
     acr?: string
@@ -142,7 +150,7 @@ export async function openLockedSession(
 ): Promise<IssuedSession> {
   const { userId, accounts, origin, parent, now } = input
   const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
-  const latest = new Date(now.getTime() + SESSION_LIFETIME_MS)
+  const latest = earlier(new Date(now.getTime() + SESSION_LIFETIME_MS), input.endsAt ?? LAST_INSTANT)
   const expiresAt = parent ? earlier(latest, parent.expiresAt) : latest
   const refresh = input.isRefreshable === false ? undefined : createRefreshToken(deps, now)
   const session = await insertSession(db, {
@@ -150,6 +158,7 @@ export async function openLockedSession(
     userId,
     accountId: account?.id ?? null,
     parentId: parent?.id ?? null,
+    client: input.client ?? parent?.client ?? null,
     address: origin.address,
     userAgent: origin.userAgent?.slice(0, 500) ?? null,
     ...describeSignIn(input),

@@ -37,7 +37,7 @@ const claim = statement<SessionColumns & { accounts: AccountName[]; is_user_acti
   ), claimed as (
     insert into sso_nonce (nonce_hash, expires_at)
     select $3, $4 from found
-    where is_user_active and revoked_at is null and expires_at > $5 and parent is null
+    where is_user_active and revoked_at is null and expires_at > $5 and parent is null and client_id is null
     on conflict do nothing returning nonce_hash
   )
   select found.*, accounts_of(found."user") as accounts, exists (select from claimed) as is_claimed from found`)

@@ -16,6 +16,7 @@ export type ExchangeRefusal =
   | HandshakeRefusal
   | 'session_unknown'
   | 'session_of_handshake'
+  | 'session_of_app'
   | 'session_revoked'
   | 'session_expired'
   | 'user_inactive'
@@ -82,5 +83,6 @@ function findRefusal(found: ClaimedHandshake | undefined, now: Date): ExchangeRe
   if (session.revokedAt !== null) return 'session_revoked'
   if (session.expiresAt <= now) return 'session_expired'
   if (session.parentId !== null) return 'session_of_handshake'
+  if (session.client !== null) return 'session_of_app'
   return found.isClaimed ? undefined : 'replayed'
 }

@@ -36,7 +36,7 @@ export async function startHandshake(
   const next = input.next === undefined ? null : readNextPath(input.next)
   if (input.next !== undefined && next === null) throw buildNextRefusal()
   const session = await loadCallerSession(db, input.caller)
-  if (session.parentId !== null) throw buildRelayRefusal()
+  if (session.parentId !== null || session.client !== null) throw buildRelayRefusal()
   const audience = target.origin
   if (isSameSite(target, rules)) {
     const redirectUrl = next === null ? target.href : `${audience}${next}`
@@ -74,9 +74,15 @@ export function buildOpenTarget(deps: Pick<SsoDeps, 'rules' | 'random'>): OpenTa
   return async (db, { userId, sessionId, isNew, targetUrl, now }) => {
     const target = readTarget(targetUrl, deps.rules)
     if (!target || isSameSite(target, deps.rules)) return undefined
-    const opened = { id: sessionId, userId, parentId: null, expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS) }
+    const opened = {
+      id: sessionId,
+      userId,
+      parentId: null,
+      client: null,
+      expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
+    }
     const session = isNew ? opened : await loadSession(db, sessionId)
-    if (session.parentId !== null) return undefined
+    if (session.parentId !== null || session.client !== null) return undefined
     return buildLanding(deps, { session, target, next: null, now }).redirectUrl
   }
 }

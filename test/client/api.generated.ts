@@ -200,6 +200,8 @@ export interface components {
       session: string | null
       /** A UUID in lower case. */
       api_key: string | null
+      /** The app that acted for the user. */
+      client_id: string | null
       /** A UUID in lower case. */
       account: string | null
       /** A UUID in lower case. */
@@ -614,6 +616,26 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    ExchangeAccessToken: {
+      /** In JSON, alone and required: the access token that the app got from the token endpoint. */
+      token?: unknown
+      /** In the form: `urn:ietf:params:oauth:grant-type:token-exchange`. */
+      grant_type?: unknown
+      /** In the form: the access token. */
+      subject_token?: unknown
+      /** In the form: `urn:ietf:params:oauth:token-type:access_token`. */
+      subject_token_type?: unknown
+      /** In the form, optional: the same. */
+      requested_token_type?: unknown
+      /** In the form, optional: the address of the API. */
+      resource?: unknown
+      /** In the form, optional: the same. */
+      audience?: unknown
+      /** In the form, optional: names of scopes, when the JWT is to have less than the token. */
+      scope?: unknown
+      /** In the form, optional: the app, which must be that of the token. */
+      client_id?: unknown
+    }
     ExchangeHandshake: {
       /** The value of `sso_token`. */
       token: string
@@ -623,6 +645,13 @@ export interface components {
       code: string
       /** What the `code_challenge` of the start is the SHA-256 of. */
       code_verifier: string
+    }
+    ExchangedAccessToken: {
+      /** The session JWT of the app, to send as a bearer token. */
+      jwt: string
+      token_type: "Bearer"
+      /** Lifetime of the JWT in seconds, from now. */
+      expires_in: number
     }
     ExchangedSession: {
       /** The JWT of a new session. */
@@ -722,6 +751,10 @@ export interface components {
       account: string | null
       /** A UUID in lower case. */
       parent: string | null
+      /** The app that the session is for; null for the person. */
+      client_id: string | null
+      /** What the person let the app do, separated by spaces. */
+      scope: string | null
       /** Whether it is the session of this request. */
       is_current: boolean
       /** A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
@@ -884,7 +917,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -1118,6 +1151,10 @@ export interface components {
         document_id: string
         /** A UUID in lower case. */
         parent: string | null
+        /** The app that the session is for; null for the person. */
+        client_id: string | null
+        /** What the person let the app do, separated by spaces. */
+        scope: string | null
         address: string | null
         user_agent: string | null
         /** The methods of the sign-in (RFC 8176). */
@@ -1149,7 +1186,7 @@ export interface components {
         account: string
         permissions: Array<string>
       }>
-      /** Patterns of an API key, which narrow all of these. */
+      /** What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app. */
       key_permissions: Array<string> | null
     }
     SessionAccount: {
@@ -1270,6 +1307,16 @@ export interface components {
     SubscriptionWithWarningsAnswer: {
       data: components['schemas']['SubscriptionWithWarnings']
       message: string
+    }
+    TokenExchange: {
+      /** The session JWT of the app, to send as a bearer token. */
+      access_token: string
+      issued_token_type: "urn:ietf:params:oauth:token-type:access_token"
+      token_type: "Bearer"
+      /** Lifetime of the JWT in seconds, from now. */
+      expires_in: number
+      /** What the JWT may do at most. */
+      scope: string
     }
     UpdateAccount: {
       /** Not blank; no control characters. */
@@ -2143,6 +2190,15 @@ export interface operations {
     query: undefined
     body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** Exchange an app's access token for a session JWT */
+  oauthExchange: {
+    method: "POST"
+    url: "/api/v3/oauth/exchange"
+    path: undefined
+    query: undefined
+    body: components['schemas']['ExchangeAccessToken']
+    answer: components['schemas']['ExchangedAccessToken'] | components['schemas']['TokenExchange']
   }
   /** Compare the event table with the code */
   webhookCatalogueStatus: {

@@ -64,6 +64,7 @@ export interface TestAppOptions {
   /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
   secretKey?: string[]
   fetchProvider?: AppOptions['fetchProvider']
+  loadProviderKeys?: AppOptions['loadProviderKeys']
   /** The secrets of handshakes, instead of those of `TEST_SECRETS`. */
   ssoHandshake?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
@@ -96,6 +97,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),
+    ...(options.loadProviderKeys && { loadProviderKeys: options.loadProviderKeys }),
     ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),

@@ -215,12 +215,13 @@ export function buildCaller(token: string): Caller | undefined {
     userId: token as UserId,
     sessionId: null,
     apiKeyId: null,
+    clientId: null,
     accountId: null,
     patterns: patterns[token],
     accountPatterns: [],
     membershipPatterns: [],
     accounts: [],
-    keyPatterns: null,
+    ceiling: null,
     proof: null,
   }
 }

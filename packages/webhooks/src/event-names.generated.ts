@@ -45,6 +45,7 @@ export const EVENT_NAMES = [
   'login.local',
   'login.oauth',
   'login.passkey',
+  'oauth.exchange',
   'passkey.create',
   'passkey.delete',
   'passkey.find-all',

@@ -16,6 +16,8 @@ export interface SupabaseClient {
   redeemCode(code: string, verifier: string): Promise<SupabaseAnswer>
   /** The person of an access token; refused for a person who is banned since. */
   readUser(accessToken: string): Promise<SupabaseAnswer>
+  /** Reads the public keys (RFC 7517). Rejects when the server does not answer them. */
+  readKeys(): Promise<unknown>
   /** Ends the session of an access token, and no other. */
   endSession(accessToken: string): Promise<void>
 }
@@ -57,6 +59,11 @@ export function buildSupabaseClient(options: {
     redeemCode: (code, verifier) =>
       call('/token?grant_type=pkce', { method: 'POST', body: { auth_code: code, code_verifier: verifier } }),
     readUser: (token) => call('/user', { method: 'GET', token }),
+    readKeys: async () => {
+      const answer = await call('/.well-known/jwks.json', { method: 'GET' })
+      if (!answer.ok) throw new Error(`Supabase Auth answered its keys with ${answer.status} ${answer.code}`)
+      return answer.data
+    },
     endSession: async (token) => {
       await call('/logout?scope=local', { method: 'POST', token })
     },

@@ -1,0 +1,74 @@
+-- What an app does in the name of a person: sessions that are opened with an app's access token.
+
+-- The app, the scopes that the person granted, and the grant. Null for a session of a sign-in.
+alter table session
+  add column client_id text,
+  add column scope text,
+  add column grant_id text,
+  add check ((client_id is null) = (scope is null)),
+  add check (grant_id is null or client_id is not null);
+create index session_grant_idx on session (grant_id) where grant_id is not null and revoked_at is null;
+
+-- Which app acted.
+alter table audit_log add column client_id text;
+
+-- The grants that were revoked: an access token of one opens no session any more. A row is kept until the last access token
+-- of its grant has expired.
+create table oauth_ended_grant (
+  grant_id text primary key,
+  ended_at timestamptz(3) not null
+);
+create index oauth_ended_grant_ended_idx on oauth_ended_grant (ended_at);
+
+-- Who a person is at a managed engine, as the subject of its tokens.
+alter table identity add column engine_subject text;
+create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
+
+-- The person of an engine's subject; null for an unknown one, and for one that stands for several people.
+create function person_of_subject(asked text) returns uuid language plpgsql stable as $$
+declare
+  holders uuid[] := array(select distinct i."user" from identity i where i.engine_subject = asked limit 2);
+begin
+  return case when cardinality(holders) = 1 then holders[1] end;
+end $$;
+
+-- What else speaks against an access token of the service's own provider: its client, its grant or the token itself. Null
+-- when nothing does. The provider replaces this function with one that reads what it keeps of them.
+create function provider_token_fault(of_client text, of_grant text, of_token text, at timestamptz) returns text
+language plpgsql stable as $$
+begin
+  return null;
+end $$;
+
+-- Locks what the session of an access token depends on, and says what speaks against it. A grant that is being ended waits
+-- for this transaction, or this one for it; a user who is being disabled likewise. So nothing ends between the check and
+-- the session, whose end is then found by whoever ends the grant or the user.
+create function claim_exchange(
+  asked uuid, subject text, is_own boolean, of_client text, of_grant text, of_token text, at timestamptz
+) returns table (holder uuid, is_active boolean, fault text, accounts json[]) language plpgsql volatile rows 1 as $$
+declare
+  person uuid := coalesce(asked, person_of_subject(subject));
+  active boolean;
+  ended boolean;
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('oauth grant ' || coalesce(of_grant, ''), 0));
+  ended := exists (select from oauth_ended_grant g where g.grant_id = of_grant);
+  select u.document_id, u.is_actived and u.deleted_at is null into person, active
+    from "user" u where u.document_id = person for share;
+  return query select person, coalesce(active, false),
+    case when ended then 'grant_ended' when is_own then provider_token_fault(of_client, of_grant, of_token, at) end,
+    accounts_of(person);
+end $$;
+
+-- Ends a grant: no token of it opens a session any more, and the sessions that were opened end. Returns these.
+create function end_grant(ended text, at timestamptz) returns setof uuid language plpgsql volatile as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('oauth grant ' || ended, 0));
+  insert into oauth_ended_grant (grant_id, ended_at) values (ended, at) on conflict do nothing;
+  return query
+    update session set revoked_at = at, updated_at = at
+    where document_id in (
+      select s.document_id from session s where s.grant_id = ended and s.revoked_at is null
+      order by s.document_id for no key update)
+    returning document_id;
+end $$;

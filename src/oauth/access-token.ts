@@ -1,0 +1,231 @@
+import { type CryptoKey, compactVerify, importJWK } from 'jose'
+import { isUuid } from '../id.ts'
+import { type Claims, TOKEN_LENGTH_LIMIT } from '../session/hs256.ts'
+import { hasAmbiguousKeys } from '../session/json-keys.ts'
+import { KID_LENGTH_LIMIT } from './issuer-keys.ts'
+import type { TokenIssuer } from './token-issuer.ts'
+
+/** Tolerance for clock skew between the issuer and this process. */
+export const LEEWAY_SECONDS = 5
+
+/** The longest accepted `exp - iat`. The service's own provider issues for 15 minutes. */
+export const TOKEN_LIFETIME_SECONDS = 24 * 3600
+
+/** Limits of claims, in characters. */
+const NAME_LENGTH_LIMIT = 255
+const SCOPE_LENGTH_LIMIT = 2048
+
+/** The reason of a refusal. For the log and the audit trail; not sent to the caller. */
+export type TokenRefusal =
+  | 'size'
+  | 'form'
+  | 'json'
+  | 'duplicate_key'
+  | 'algorithm'
+  | 'critical_header'
+  | 'key_in_header'
+  | 'type'
+  | 'key_id'
+  | 'issuer'
+  | 'key_unknown'
+  | 'signature'
+  | 'audience'
+  | 'times'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'lifetime'
+  | 'subject'
+  | 'client'
+  | 'scope'
+  | 'grant'
+  | 'bound_token'
+
+/** What a genuine access token says. Its grant may be revoked: the database decides, or the engine. */
+export interface AccessToken {
+  isOwn: boolean
+  subject: string
+  clientId: string
+  scope: string
+  /** Null when the issuer names none. */
+  grantId: string | null
+  tokenId: string | null
+  /** When the person proved its identity, if the token says it. */
+  authTime: Date | null
+  expiresAt: Date
+}
+
+/** A genuine token with its issuer, or the reason of a refusal. */
+export type AccessTokenResult =
+  | { ok: true; token: AccessToken; issuer: TokenIssuer }
+  | { ok: false; reason: TokenRefusal }
+
+/** A signature that is valid under a key (RFC 7515 appendix A.3): what is refused early costs a verification, too. */
+const STAND_IN = {
+  token:
+    'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q',
+  jwk: {
+    kty: 'EC',
+    crv: 'P-256',
+    x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+    y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+  },
+} as const
+
+const standInKey = importJWK(STAND_IN.jwk, 'ES256') as Promise<CryptoKey>
+
+/**
+ * Verifies an access token of one of `issuers` (docs/contract/oauth-exchange.md#exchange-checks). The order is: size, form,
+ * header, issuer, key, signature, and only then the claims: audience, times, subject, client, scope, grant, binding.
+ * Verifies exactly one signature whatever the text is. Never rejects.
+ */
+export async function verifyAccessToken(
+  issuers: readonly TokenIssuer[],
+  token: string,
+  now: Date,
+): Promise<AccessTokenResult> {
+  const opened = await openToken(issuers, token)
+  if (typeof opened === 'string') {
+    await isSigned(STAND_IN.token, await standInKey)
+    return { ok: false, reason: opened }
+  }
+  const { claims, issuer, key } = opened
+  if (!(await isSigned(token, key))) return { ok: false, reason: 'signature' }
+  const read = readToken(claims, issuer, now)
+  return typeof read === 'string' ? { ok: false, reason: read } : { ok: true, token: read, issuer }
+}
+
+async function isSigned(token: string, key: CryptoKey): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: ['ES256'] })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The claims of a token, whose signature is not verified yet, with the key that has to verify it. */
+async function openToken(
+  issuers: readonly TokenIssuer[],
+  token: string,
+): Promise<{ claims: Claims; issuer: TokenIssuer; key: CryptoKey } | TokenRefusal> {
+  if (token.length > TOKEN_LENGTH_LIMIT) return 'size'
+  const [first, second, third, ...more] = token.split('.').map(decodeSegment)
+  if (!first || !second || third?.length !== SIGNATURE_BYTES || more.length > 0) return 'form'
+  const header = parseObject(first)
+  if (typeof header === 'string') return header
+  const claims = parseObject(second)
+  if (typeof claims === 'string') return claims
+  const kid = readKeyId(header)
+  if (!kid.ok) return kid.reason
+  const issuer = issuers.find((one) => one.issuer() === read(claims, 'iss'))
+  if (!issuer) return 'issuer'
+  if (!issuer.types.includes(readType(header))) return 'type'
+  const key = await issuer.keys.find(kid.id)
+  return key ? { claims, issuer, key } : 'key_unknown'
+}
+
+/** Bytes of an ES256 signature (RFC 7518 section 3.4). */
+const SIGNATURE_BYTES = 64
+
+/** The bytes of one segment; undefined when it is empty or not canonical base64url. */
+function decodeSegment(text: string): Buffer | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
+  let text: string
+  let value: unknown
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    value = JSON.parse(text)
+  } catch {
+    return 'json'
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'json'
+  return hasAmbiguousKeys(text) ? 'duplicate_key' : (value as Claims)
+}
+
+/** Members with which a header names a key of its own (RFC 7515 section 4.1). They are never followed. */
+const KEY_MEMBERS = ['jwk', 'jku', 'x5c', 'x5u', 'x5t', 'x5t#S256']
+
+function readKeyId(header: Claims): { ok: true; id: string } | { ok: false; reason: TokenRefusal } {
+  if (read(header, 'alg') !== 'ES256') return { ok: false, reason: 'algorithm' }
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return { ok: false, reason: 'critical_header' }
+  if (KEY_MEMBERS.some((name) => Object.hasOwn(header, name))) return { ok: false, reason: 'key_in_header' }
+  const id = read(header, 'kid')
+  if (typeof id !== 'string' || id === '' || id.length > KID_LENGTH_LIMIT) return { ok: false, reason: 'key_id' }
+  return { ok: true, id }
+}
+
+/** The class of a token (RFC 7515 section 4.1.9); a value that is no text is none that an issuer accepts. */
+function readType(header: Claims): string | undefined {
+  const type = read(header, 'typ')
+  if (type === undefined) return undefined
+  return typeof type === 'string' ? type.toLowerCase().replace(/^application\//, '') : 'not a text'
+}
+
+function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken | TokenRefusal {
+  if (!isForAudience(read(claims, 'aud'), issuer.audiences())) return 'audience'
+  const expiresAt = readExpiry(claims, now)
+  if (typeof expiresAt === 'string') return expiresAt
+  const subject = read(claims, 'sub')
+  if (typeof subject !== 'string' || !isUuid(subject)) return 'subject'
+  const clientId = read(claims, 'client_id')
+  const party = read(claims, 'azp')
+  if (!isName(clientId) || (party !== undefined && party !== clientId)) return 'client'
+  const scopes = issuer.scopeClaims.map((name) => read(claims, name) ?? '')
+  if (!scopes.every((one) => typeof one === 'string' && one.length <= SCOPE_LENGTH_LIMIT)) return 'scope'
+  const [grantId, tokenId] = [read(claims, issuer.grantClaim), read(claims, 'jti')]
+  if (!isOptionalName(grantId) || !isOptionalName(tokenId)) return 'grant'
+  // A token that is bound to a key (RFC 9449) is of no use to who only holds the token.
+  if (Object.hasOwn(claims, 'cnf')) return 'bound_token'
+  const authTime = read(claims, 'auth_time')
+  return {
+    isOwn: issuer.isOwn,
+    subject,
+    clientId,
+    scope: scopes.join(' ').trim(),
+    grantId: grantId ?? null,
+    tokenId: tokenId ?? null,
+    authTime: isSeconds(authTime) ? new Date(authTime * 1000) : null,
+    expiresAt,
+  }
+}
+
+/** Whether every audience is accepted: a token that another service takes as well could have been sent on by it. */
+function isForAudience(aud: unknown, accepted: readonly string[]): boolean {
+  const named = Array.isArray(aud) ? aud : [aud]
+  return named.length > 0 && named.every((one) => typeof one === 'string' && accepted.includes(one))
+}
+
+function readExpiry(claims: Claims, now: Date): Date | TokenRefusal {
+  const { iat, exp, nbf } = { iat: read(claims, 'iat'), exp: read(claims, 'exp'), nbf: read(claims, 'nbf') }
+  if (!isSeconds(iat) || !isSeconds(exp) || exp <= iat || (nbf !== undefined && !isSeconds(nbf))) return 'times'
+  const nowSeconds = now.getTime() / 1000
+  if (nowSeconds >= exp + LEEWAY_SECONDS) return 'expired'
+  if (Math.max(iat, isSeconds(nbf) ? nbf : 0) > nowSeconds + LEEWAY_SECONDS) return 'not_yet_valid'
+  return exp - iat > TOKEN_LIFETIME_SECONDS ? 'lifetime' : new Date(exp * 1000)
+}
+
+/** An own member of the object, not one of its prototype. */
+function read(object: Claims, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+/** The latest second of the year 9999, the last that the database and JSON dates share. */
+const LAST_SECOND = 253_402_300_799
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= LAST_SECOND
+}
+
+/** Printable ASCII without spaces, as RFC 6749 appendix A.1 writes a client id. */
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= NAME_LENGTH_LIMIT && /^[\x21-\x7e]+$/.test(value)
+}
+
+function isOptionalName(value: unknown): value is string | undefined {
+  return value === undefined || isName(value)
+}

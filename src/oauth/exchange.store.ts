@@ -1,0 +1,56 @@
+import type { SessionId, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+import type { AccountName } from '../session/session.store.ts'
+
+/** What an access token names. */
+export interface TokenClaim {
+  /** The user, or the subject at a managed engine. */
+  userId: UserId | null
+  subject: string | null
+  isOwn: boolean
+  clientId: string
+  grantId: string | null
+  tokenId: string | null
+  now: Date
+}
+
+/** What the database says of it. */
+export interface ClaimedToken {
+  /** Null when no user is known. */
+  userId: UserId | null
+  isUserActive: boolean
+  /** What speaks against client, grant or token. */
+  fault: string | null
+  /** The accounts of the user, the longest membership first. */
+  accounts: AccountName[]
+}
+
+const claim = statement<{ holder: UserId | null; is_active: boolean; fault: string | null; accounts: AccountName[] }>(
+  'select * from claim_exchange($1, $2, $3, $4, $5, $6, $7)',
+)
+
+/** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
+export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
+  const { userId, subject, isOwn, clientId, grantId, tokenId, now } = token
+  const [row] = await claim(db, [userId, subject, isOwn, clientId, grantId, tokenId, now])
+  if (!row) throw new Error('claim_exchange returns one row')
+  return { userId: row.holder, isUserActive: row.is_active, fault: row.fault, accounts: row.accounts }
+}
+
+const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2) as document_id')
+
+/** Ends a grant and its sessions. Returns those that this call ends. */
+export async function endGrantRows(db: Database, grantId: string, now: Date): Promise<SessionId[]> {
+  return (await endGrant(db, [grantId, now])).map((row) => row.document_id)
+}
+
+const deleteEnded = statement<{ grant_id: string }>(`
+  delete from oauth_ended_grant where grant_id in (
+    select grant_id from oauth_ended_grant where ended_at < $1 order by ended_at limit $2 for update skip locked)
+  returning grant_id`)
+
+/** Deletes up to `limit` grants that ended before `before`. Returns their number. */
+export async function deleteEndedGrants(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteEnded(db, [before, limit])).length
+}

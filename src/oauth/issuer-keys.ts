@@ -1,0 +1,111 @@
+import { type CryptoKey, importJWK } from 'jose'
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+
+/** Keys are used without a question for this long; then they are read again, beside the requests. */
+const FRESH_MS = 10 * 60_000
+
+/** Keys are used for this long while the issuer does not answer. */
+const KEPT_MS = 60 * 60_000
+
+/** The shortest time between two reads, whatever tokens arrive. */
+const PAUSE_MS = 60_000
+
+/** Most keys of one issuer. */
+const KEYS_LIMIT = 32
+
+/** The longest `kid`, in characters. */
+export const KID_LENGTH_LIMIT = 255
+
+/** The public keys of an issuer. */
+export interface IssuerKeys {
+  /** The key with this id; undefined when the issuer has none, as far as is known. Never rejects. */
+  find(kid: string): Promise<CryptoKey | undefined>
+}
+
+/** What the keys of an issuer are read with. */
+export interface IssuerKeysDeps {
+  /** Reads the JWK set (RFC 7517 section 5): from the network, or from the own database. */
+  load: () => Promise<unknown>
+  clock: Pick<Clock, 'now'>
+  logger: Pick<Logger, 'warn'>
+}
+
+/**
+ * Keeps the keys of an issuer (docs/contract/oauth-exchange.md#issuer-keys). An unknown `kid` causes a read at most once a
+ * minute, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
+ */
+export function buildIssuerKeys({ load, clock, logger }: IssuerKeysDeps): IssuerKeys {
+  let held: { keys: ReadonlyMap<string, CryptoKey>; readAtMs: number } | undefined
+  let askedAtMs: number | undefined
+  let reading: Promise<void> | undefined
+
+  async function read(): Promise<void> {
+    askedAtMs = clock.now()
+    try {
+      held = { keys: await readKeySet(await load()), readAtMs: clock.now() }
+    } catch (error) {
+      logger.warn({ err: error }, 'keys of the token issuer not read: see docs/errors.md, oauth_exchange_failed')
+    } finally {
+      reading = undefined
+    }
+  }
+
+  /** Reads, or takes part in the read under way; nothing within a minute after a read began. */
+  function readAtMostOnceAMinute(): Promise<void> | undefined {
+    // A clock that steps back does not prolong the pause.
+    const isPause = askedAtMs !== undefined && Math.abs(clock.now() - askedAtMs) < PAUSE_MS
+    if (!reading && !isPause) reading = read()
+    return reading
+  }
+
+  const ageMs = () => (held ? Math.abs(clock.now() - held.readAtMs) : Number.POSITIVE_INFINITY)
+  const findKept = (kid: string) => (ageMs() < KEPT_MS ? held?.keys.get(kid) : undefined)
+
+  return {
+    find: async (kid) => {
+      const key = findKept(kid)
+      if (!key) await readAtMostOnceAMinute()
+      else if (ageMs() >= FRESH_MS) void readAtMostOnceAMinute()
+      return key ?? findKept(kid)
+    },
+  }
+}
+
+/** The ES256 keys of a JWK set by their ids. Others are left out, and so are all keys of an id that occurs twice. */
+async function readKeySet(value: unknown): Promise<Map<string, CryptoKey>> {
+  const set = asObject(value).keys
+  if (!Array.isArray(set)) throw new Error('the answer is no JWK set')
+  const found = new Map<string, CryptoKey>()
+  const repeated = new Set<string>()
+  for (const one of set.slice(0, KEYS_LIMIT).map(asObject)) {
+    const { kid } = one
+    if (typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_LIMIT || !isVerificationKey(one)) continue
+    const key = await importPublicKey(one)
+    if (!key) continue
+    if (found.has(kid)) repeated.add(kid)
+    found.set(kid, key)
+  }
+  for (const kid of repeated) found.delete(kid)
+  return found
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function isVerificationKey({ kty, crv, alg, use, key_ops: operations }: Record<string, unknown>): boolean {
+  if (kty !== 'EC' || crv !== 'P-256') return false
+  if ((alg !== undefined && alg !== 'ES256') || (use !== undefined && use !== 'sig')) return false
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
+}
+
+/** The public part of a key, whatever else its JWK holds. Undefined for coordinates that are no point of the curve. */
+async function importPublicKey({ kty, crv, x, y }: Record<string, unknown>): Promise<CryptoKey | undefined> {
+  try {
+    const key = await importJWK({ kty, crv, x, y } as { kty: 'EC'; crv: string; x: string; y: string }, 'ES256')
+    return key instanceof Uint8Array ? undefined : key
+  } catch {
+    return undefined
+  }
+}
