@@ -146,7 +146,7 @@ export const VARIABLES = {
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
   SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
-  SUPABASE_ISSUER: variable(httpUrl, 'SUPABASE_URL', 'The `iss` of its tokens (`GOTRUE_JWT_ISSUER`).'),
+  SUPABASE_ISSUER: variable(httpUrl, 'SUPABASE_URL', 'The `iss` of its tokens.'),
   SMTP_URL: secretVariable(
     smtpUrl,
     'none (development: mails are kept and shown at /auth/mail)',

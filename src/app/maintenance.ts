@@ -8,6 +8,7 @@ import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idemp
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
+import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
@@ -55,6 +56,8 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
+/** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
+const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 /** Expired flows of a sign-in are kept this long: the log then distinguishes a late callback from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
@@ -82,6 +85,7 @@ export type SweepReport = Record<
   | 'sessions'
   | 'loginThrottles'
   | 'ssoNonces'
+  | 'endedGrants'
   | 'mails'
   | 'proofTokens'
   | 'invitations'
@@ -133,6 +137,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
       ssoNonces: () => inBatches(() => deleteExpiredNonces(db, before(NONCE_KEPT_MS), BATCH_SIZE)),
+      endedGrants: () => inBatches(() => deleteEndedGrants(db, before(ENDED_GRANT_KEPT_MS), BATCH_SIZE)),
       mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),

@@ -2,12 +2,15 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import type { UserId } from '../../src/id.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
 import { endRows } from '../harness/ledger-rows.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
 import { readMails } from '../harness/mailbox.ts'
+import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
 
+const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const AT_ONCE = 5
@@ -41,7 +44,10 @@ const EACH: Rule = { of: 'each' }
 let app: TestApp
 let account: string
 beforeAll(async () => {
-  app = await createTestApp({ env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000' } })
+  app = await createTestApp({
+    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000' },
+    loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
+  })
   account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -188,6 +194,15 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       const call = app.callAs((await logIn(await makeUser({ password: PASSWORD }))).jwt)
       const { redirect_url } = await make('/api/v3/auth/sso/handshake', { target_url: TARGET }, call)
       return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: app.anonymous }
+    },
+  ],
+  'oauth.exchange': [
+    EACH,
+    async () => {
+      const userId = (await makeUser()).id as UserId
+      const seconds = Math.floor(app.clock.now() / 1000)
+      const claims = accessClaims({ baseUrl: app.app.baseUrl(), userId, seconds })
+      return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: app.anonymous }
     },
   ],
   'session.revoke': [

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
+import type { UserId } from '../../src/id.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestAnswer, TestCall } from '../harness/app.ts'
 import { readMails } from '../harness/mailbox.ts'
@@ -19,6 +20,7 @@ import {
   type TestBrowser,
   WEB_APP,
 } from '../harness/social-app.ts'
+import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
 
 /** What one request needs that the route itself does not say. */
 interface Request {
@@ -39,6 +41,7 @@ export type MakeRequest = () => Promise<Request> | Request
 
 const PASSWORD = 'correct horse battery'
 const TARGET = 'https://b.example.test'
+const PROVIDER_KEY = makeKey('key-1')
 
 let world: ContractWorld
 let ground: ProviderGround
@@ -205,6 +208,12 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const call = world.app.callAs((await signIn()).jwt)
     const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
     return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
+  },
+  'oauth.exchange': async () => {
+    const userId = (await newUser()).document_id as UserId
+    const seconds = Math.floor(world.app.clock.now() / 1000)
+    const claims = accessClaims({ baseUrl: world.app.app.baseUrl(), userId, seconds })
+    return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: world.app.anonymous }
   },
   'password.change': async () => ({
     body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
@@ -428,6 +437,7 @@ export async function startRequestWorld(): Promise<ContractWorld> {
   const started = await startContractWorld({
     clock,
     fetchProvider: ground.fetch,
+    loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
     env: { ...buildSocialEnvironment(), ...settings },
   })
   world = {
