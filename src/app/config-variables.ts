@@ -7,6 +7,7 @@ import {
   cookieDomain,
   email,
   flag,
+  hookSecrets,
   httpUrl,
   integer,
   list,
@@ -121,9 +122,9 @@ export const VARIABLES = {
     'Signs handshake tokens. Must differ from SESSION_JWT_SECRET.',
   ),
   OAUTH_HOOK_SECRET: secretVariable(
-    secrets,
+    hookSecrets,
     'generated in development, required otherwise',
-    'Authenticates the access-token hook of a managed engine.',
+    'Authenticates the access-token hook of a managed engine. Several, comma-separated; `v1,whsec_` in front is allowed.',
   ),
   SSO_TARGETS: variable(
     origins,
