@@ -32,11 +32,20 @@ begin
   return case when cardinality(holders) = 1 then holders[1] end;
 end $$;
 
--- What else speaks against an access token of the service's own provider: its client, its grant or the token itself. Null
--- when nothing does. The provider replaces this function with one that reads what it keeps of them.
+-- What else speaks against an access token that the service's own provider keeps: its client, its grant or the token
+-- itself. Null when nothing does.
 create function provider_token_fault(of_client text, of_grant text, of_token text, at timestamptz) returns text
 language plpgsql stable as $$
 begin
+  if not exists (select from oauth_client c where c.document_id::text = of_client and c.deleted_at is null) then
+    return 'client_unknown';
+  elsif not exists (select from oauth_grant g
+      where g.document_id::text = of_grant and g.client::text = of_client and g.revoked_at is null) then
+    return 'grant_unknown';
+  elsif not exists (select from oauth_state t
+      where t.model = 'AccessToken' and t.id_hash = sha256(convert_to(of_token, 'UTF8')) and t.expires_at > at) then
+    return 'token_unknown';
+  end if;
   return null;
 end $$;
 
@@ -44,7 +53,7 @@ end $$;
 -- for this transaction, or this one for it; a user who is being disabled likewise. So nothing ends between the check and
 -- the session, whose end is then found by whoever ends the grant or the user.
 create function claim_exchange(
-  asked uuid, subject text, is_own boolean, of_client text, of_grant text, of_token text, at timestamptz
+  asked uuid, subject text, is_kept boolean, of_client text, of_grant text, of_token text, at timestamptz
 ) returns table (holder uuid, is_active boolean, fault text, accounts json[]) language plpgsql volatile rows 1 as $$
 declare
   person uuid := coalesce(asked, person_of_subject(subject));
@@ -56,15 +65,18 @@ begin
   select u.document_id, u.is_actived and u.deleted_at is null into person, active
     from "user" u where u.document_id = person for share;
   return query select person, coalesce(active, false),
-    case when ended then 'grant_ended' when is_own then provider_token_fault(of_client, of_grant, of_token, at) end,
+    case when ended then 'grant_ended' when is_kept then provider_token_fault(of_client, of_grant, of_token, at) end,
     accounts_of(person);
 end $$;
 
--- Ends a grant: no token of it opens a session any more, and the sessions that were opened end. Returns these.
-create function end_grant(ended text, at timestamptz) returns setof uuid language plpgsql volatile as $$
+-- Ends the sessions that were opened with tokens of a grant, and with is_final the grant: no token of it opens a session
+-- any more. Returns the sessions.
+create function end_grant(ended text, is_final boolean, at timestamptz) returns setof uuid language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('oauth grant ' || ended, 0));
-  insert into oauth_ended_grant (grant_id, ended_at) values (ended, at) on conflict do nothing;
+  if is_final then
+    insert into oauth_ended_grant (grant_id, ended_at) values (ended, at) on conflict do nothing;
+  end if;
   return query
     update session set revoked_at = at, updated_at = at
     where document_id in (

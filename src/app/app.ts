@@ -56,7 +56,10 @@ export interface AppOptions {
   ca?: string
   /** Answers the requests to sign-in providers in place of the network; for tests. */
   fetchProvider?: GuardedFetch
-  /** Reads the public keys of the service's own provider, as a JWK set. Without it, there is no own provider. */
+  /**
+   * Reads the public keys of an issuer in place of the service's own provider, as a JWK set; for tests. The database does not
+   * keep its tokens.
+   */
   loadProviderKeys?: () => Promise<unknown>
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void

@@ -93,6 +93,14 @@ export function secrets(value: string): string[] {
   return parts
 }
 
+/**
+ * Secrets of the access-token hook, each at least 32 bytes of text: `v1,whsec_<base64>` as Supabase Auth writes them,
+ * separated by `|` or commas; the `v1,` is left out.
+ */
+export function hookSecrets(value: string): string[] {
+  return secrets(value.replaceAll('v1,', '').replaceAll('|', ','))
+}
+
 /** A password of 8 to 256 characters. */
 export function password(value: string): string {
   if (value.length < 8 || value.length > 256) throw new Error('must have 8 to 256 characters')

@@ -7,6 +7,7 @@ import {
   cookieDomain,
   email,
   flag,
+  hookSecrets,
   httpUrl,
   integer,
   list,
@@ -121,9 +122,9 @@ export const VARIABLES = {
     'Signs handshake tokens. Must differ from SESSION_JWT_SECRET.',
   ),
   OAUTH_HOOK_SECRET: secretVariable(
-    secrets,
+    hookSecrets,
     'generated in development, required otherwise',
-    'Authenticates the access-token hook of a managed engine.',
+    'Authenticates the access-token hook of a managed engine. Several, comma-separated; `v1,whsec_` in front is allowed.',
   ),
   SSO_TARGETS: variable(
     origins,
@@ -146,7 +147,7 @@ export const VARIABLES = {
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
   SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
-  SUPABASE_ISSUER: variable(httpUrl, 'SUPABASE_URL', 'The `iss` of its tokens (`GOTRUE_JWT_ISSUER`).'),
+  SUPABASE_ISSUER: variable(httpUrl, 'SUPABASE_URL', 'The `iss` of its tokens.'),
   SMTP_URL: secretVariable(
     smtpUrl,
     'none (development: mails are kept and shown at /auth/mail)',

@@ -3,6 +3,7 @@ import { buildHealthDeps } from '../health/health.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import { readHookKeys } from '../oauth/hook-signature.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { AppOptions } from './app.ts'
@@ -52,6 +53,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     }),
     keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
     handshakes: buildHandshakeRules(options, baseUrl),
+    hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
     health: buildHealthDeps(database.db, clock),

@@ -22,6 +22,8 @@ import type { RouteDeclaration, Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { exchangeRoutes } from '../oauth/exchange.routes.ts'
+import type { HookKeys } from '../oauth/hook-signature.ts'
+import { tokenHookRoutes } from '../oauth/token-hook.routes.ts'
 import type { TokenIssuer } from '../oauth/token-issuer.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
@@ -81,6 +83,8 @@ export interface FeatureParts {
   health: HealthDeps
   /** The OIDC engine. */
   engine: Engine
+  /** `OAUTH_HOOK_SECRET`. */
+  hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */
   tokenIssuers: readonly TokenIssuer[]
   /** Ties a sign-in with a provider to the browser that begins it. */
@@ -149,6 +153,7 @@ export const FEATURES: readonly Feature[] = [
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(passwordRoutes, ({ random }) => ({ random })),
   feature(linkRoutes, linkDeps),

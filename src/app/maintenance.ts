@@ -8,6 +8,7 @@ import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idemp
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
+import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
@@ -57,6 +58,8 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
+/** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
+const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 /** Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
@@ -84,6 +87,7 @@ export type SweepReport = Record<
   | 'sessions'
   | 'loginThrottles'
   | 'ssoNonces'
+  | 'endedGrants'
   | 'mails'
   | 'proofTokens'
   | 'invitations'
@@ -137,6 +141,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       sessions: () => inBatches(() => deleteEndedSessions(db, before(SESSION_KEPT_MS), BATCH_SIZE)),
       loginThrottles: () => deleteForgottenThrottles(db, before(FORGET_AFTER_MS)),
       ssoNonces: () => inBatches(() => deleteExpiredNonces(db, before(NONCE_KEPT_MS), BATCH_SIZE)),
+      endedGrants: () => inBatches(() => deleteEndedGrants(db, before(ENDED_GRANT_KEPT_MS), BATCH_SIZE)),
       mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),

@@ -13,5 +13,5 @@ export function buildTokenIssuers(
     const keys = buildIssuerKeys({ load: managed.readKeys, clock, logger })
     return [buildSupabaseIssuer({ client: managed, issuer: config.supabaseIssuer ?? '', baseUrl, keys })]
   }
-  return load ? [buildOwnIssuer({ baseUrl, keys: buildIssuerKeys({ load, clock, logger }) })] : []
+  return load ? [buildOwnIssuer({ baseUrl, keys: buildIssuerKeys({ load, clock, logger }), isKept: false })] : []
 }

@@ -75,6 +75,8 @@ export interface ProviderIdentity {
   isEmailVerified: boolean
   name: string | null
   avatarUrl: string | null
+  /** The person's id at a managed engine, which is the subject of its tokens. */
+  engineSubject?: string
 }
 
 /** Why a sign-in did not complete. For the log and the audit trail only. */

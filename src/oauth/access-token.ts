@@ -42,7 +42,9 @@ export type TokenRefusal =
 
 /** What a genuine access token says. Its grant may be revoked: the database decides, or the engine. */
 export interface AccessToken {
+  /** Of the issuer: whether `subject` is a user of ours, and whether the database keeps the token. */
   isOwn: boolean
+  isKept: boolean
   subject: string
   clientId: string
   scope: string
@@ -184,6 +186,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
   const authTime = read(claims, 'auth_time')
   return {
     isOwn: issuer.isOwn,
+    isKept: issuer.isKept,
     subject,
     clientId,
     scope: scopes.join(' ').trim(),

@@ -8,7 +8,8 @@ export interface TokenClaim {
   /** The user, or the subject at a managed engine. */
   userId: UserId | null
   subject: string | null
-  isOwn: boolean
+  /** Whether the database keeps the token. */
+  isKept: boolean
   clientId: string
   grantId: string | null
   tokenId: string | null
@@ -32,17 +33,20 @@ const claim = statement<{ holder: UserId | null; is_active: boolean; fault: stri
 
 /** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
 export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
-  const { userId, subject, isOwn, clientId, grantId, tokenId, now } = token
-  const [row] = await claim(db, [userId, subject, isOwn, clientId, grantId, tokenId, now])
+  const { userId, subject, isKept, clientId, grantId, tokenId, now } = token
+  const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now])
   if (!row) throw new Error('claim_exchange returns one row')
   return { userId: row.holder, isUserActive: row.is_active, fault: row.fault, accounts: row.accounts }
 }
 
-const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2) as document_id')
+const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')
 
-/** Ends a grant and its sessions. Returns those that this call ends. */
-export async function endGrantRows(db: Database, grantId: string, now: Date): Promise<SessionId[]> {
-  return (await endGrant(db, [grantId, now])).map((row) => row.document_id)
+/** Ends the sessions of a grant, and with `isFinal` the grant. Returns those that this call ends. */
+export async function endGrantRows(
+  db: Database,
+  { grantId, isFinal, now }: { grantId: string; isFinal: boolean; now: Date },
+): Promise<SessionId[]> {
+  return (await endGrant(db, [grantId, isFinal, now])).map((row) => row.document_id)
 }
 
 const deleteEnded = statement<{ grant_id: string }>(`

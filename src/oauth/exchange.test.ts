@@ -229,6 +229,31 @@ describe('the end of a grant', () => {
     expect(await statusOf(jwt)).toBe(200)
   })
 
+  test('of its tokens alone leaves the grant as it is', async () => {
+    const { userId } = await world.signUp()
+    const token = world.mint(userId, { grant_id: 'renewed' })
+    const { jwt } = (await world.exchange(token)).body
+    const now = new Date(world.app.clock.now())
+    await inTransaction(world.app.database.db, (tx) =>
+      endSessionsOfGrant(tx, { grantId: 'renewed', isFinal: false, now }),
+    )
+    expect(await statusOf(jwt)).toBe(401)
+    expect((await world.exchange(token)).status).toBe(200)
+  })
+
+  test('is forgotten after two days, when every token of it has expired', async () => {
+    await using later = await createExchangeApp()
+    const { db, pool } = later.app.database
+    const now = new Date(later.app.clock.now())
+    await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'forgotten', now }))
+    const count = async () => (await pool.query('select from oauth_ended_grant')).rows.length
+    await later.app.app.maintenance.sweep()
+    expect(await count()).toBe(1)
+    later.app.clock.advance(2 * 86_400_000 + 1_000)
+    await later.app.app.maintenance.sweep()
+    expect(await count()).toBe(0)
+  })
+
   test('may be repeated', async () => {
     await endGrant('twice')
     expect(await endGrant('twice')).toEqual([])

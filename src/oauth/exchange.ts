@@ -67,8 +67,9 @@ export async function presentToken(
 }
 
 /** Names nothing in the database: a token that is refused is looked for there like any other. */
-const NOBODY: Pick<AccessToken, 'isOwn' | 'subject' | 'clientId' | 'grantId' | 'tokenId'> = {
+const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId'> = {
   isOwn: true,
+  isKept: false,
   subject: '00000000-0000-0000-0000-000000000000',
   clientId: '',
   grantId: null,
@@ -94,11 +95,11 @@ export async function exchangeToken(
   },
 ): Promise<Exchanged | RefusedExchange> {
   const { presented, clientId: named, origin, now } = input
-  const { isOwn, subject, clientId, grantId, tokenId } = presented.ok ? presented.token : NOBODY
+  const { isOwn, isKept, subject, clientId, grantId, tokenId } = presented.ok ? presented.token : NOBODY
   const found = await claimExchange(tx, {
     userId: isOwn ? (subject as UserId) : null,
     subject: isOwn ? null : subject,
-    ...{ isOwn, clientId, grantId, tokenId, now },
+    ...{ isKept, clientId, grantId, tokenId, now },
   })
   const { token } = presented
   if (!presented.ok) return { kind: 'refused', reason: presented.reason, token, userId: null }
@@ -141,7 +142,16 @@ function findRefusal(
  */
 export function endSessionsOfGrant(
   db: Database,
-  { grantId, now }: { grantId: string; now: Date },
+  {
+    grantId,
+    now,
+    isFinal = true,
+  }: {
+    grantId: string
+    now: Date
+    /** False when only tokens of the grant end, which may still issue others. Default true. */
+    isFinal?: boolean
+  },
 ): Promise<SessionId[]> {
-  return endGrantRows(db, grantId, now)
+  return endGrantRows(db, { grantId, isFinal, now })
 }

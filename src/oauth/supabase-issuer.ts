@@ -21,6 +21,7 @@ export function buildSupabaseIssuer(parts: {
   const { client, issuer, baseUrl, keys } = parts
   return {
     isOwn: false,
+    isKept: false,
     issuer: () => issuer,
     audiences: () => [buildApiAudience(baseUrl()), DEFAULT_AUDIENCE],
     types: ['jwt', undefined],

@@ -10,6 +10,8 @@ export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: strin
 export interface TokenIssuer {
   /** Whether it is the service's own provider. Its subjects are the ids of users; those of another engine are its own. */
   isOwn: boolean
+  /** Whether the database keeps its clients, grants and tokens, which are then looked up (`provider_token_fault`). */
+  isKept: boolean
   /** The `iss` of its tokens. */
   issuer: () => string
   /** The accepted `aud` of an access token for the API. */
@@ -33,9 +35,11 @@ export function buildApiAudience(baseUrl: string): string {
 }
 
 /** The issuer of the service's own provider: JWT access tokens by RFC 9068. */
-export function buildOwnIssuer({ baseUrl, keys }: { baseUrl: () => string; keys: IssuerKeys }): TokenIssuer {
+export function buildOwnIssuer(parts: { baseUrl: () => string; keys: IssuerKeys; isKept: boolean }): TokenIssuer {
+  const { baseUrl, keys, isKept } = parts
   return {
     isOwn: true,
+    isKept,
     issuer: () => `${baseUrl()}/api/v3/oauth`,
     audiences: () => [buildApiAudience(baseUrl())],
     types: ['at+jwt'],

@@ -94,11 +94,12 @@ export async function lockIdentity(
 const upsert = closingStatement(`
   saved_identity as (
     insert into identity as i (document_id, "user", provider, subject, email, is_email_verified, name, avatar_url,
-      last_login_at, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+      last_login_at, created_at, updated_at, engine_subject)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
     on conflict (provider, subject) do update set "user" = excluded."user", email = excluded.email,
       is_email_verified = excluded.is_email_verified, name = excluded.name, avatar_url = excluded.avatar_url,
-      last_login_at = excluded.last_login_at, updated_at = excluded.updated_at)`)
+      last_login_at = excluded.last_login_at, updated_at = excluded.updated_at,
+      engine_subject = coalesce(excluded.engine_subject, i.engine_subject))`)
 
 /**
  * Inserts the identity of a user, or updates `known` by what the provider says now, with the last statement of the
@@ -121,7 +122,19 @@ export async function saveIdentity(
     updatedAt: now,
   }
   const { id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt } = saved
-  await upsert(db, [id, userId, provider, subject, email, isEmailVerified, name, avatarUrl, lastLoginAt, now])
+  await upsert(db, [
+    id,
+    userId,
+    provider,
+    subject,
+    email,
+    isEmailVerified,
+    name,
+    avatarUrl,
+    lastLoginAt,
+    now,
+    row.engineSubject ?? null,
+  ])
   return saved
 }
 

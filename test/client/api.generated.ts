@@ -19,6 +19,15 @@ export interface components {
       data: components['schemas']['AcceptedAccountInvitation']
       message: string
     }
+    AccessTokenHookAnswer: {
+      claims: Record<string, never>
+    }
+    AccessTokenHookCall: {
+      /** The subject at the engine. */
+      user_id: string
+      /** The claims that the engine will sign. */
+      claims: Record<string, never>
+    }
     Account: {
       /** A UUID in lower case. */
       document_id: string
@@ -2199,6 +2208,15 @@ export interface operations {
     query: undefined
     body: components['schemas']['ExchangeAccessToken']
     answer: components['schemas']['ExchangedAccessToken'] | components['schemas']['TokenExchange']
+  }
+  /** Decide whether a user of a managed engine gets an access token, and with which claims */
+  oauthHookAccessToken: {
+    method: "POST"
+    url: "/api/v3/oauth/hook/access-token"
+    path: undefined
+    query: undefined
+    body: components['schemas']['AccessTokenHookCall']
+    answer: components['schemas']['AccessTokenHookAnswer']
   }
   /** Compare the event table with the code */
   webhookCatalogueStatus: {

@@ -67,6 +67,8 @@ export interface TestAppOptions {
   loadProviderKeys?: AppOptions['loadProviderKeys']
   /** The secrets of handshakes, instead of those of `TEST_SECRETS`. */
   ssoHandshake?: string[]
+  /** The secrets of the access-token hook, instead of those of `TEST_SECRETS`. */
+  oauthHook?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
   hasStarted?: () => boolean
 }
@@ -87,8 +89,13 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const config = readConfig(env, '/nowhere')
   const logger = options.logger ?? pino({ level: 'silent' })
   const world = { config, clock, random: systemRandom, logger }
-  const { secretKey, ssoHandshake } = options
-  const secrets = { ...TEST_SECRETS, ...(secretKey && { secretKey }), ...(ssoHandshake && { ssoHandshake }) }
+  const { secretKey, ssoHandshake, oauthHook } = options
+  const given = {
+    ...(secretKey && { secretKey }),
+    ...(ssoHandshake && { ssoHandshake }),
+    ...(oauthHook && { oauthHook }),
+  }
+  const secrets = { ...TEST_SECRETS, ...given }
   const adminId = database.administrator ?? (await prepareForTest(database, clock))
   const app = await buildApp({
     ...world,

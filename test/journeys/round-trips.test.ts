@@ -157,6 +157,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'session.refresh': [STRICT_LIMIT, CHANGE],
   'sso.handshake': [STRICT_LIMIT, CHANGE],
   'sso.exchange': [STRICT_LIMIT, CHANGE],
+  'oauth.exchange': [STRICT_LIMIT, CHANGE],
   'password.change': [
     STRICT_LIMIT,
     ['reads the address and the hash of the caller', 1, 1],

@@ -158,5 +158,9 @@ function readIdentity({ providers }: SupabaseEngineDeps, provider: string, user:
     avatarUrl: data.avatar_url ?? data.picture,
   }
   const identity = cleanProfile(provider, profile, isTrusted)
-  return identity ? { kind: 'identity', identity } : refuse('profile_invalid', 'NO_IDENTITY')
+  if (!identity) return refuse('profile_invalid', 'NO_IDENTITY')
+  return {
+    kind: 'identity',
+    identity: typeof user.id === 'string' ? { ...identity, engineSubject: user.id } : identity,
+  }
 }

@@ -1,7 +1,10 @@
-import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, createPublicKey, randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { readEs256 } from '../provider/signed-token.ts'
+import { type IssuerKey, makeKey, signParts } from '../token-issuer.ts'
+import { buildOAuthServer, type OAuthServer } from './oauth-server.ts'
 
 /** Lifetime of a flow of the simulator, in milliseconds, as Supabase Auth has it. */
 const FLOW_LIFETIME_MS = 300_000
@@ -35,7 +38,7 @@ interface Identity {
   updated_at: string
 }
 
-interface User {
+export interface User {
   id: string
   email: string
   identities: Identity[]
@@ -57,24 +60,31 @@ export interface SupabaseSimulator extends AsyncDisposable {
   url: string
   person: SimulatedPerson
   fault: SimulatorFault | undefined
+  /** The key that signs its tokens. */
+  key: IssuerKey
+  /** Its OAuth server. */
+  oauth: OAuthServer
   /** Sessions that are alive. */
   sessions: Set<string>
   /** Acts as the browser: opens the address, answers the provider's page; returns where the app is called. */
   browse(authorizeUrl: string): Promise<string>
 }
 
-interface Reply {
+export interface Reply {
   status: number
   body?: unknown
   headers?: Record<string, string>
 }
+
+/** Ids of sessions that an answer closes over, and the person. */
+export type AnswerUser = (user: User, session: string) => Reply
 
 /** Starts the simulator. `now` is the time of its flows and tokens. */
 export async function startSupabaseSimulator(now: () => number): Promise<SupabaseSimulator> {
   const users = new Map<string, User>()
   const flows = new Map<string, Flow>()
   const refreshTokens = new Map<string, { userId: string; session: string; isSpent: boolean }>()
-  const secret = randomBytes(32)
+  const key = makeKey('simulator-key')
   const server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -84,6 +94,17 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     url,
     person: { sub: '1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
     fault: undefined,
+    key,
+    oauth: buildOAuthServer({
+      url: () => url,
+      now,
+      withUser: (token, answer) => withUser(token, answer),
+      findUser: (id) => users.get(id),
+      describe: (user) => describe(user),
+      sign: (claims) => signToken(claims),
+      sessions: () => simulator.sessions,
+      keys: () => ({ keys: [key.jwk] }),
+    }),
     sessions: new Set(),
     browse: async (authorizeUrl) => {
       let at = authorizeUrl
@@ -104,7 +125,10 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
   async function serve(request: IncomingMessage, response: ServerResponse) {
     const at = new URL(request.url ?? '/', url)
     const body = await text(request)
-    const reply = simulator.fault === 'down' ? { status: 503, body: 'upstream unavailable' } : route(request, at, body)
+    const reply =
+      simulator.fault === 'down'
+        ? { status: 503, body: 'upstream unavailable' }
+        : ((await simulator.oauth.route(request, at, body)) ?? route(request, at, body))
     const isVersioned = request.headers['x-supabase-api-version'] === '2024-01-01'
     const shown = isVersioned ? toVersion(reply.body) : reply.body
     const isText = typeof shown === 'string' || simulator.fault === 'answers text'
@@ -279,18 +303,13 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
   }
 
   function signToken(claims: object): string {
-    const text = [{ alg: 'HS256', typ: 'JWT' }, claims]
-      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-      .join('.')
-    return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`
+    return signParts({ alg: 'ES256', typ: 'JWT', kid: key.jwk.kid }, claims, key)
   }
 
-  function withUser(token: string, answer: (user: User, session: string) => Reply): Reply {
-    const [head, payload, signature] = token.split('.')
+  function withUser(token: string, answer: AnswerUser): Reply {
     if (token === '') return fail(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
-    const isGenuine = createHmac('sha256', secret).update(`${head}.${payload}`).digest('base64url') === signature
-    if (!isGenuine) return fail(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
-    const claims = JSON.parse(Buffer.from(payload ?? '', 'base64url').toString())
+    const claims = readEs256(token, createPublicKey(key.privateKey)) as { session_id: string; sub: string } | undefined
+    if (!claims) return fail(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
     if (!simulator.sessions.has(claims.session_id))
       return fail(403, 'session_not_found', 'Session from session_id claim in JWT does not exist')
     const user = users.get(claims.sub)
@@ -328,7 +347,7 @@ function addQuery(url: string, parameters: Record<string, string>): string {
 }
 
 /** An error in the shape of a server without a version; `toVersion` turns it into the other one. */
-function fail(status: number, code: string, message: string): Reply {
+export function fail(status: number, code: string, message: string): Reply {
   return { status, body: { code: status, error_code: code, msg: message }, headers: { 'x-sb-error-code': code } }
 }
 

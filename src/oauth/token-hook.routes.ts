@@ -1,0 +1,105 @@
+import { type Static, Type } from 'typebox'
+import { invalidField, Problem } from '../http/problem.ts'
+import { defineRoute, type RefusalOutcome, type Routes } from '../http/route.ts'
+import { named } from '../http/schema.ts'
+import { isUuid } from '../id.ts'
+import { readHeader } from '../session/session.routes.ts'
+import { findHookFault, type HookKeys } from './hook-signature.ts'
+import { findTokenSubject } from './token-hook.store.ts'
+import { decideTokenClaims } from './token-hook.ts'
+import { buildApiAudience } from './token-issuer.ts'
+
+/** Dependencies of the hook. */
+export interface TokenHookDeps {
+  /** `OAUTH_HOOK_SECRET`. */
+  hookKeys: HookKeys
+  baseUrl: () => string
+}
+
+/** Bytes of a body: the claims of a person with much metadata. */
+const BODY_LIMIT_BYTES = 262_144
+
+/** What Supabase Auth sends. Open: a newer server may send more. */
+const HookBody = named(
+  'AccessTokenHookCall',
+  Type.Object(
+    {
+      user_id: Type.String({ description: 'The subject at the engine.' }),
+      claims: Type.Object({}, { additionalProperties: true, description: 'The claims that the engine will sign.' }),
+    },
+    { additionalProperties: true },
+  ),
+)
+
+/** What it takes: claims to sign, or an error with which it refuses. */
+const HookAnswer = named(
+  'AccessTokenHookAnswer',
+  Type.Object({ claims: Type.Object({}, { additionalProperties: true }) }),
+)
+
+type HookClaims = Static<typeof HookBody>['claims'] & Record<string, unknown>
+
+/** The access-token hook of a managed engine (docs/contract/oauth-exchange.md#access-token-hook). */
+export const tokenHookRoutes: Routes<TokenHookDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/oauth/hook/access-token',
+      resource: 'oauth-hook',
+      action: 'access-token',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      bare: true,
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      summary: 'Decide whether a user of a managed engine gets an access token, and with which claims',
+      description:
+        'Called by the engine, signed by Standard Webhooks under `OAUTH_HOOK_SECRET`. A refusal is `{ "error": { "http_code", "message" } }` with status 200, as the engine expects it.',
+      body: HookBody,
+      data: HookAnswer,
+      problems: ['signature_invalid'],
+    },
+    {
+      // The signature is judged first: who cannot sign learns nothing else.
+      prepare: async ({ hookKeys }: TokenHookDeps, { headers, rawBody: body, now }) => {
+        const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
+          readHeader(headers, `webhook-${name}`),
+        ) as [string | null, string | null, string | null]
+        const fault = findHookFault(hookKeys, { id, timestamp, signature, body, now })
+        if (fault === undefined) return
+        const detail = 'The signature does not fit OAUTH_HOOK_SECRET, or its timestamp is off by more than 300 s.'
+        throw new Problem('signature_invalid', detail, { reason: fault })
+      },
+      handle: async ({ baseUrl }: TokenHookDeps, { db, body }) => {
+        const claims = body.claims as HookClaims
+        if (claims.sub !== body.user_id || !isUuid(body.user_id))
+          throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
+        const client = readClient(claims)
+        const subject = await findTokenSubject(db, { engineSubject: body.user_id })
+        const decision = decideTokenClaims({ subject, client })
+        const userId = subject?.userId ?? null
+        if (decision.kind === 'refuse')
+          return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId: client?.id ?? null })
+        const own = client ? { ...decision.claims, aud: buildApiAudience(baseUrl()) } : decision.claims
+        // Nothing changes: no event, and no audit entry for each token of each person.
+        return { data: { claims: { ...claims, ...own } }, message: 'Issued.', changed: [] }
+      },
+    },
+  ),
+]
+
+/** The app of a token; null for a token of the person itself. */
+function readClient({ client_id: id, scope }: HookClaims): { id: string; scope: string } | null {
+  if (id === undefined || id === null) return null
+  if (typeof id !== 'string' || id === '') throw invalidField('claims.client_id', 'type', 'must be a text')
+  return { id, scope: typeof scope === 'string' ? scope : '' }
+}
+
+function buildRefusal(reason: string, actor: NonNullable<RefusalOutcome['actor']>): RefusalOutcome {
+  return {
+    kind: 'refusal',
+    problem: new Problem('permission_denied', 'This person gets no token.', { reason }),
+    instead: { json: { error: { http_code: 403, message: reason } }, status: 200 },
+    actor,
+  }
+}

@@ -1,0 +1,26 @@
+import type { AccountId, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+import type { TokenSubject } from './token-hook.ts'
+
+const OF_SUBJECT = `select u.document_id, u.is_actived and u.deleted_at is null as is_active,
+  (select m.account from account_member m join account a on a.document_id = m.account
+    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id limit 1) as account
+  from "user" u`
+
+interface SubjectColumns {
+  document_id: UserId
+  is_active: boolean
+  account: AccountId | null
+}
+
+const select = statement<SubjectColumns>(`${OF_SUBJECT} where u.document_id = coalesce($1, person_of_subject($2))`)
+
+/** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
+export async function findTokenSubject(
+  db: Database,
+  by: { userId: UserId } | { engineSubject: string },
+): Promise<TokenSubject | undefined> {
+  const [row] = await select(db, 'userId' in by ? [by.userId, null] : [null, by.engineSubject])
+  return row && { userId: row.document_id, isActive: row.is_active, accountId: row.account }
+}

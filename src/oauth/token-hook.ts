@@ -1,0 +1,35 @@
+import type { AccountId, UserId } from '../id.ts'
+import { listScopeNames } from './scope.ts'
+
+/** The user for whom a token is asked. */
+export interface TokenSubject {
+  userId: UserId
+  isActive: boolean
+  /** The account with the longest membership. */
+  accountId: AccountId | null
+}
+
+/** What is asked: a token for an app, or with `client` null one for the person itself at a managed engine. */
+export interface TokenRequest {
+  /** Undefined for somebody who is not known here. */
+  subject: TokenSubject | undefined
+  client: { id: string; scope: string } | null
+}
+
+/** Claims to add to the token, or why there is none. */
+export type TokenDecision =
+  | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
+  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' }
+
+/**
+ * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
+ * and at every refresh. A person who signs in at a managed engine for the first time is unknown here and gets a token of
+ * its own; an app never gets one for an unknown person. Pure.
+ */
+export function decideTokenClaims({ subject, client }: TokenRequest): TokenDecision {
+  if (!subject) return client ? { kind: 'refuse', reason: 'user_unknown' } : { kind: 'issue', claims: {} }
+  if (!subject.isActive) return { kind: 'refuse', reason: 'user_disabled' }
+  if (!client) return { kind: 'issue', claims: {} }
+  const maySeeAccounts = listScopeNames(client.scope).includes('account:read')
+  return { kind: 'issue', claims: maySeeAccounts ? { account: subject.accountId } : {} }
+}

@@ -1,0 +1,293 @@
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { AnswerUser, Reply, User } from './simulator.ts'
+
+/** Lifetime of an authorization and its code, in milliseconds. */
+const AUTHORIZATION_MS = 600_000
+
+const SCOPES = ['openid', 'profile', 'email', 'phone', 'offline_access']
+
+/** A registered app. */
+export interface SimulatedClient {
+  client_id: string
+  client_secret: string
+  client_name: string
+  redirect_uris: string[]
+}
+
+interface Authorization {
+  id: string
+  client: SimulatedClient
+  redirectUri: string
+  scope: string
+  state: string | null
+  challenge: string
+  expiresAtMs: number
+  status: 'pending' | 'approved' | 'denied'
+  userId?: string
+  code?: string | undefined
+}
+
+interface Grant {
+  userId: string
+  clientId: string
+  scope: string
+  grantedAt: string
+}
+
+/** The OAuth server of the simulator. */
+export interface OAuthServer {
+  /** Where a browser is sent for consent, with `authorization_id`. */
+  consentUrl: string
+  /** The access-token hook: its address and secret `v1,whsec_...`. */
+  hook: { url: string; secret: string } | undefined
+  /** How often an authorization was decided, or tried to be. */
+  decisions: number
+  /** Registers an app, as an administrator does. */
+  register(redirectUri: string, name?: string): SimulatedClient
+  /** Serves what belongs to it; undefined for all other paths. */
+  route(request: IncomingMessage, at: URL, body: string): Promise<Reply | undefined>
+}
+
+interface OAuthServerParts {
+  url: () => string
+  now: () => number
+  withUser: (token: string, answer: AnswerUser) => Reply
+  findUser: (id: string) => User | undefined
+  describe: (user: User) => object
+  sign: (claims: object) => string
+  sessions: () => Set<string>
+  keys: () => object
+}
+
+const failed = (status: number, code: string, msg: string): Reply => ({
+  status,
+  body: { code: status, error_code: code, msg },
+  headers: { 'x-sb-error-code': code },
+})
+
+/** An error of the token endpoint: another shape, without the header. */
+const refused = (error: string, error_description: string): Reply => ({
+  status: 400,
+  body: { error, error_description },
+})
+
+/** Builds the OAuth 2.1 server of Supabase Auth, its oddities included. */
+export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
+  const { url, now, withUser, sign } = parts
+  const clients = new Map<string, SimulatedClient>()
+  const authorizations = new Map<string, Authorization>()
+  const refreshTokens = new Map<string, { userId: string; client: string; scope: string; session: string }>()
+  const sessions = new Map<string, { userId: string; client: string }>()
+  let grants: Grant[] = []
+
+  const server: OAuthServer = {
+    consentUrl: 'https://site.example.test/oauth/consent',
+    hook: undefined,
+    decisions: 0,
+    register: (redirectUri, name = 'An app') => {
+      const client = {
+        client_id: randomUUID(),
+        client_secret: randomBytes(16).toString('hex'),
+        client_name: name,
+        redirect_uris: [redirectUri],
+      }
+      clients.set(client.client_id, client)
+      return client
+    },
+    route: async (request, at, body) => {
+      const bearer = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
+      const id = /^\/oauth\/authorizations\/([A-Za-z0-9]+)(\/consent)?$/.exec(at.pathname)
+      if (id && request.method === 'GET') return withUser(bearer, (user) => showAuthorization(id[1] ?? '', user))
+      if (id?.[2] && request.method === 'POST')
+        return withUser(bearer, (user) => decide(id[1] ?? '', user, JSON.parse(body).action))
+      switch (`${request.method} ${at.pathname}`) {
+        case 'GET /.well-known/jwks.json':
+          return { status: 200, body: parts.keys() }
+        case 'GET /oauth/authorize':
+          return authorize(at.searchParams)
+        case 'POST /oauth/token':
+          return issue(new URLSearchParams(body))
+        case 'GET /user/oauth/grants':
+          return withUser(bearer, (user) => ({ status: 200, body: grants.filter(isOf(user)).map(showGrant) }))
+        case 'DELETE /user/oauth/grants':
+          return withUser(bearer, (user) => revoke(user, at.searchParams.get('client_id') ?? ''))
+        default:
+          return undefined
+      }
+    },
+  }
+
+  const isOf = (user: User) => (grant: Grant) => grant.userId === user.id
+
+  function showGrant({ clientId, scope, grantedAt }: Grant) {
+    const { client_id, client_name } = clients.get(clientId)!
+    return { client: { id: client_id, name: client_name }, scopes: scope.split(' '), granted_at: grantedAt }
+  }
+
+  function authorize(query: URLSearchParams): Reply {
+    const client = clients.get(query.get('client_id') ?? '')
+    const redirectUri = query.get('redirect_uri') ?? ''
+    if (!client?.redirect_uris.includes(redirectUri)) return failed(400, 'oauth_client_not_found', 'client not found')
+    const scope = query.get('scope') ?? 'email'
+    if (scope.split(' ').some((one) => !SCOPES.includes(one))) return backTo(redirectUri, { error: 'invalid_scope' })
+    const authorization: Authorization = {
+      id: randomBytes(16).toString('hex'),
+      client,
+      redirectUri,
+      scope,
+      state: query.get('state'),
+      challenge: query.get('code_challenge') ?? '',
+      expiresAtMs: now() + AUTHORIZATION_MS,
+      status: 'pending',
+    }
+    authorizations.set(authorization.id, authorization)
+    return { status: 302, headers: { location: `${server.consentUrl}?authorization_id=${authorization.id}` } }
+  }
+
+  const backTo = (redirectUri: string, query: Record<string, string>): Reply => ({
+    status: 302,
+    headers: { location: `${redirectUri}?${new URLSearchParams(query)}` },
+  })
+
+  /** The first person who reads an authorization owns it. An earlier consent that covers the scopes approves at once. */
+  function showAuthorization(id: string, user: User): Reply {
+    const one = authorizations.get(id)
+    if (!one || one.expiresAtMs <= now() || (one.userId ?? user.id) !== user.id)
+      return failed(404, 'oauth_authorization_not_found', 'authorization not found')
+    if (one.status !== 'pending') return failed(400, 'validation_failed', 'authorization request is not pending')
+    one.userId = user.id
+    const earlier = grants.find((grant) => isOf(user)(grant) && grant.clientId === one.client.client_id)
+    const isCovered = earlier && one.scope.split(' ').every((scope) => earlier.scope.split(' ').includes(scope))
+    if (isCovered) return { status: 200, body: { redirect_url: approve(one) } }
+    const { client_id, client_name } = one.client
+    return {
+      status: 200,
+      body: {
+        authorization_id: id,
+        redirect_uri: one.redirectUri,
+        client: { id: client_id, name: client_name, uri: '', logo_uri: '' },
+        user: { id: user.id, email: user.email },
+        scope: one.scope,
+      },
+    }
+  }
+
+  function approve(one: Authorization): string {
+    one.status = 'approved'
+    one.code = randomUUID()
+    return `${one.redirectUri}?${new URLSearchParams({ code: one.code, ...(one.state && { state: one.state }) })}`
+  }
+
+  function decide(id: string, user: User, action: string): Reply {
+    server.decisions += 1
+    const one = authorizations.get(id)
+    // Consent before the details were read finds no owner.
+    if (!one || one.userId !== user.id) return failed(404, 'oauth_authorization_not_found', 'authorization not found')
+    if (one.status !== 'pending') return failed(400, 'validation_failed', 'authorization request is not pending')
+    if (action === 'approve') {
+      const clientId = one.client.client_id
+      grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
+      grants.push({ userId: user.id, clientId, scope: one.scope, grantedAt: new Date(now()).toISOString() })
+      return { status: 200, body: { redirect_url: approve(one) } }
+    }
+    one.status = 'denied'
+    const query = { error: 'access_denied', error_description: 'User denied the request', state: one.state ?? '' }
+    return { status: 200, body: { redirect_url: `${one.redirectUri}?${new URLSearchParams(query)}` } }
+  }
+
+  function revoke(user: User, clientId: string): Reply {
+    grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
+    for (const [session, one] of sessions)
+      if (one.userId === user.id && one.client === clientId) parts.sessions().delete(session)
+    return { status: 204 }
+  }
+
+  async function issue(form: URLSearchParams): Promise<Reply> {
+    const client = clients.get(form.get('client_id') ?? '')
+    if (client?.client_secret !== form.get('client_secret')) return failed(400, 'invalid_credentials', 'bad client')
+    if (form.get('grant_type') === 'authorization_code') {
+      const one = [...authorizations.values()].find(({ code }) => code !== undefined && code === form.get('code'))
+      const challenge = createHash('sha256')
+        .update(form.get('code_verifier') ?? '')
+        .digest('base64url')
+      if (!one || one.client !== client || challenge !== one.challenge) return refused('invalid_grant', 'bad code')
+      one.code = undefined
+      return openSession({
+        userId: one.userId ?? '',
+        client: client.client_id,
+        scope: one.scope,
+        session: randomUUID(),
+      })
+    }
+    const known = refreshTokens.get(form.get('refresh_token') ?? '')
+    if (!known || known.client !== client.client_id) return refused('invalid_client', 'bad refresh token')
+    if (!parts.sessions().has(known.session)) return failed(400, 'session_not_found', 'session is gone')
+    const answer = await openSession(known)
+    // A refusal of the hook rolls back, and the refresh token stays.
+    if (answer.status === 200) refreshTokens.delete(form.get('refresh_token') ?? '')
+    return answer
+  }
+
+  async function openSession(facts: {
+    userId: string
+    client: string
+    scope: string
+    session: string
+  }): Promise<Reply> {
+    const user = parts.findUser(facts.userId)!
+    const issuedAt = Math.floor(now() / 1000)
+    const claims = {
+      iss: url(),
+      sub: user.id,
+      aud: 'authenticated',
+      iat: issuedAt,
+      exp: issuedAt + 3600,
+      email: user.email,
+      role: 'authenticated',
+      session_id: facts.session,
+      client_id: facts.client,
+      scope: facts.scope,
+    }
+    const decided = await askHook(user.id, claims)
+    if ('error' in decided)
+      return { status: 400, body: { code: 403, error_code: 'unknown', msg: decided.error.message } }
+    sessions.set(facts.session, { userId: facts.userId, client: facts.client })
+    parts.sessions().add(facts.session)
+    const refreshToken = randomBytes(6).toString('hex')
+    refreshTokens.set(refreshToken, facts)
+    const access_token = sign(decided.claims)
+    return { status: 200, body: { access_token, token_type: 'bearer', expires_in: 3600, refresh_token: refreshToken } }
+  }
+
+  /** Calls the hook as the server does: the secret signs without its version. */
+  async function askHook(
+    userId: string,
+    claims: object,
+  ): Promise<{ claims: object } | { error: { http_code: number; message: string } }> {
+    if (!server.hook) return { claims }
+    const body = JSON.stringify({
+      metadata: {},
+      user_id: userId,
+      claims,
+      authentication_method: 'oauth_provider/authorization_code',
+    })
+    const [id, timestamp] = [randomUUID(), String(Math.floor(now() / 1000))]
+    const key = Buffer.from(server.hook.secret.replace('v1,whsec_', ''), 'base64')
+    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+    const answer = await fetch(server.hook.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': id,
+        'webhook-timestamp': timestamp,
+        'webhook-signature': `v1,${signature}`,
+      },
+      body,
+    })
+    if (answer.status !== 200) return { error: { http_code: 500, message: `the hook answered ${answer.status}` } }
+    return (await answer.json()) as { claims: object }
+  }
+
+  return server
+}
