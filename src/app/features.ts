@@ -21,6 +21,10 @@ import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import { clientRoutes } from '../oauth/client.routes.ts'
+import { decisionRoutes } from '../oauth/decision.routes.ts'
+import { grantRoutes } from '../oauth/grant.routes.ts'
+import { findApiResource } from '../oauth/provider/provider-source.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
@@ -111,6 +115,13 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
     cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
 
+/** Dependencies of decisions about what apps may do. */
+export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
+  ids,
+  random,
+  apiResource: () => findApiResource(pages.baseUrl()),
+})
+
 const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...parts,
   brand: pages.brand,
@@ -131,6 +142,9 @@ export const FEATURES: readonly Feature[] = [
   feature(sessionRoutes, sessionDeps),
   feature(sessionListRoutes, nothing),
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
+  feature(clientRoutes, ({ ids, random }) => ({ ids, random })),
+  feature(decisionRoutes, consentDeps),
+  feature(grantRoutes, nothing),
   feature(passwordRoutes, ({ random }) => ({ random })),
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
