@@ -8,6 +8,9 @@ import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idemp
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
+import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
+import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
+import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
@@ -55,6 +58,9 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
+/** Answers to refreshes are repeated for a minute at most (`OAUTH_REFRESH_REPEAT_SECONDS`). */
+const REFRESH_ANSWER_KEPT_MS = 120_000
+
 /** Expired flows of a sign-in are kept this long: the log then distinguishes a late callback from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
@@ -87,6 +93,10 @@ export type SweepReport = Record<
   | 'invitations'
   | 'loginFlows'
   | 'loginCodes'
+  | 'oauthState'
+  | 'oauthAnswers'
+  | 'oauthKeys'
+  | 'oauthExpiredKeys'
   | 'reencrypted',
   number
 >
@@ -138,7 +148,11 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
-      reencrypted: () => reencryptSecrets({ keyring }, db),
+      oauthState: () => inBatches(() => deleteExpiredState(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      oauthAnswers: () => inBatches(() => clearOldAnswers(db, before(REFRESH_ANSWER_KEPT_MS), BATCH_SIZE)),
+      oauthKeys: () => succeedSigningKeys(keyring, db, before(0)),
+      oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),
+      reencrypted: async () => (await reencryptSecrets({ keyring }, db)) + (await reencryptSigningKeys(keyring, db)),
     }
   }
 

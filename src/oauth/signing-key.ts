@@ -122,6 +122,11 @@ async function createKeys(
   return made
 }
 
+/** Creates the successors of keys that the schedule wants; none while no client has used the provider. Returns how many. */
+export async function succeedSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
+  return (await listSigningKeys(db, now)).length === 0 ? 0 : keepSigningKeys(keyring, db, now)
+}
+
 /** Creates the keys that the schedule wants. Returns their number. Safe in several processes at once. */
 export async function keepSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
   if (planScheduledKeys(await listSigningKeys(db, now), now).length === 0) return 0

@@ -40,7 +40,7 @@ export interface OauthWorld extends AsyncDisposable {
 export const REDIRECT_URI = 'http://127.0.0.1:4711/callback'
 const PASSWORD = 'correct horse battery'
 
-const unescape = (text: string) =>
+const decodeEntities = (text: string) =>
   text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<')
 
 /** The hidden and the checked fields of the form that posts to `action`. */
@@ -48,7 +48,7 @@ export function readForm(body: string, action: string): Record<string, string> {
   const forms = body.split('<form ').slice(1)
   const form = forms.find((one) => one.includes(`action="${action}"`))?.split('</form>')[0] ?? ''
   const inputs = [...form.matchAll(/<input ([^>]*)>/g)].map(([, text = '']) => text)
-  const read = (text: string, name: string) => unescape(new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1] ?? '')
+  const read = (text: string, name: string) => decodeEntities(new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1] ?? '')
   const kept = inputs.filter((text) => /type="hidden"/.test(text) || /\bchecked\b/.test(text))
   return Object.fromEntries(kept.map((text) => [read(text, 'name'), read(text, 'value')]))
 }
