@@ -1,6 +1,7 @@
 import type { AdapterPayload } from 'oidc-provider'
 import { isUuid } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { checkSettings } from './client.ts'
 import { type ClientId, type ClientRecord, findClientWithSecrets, insertClient } from './client.store.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
@@ -35,7 +36,7 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
   }
 }
 
-/** Writes a client that registered itself. Its secret is kept as a hash. */
+/** Writes a client that registered itself. Its secret is kept as a hash. Throws a 422 for settings that break a rule. */
 export async function registerDynamicClient(
   db: Database,
   input: { id: string; payload: AdapterPayload; now: Date },
@@ -60,6 +61,7 @@ export async function registerDynamicClient(
     createdAt: now,
     updatedAt: now,
   }
+  checkSettings(client)
   await inTransaction(db, (tx) =>
     insertClient(tx, client, secret === undefined ? undefined : { id, hash: hashClientSecret(secret) }),
   )

@@ -7,6 +7,7 @@ import { type ContractWorld, type Json, startContractWorld } from '../contract/c
 import type { TestAnswer, TestCall } from '../harness/app.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
+import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
 import type { PersonalityName } from '../harness/provider/personalities.ts'
 import { type ProviderGround, startProviderGround } from '../harness/provider/provider-ground.ts'
 import {
@@ -91,6 +92,13 @@ const newJob = async () => {
   const filters = [`document_id|eq|${(await newDispatch()).dispatch}`]
   return created('/api/v3/webhook/dispatch/replay', { filters, confirm_duplicate: true })
 }
+const newClient = () =>
+  created('/api/v3/oauth/client', {
+    name: name(),
+    type: 'confidential',
+    redirect_uris: ['https://app.example.com/callback'],
+  })
+const newClientId = async () => (await newClient()).document_id as string
 const signIn = async (): Promise<Json> => {
   const user = { email: email(), password: PASSWORD }
   await created('/api/v3/identity/user', user)
@@ -206,6 +214,22 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
     return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
   },
+  'oauth-client.create': () => ({
+    body: { name: name(), type: 'public', redirect_uris: ['https://app.example.com/callback'] },
+  }),
+  'oauth-client.find-all': undefined,
+  'oauth-client.find-one': of(newClient),
+  'oauth-client.update': of(newClient, { body: { name: 'Renamed' } }),
+  'oauth-client.rotate-secret': of(newClient, { body: {} }),
+  'oauth-client.delete': of(newClient),
+  'oauth-decision.create': async () => {
+    const asked = { userId: world.app.adminId, clientId: await newClientId() }
+    return { body: { authorization_id: await addInteraction(world.app, asked), decision: 'approve' } }
+  },
+  'oauth-grant.find-all': undefined,
+  'oauth-grant.delete': async () => ({
+    params: { id: await addGrant(world.app, { userId: world.app.adminId, clientId: await newClientId() }) },
+  }),
   'password.change': async () => ({
     body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
     call: world.app.callAs((await signIn()).jwt),

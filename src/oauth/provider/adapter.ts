@@ -1,5 +1,6 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Clock } from '../../clock.ts'
+import { Problem } from '../../http/problem.ts'
 import { isUuid } from '../../id.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -68,7 +69,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     },
     findByUserCode: async (userCode) => {
       const found = await findStateByUserCode(db, { model, userCodeHash: hashStateId(userCode), now: now() })
-      return found && toPayload(deps, found, undefined)
+      return found && { ...toPayload(deps, found, undefined), userCode }
     },
     consume: (id) => consumeOnce(deps, model, id),
     destroy: (id) => deleteState(db, keyOf(id)),
@@ -143,7 +144,13 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
 function buildClientAdapter({ db, machineClock }: StateDeps): Adapter {
   const nothing = async () => undefined
   return {
-    upsert: (id, payload) => registerDynamicClient(db, { id, payload, now: new Date(machineClock.now()) }),
+    upsert: async (id, payload) => {
+      try {
+        await registerDynamicClient(db, { id, payload, now: new Date(machineClock.now()) })
+      } catch (error) {
+        throw error instanceof Problem ? new errors.InvalidClientMetadata(error.detail) : error
+      }
+    },
     find: (id) => findClientMetadata(db, id),
     findByUid: nothing,
     findByUserCode: nothing,

@@ -144,6 +144,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
 
 function buildFeatures({
   apiResource,
+  ids,
   pages,
   isRegistrationOpen,
 }: ProviderDeps): NonNullable<Configuration['features']> {
@@ -161,7 +162,11 @@ function buildFeatures({
     dPoP: { enabled: true },
     introspection: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
     pushedAuthorizationRequests: { enabled: true },
-    registration: { enabled: isRegistrationOpen, issueRegistrationAccessToken: false },
+    registration: {
+      enabled: isRegistrationOpen,
+      idFactory: () => ids.next<'oauth client'>(),
+      issueRegistrationAccessToken: false,
+    },
     resourceIndicators: {
       enabled: true,
       defaultResource: async () => apiResource,
