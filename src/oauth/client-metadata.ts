@@ -1,8 +1,8 @@
 import type { AdapterPayload } from 'oidc-provider'
 import { isUuid } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { checkSettings } from './client.ts'
 import { type ClientId, type ClientRecord, findClientWithSecrets, insertClient } from './client.store.ts'
+import { checkSettings } from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 

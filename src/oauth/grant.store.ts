@@ -112,21 +112,3 @@ const revoke = closingStatement(`
 export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
   return revoke(db, [id, now])
 }
-
-const live = statement<object>(`
-  select 1 from oauth_state t
-  where t.model = 'AccessToken' and t.id_hash = $1 and t.payload ->> 'tokenHash' = $2 and t.expires_at > $3
-    and exists (select from oauth_state g where g.model = 'Grant' and g.grant_id = t.grant_id and g.expires_at > $3)
-    and exists (select from oauth_grant c where c.document_id = t.consent and c.revoked_at is null)
-    and exists (
-      select from "user" u
-      where u.document_id = (t.payload ->> 'accountId')::uuid and u.is_actived and u.deleted_at is null
-    )`)
-
-/** Whether an access token is known, and its family, its grant and its user are live. */
-export async function isAccessTokenKept(
-  db: Database,
-  token: { idHash: Buffer; tokenHash: string; now: Date },
-): Promise<boolean> {
-  return (await live(db, [token.idHash, token.tokenHash, token.now])).length > 0
-}

@@ -2,8 +2,7 @@ import { findOwners } from '../access/own-rows.ts'
 import type { Caller } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
-import { isAccessTokenKept, lockGrant, revokeGrantRow } from './grant.store.ts'
-import { findTokenKey } from './provider/state-id.ts'
+import { lockGrant, revokeGrantRow } from './grant.store.ts'
 
 /** The grant with this id that the caller reaches: its own, or with the permission any user's. Locked. Throws 404. */
 export async function loadOwnGrant(
@@ -21,13 +20,4 @@ export async function revokeGrant(db: Database, input: { id: string; caller: Cal
   const grant = await loadOwnGrant(db, input)
   await revokeGrantRow(db, grant.id, input.now)
   return grant
-}
-
-/**
- * Whether an access token of the provider is live: issued and not revoked, with its family, its grant and its user. The
- * caller has checked its signature and times. For whoever takes such a token, at each use.
- */
-export async function isAccessTokenLive(db: Database, token: string, now: Date): Promise<boolean> {
-  const key = findTokenKey(token)
-  return key !== undefined && isAccessTokenKept(db, { ...key, now })
 }

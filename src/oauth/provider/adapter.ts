@@ -9,6 +9,7 @@ import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './r
 import {
   consumeState,
   deleteFamily,
+  deleteOfFamilyModel,
   deleteState,
   type FoundState,
   findState,
@@ -49,7 +50,13 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
   const write = async (id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
     const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
     const row = buildRow(deps, { ...keyOf(id), payload, expiresAt })
-    if (model !== 'ReplayDetection') return upsertState(db, row)
+    if (model !== 'ReplayDetection') {
+      const familyHash = model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
+      // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
+      // answers: of several at once, exactly one succeeds.
+      await upsertState(db, row, familyHash)
+      return
+    }
     // Two proofs with one id at once: the second insert finds the first.
     if (!(await insertNewState(db, row))) throw new errors.InvalidRequest('the proof or assertion was used before')
   }
@@ -73,7 +80,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     },
     consume: (id) => consumeOnce(deps, model, id),
     destroy: (id) => deleteState(db, keyOf(id)),
-    revokeByGrantId: (grantId) => deleteFamily(db, grantId, model),
+    revokeByGrantId: (grantId) => deleteOfFamilyModel(db, grantId, model),
   }
 }
 
@@ -136,7 +143,7 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
   const found = await findState(db, { model, idHash, now })
   if (isRefresh && found && ctx && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, idHash)
   // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
-  else if (typeof found?.payload.grantId === 'string') await deleteFamily(db, found.payload.grantId, null)
+  else if (typeof found?.payload.grantId === 'string') await deleteFamily(db, found.payload.grantId)
   throw new errors.InvalidGrant('it was used before')
 }
 

@@ -42,9 +42,3 @@ export function disguiseJwt(token: string): string {
 export function revealJwt(text: string): string {
   return text.endsWith('.') && text.split('.').length === 4 ? text.slice(0, -1) : text
 }
-
-/** The id that a token is kept under, and the hash that the kept row has to have. For a look-up outside the provider. */
-export function findTokenKey(token: string): { idHash: Buffer; tokenHash: string } | undefined {
-  const found = readJwtTokenId(token)
-  return found && { idHash: hashStateId(found.jti), tokenHash: found.tokenHash }
-}

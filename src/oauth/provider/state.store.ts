@@ -34,8 +34,12 @@ const toFound = (row: FoundColumns | undefined): FoundState | undefined =>
   row && { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by }
 
 const upsert = statement<object>(`
+  with family as materialized (
+    select 1 from oauth_state where model = 'Grant' and id_hash = $9 for key share
+  )
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  select $1, $2::bytea, $3::jsonb, $4, $5::uuid, $6, $7::bytea, $8::timestamptz
+  where $9::bytea is null or exists (select from family)
   on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
     consent = excluded.consent, uid = excluded.uid,
     user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at`)
@@ -45,9 +49,12 @@ function toValues(row: StateRow): unknown[] {
   return [model, idHash, JSON.stringify(payload), grantId, consent, uid, userCodeHash, expiresAt]
 }
 
-/** Writes a row, or writes it again. Whether it was spent stays as it is. */
-export async function upsertState(db: Database, row: StateRow): Promise<void> {
-  await upsert(db, toValues(row))
+/**
+ * Writes a row, or writes it again. Whether it was spent stays as it is. Nothing is written when the family that
+ * `familyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
+ */
+export async function upsertState(db: Database, row: StateRow, familyHash: Buffer | null = null): Promise<void> {
+  await upsert(db, [...toValues(row), familyHash])
 }
 
 const insertNew = statement<object>(`
@@ -121,13 +128,22 @@ export async function deleteState(db: Database, key: { model: string; idHash: Bu
   await destroy(db, [key.model, key.idHash])
 }
 
-const destroyFamily = statement<object>(
-  'delete from oauth_state where grant_id = $1 and ($2::text is null or model = $2)',
-)
+const endFamily = statement<object>("delete from oauth_state where model = 'Grant' and grant_id = $1")
+const deleteOfFamily = statement<object>('delete from oauth_state where grant_id = $1')
+const deleteOfModel = statement<object>('delete from oauth_state where grant_id = $1 and model = $2')
 
-/** Deletes the rows of one authorization: of one model, or all. */
-export async function deleteFamily(db: Database, grantId: string, model: string | null): Promise<void> {
-  await destroyFamily(db, [grantId, model])
+/** Deletes the rows of one model of an authorization. */
+export async function deleteOfFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
+  await deleteOfModel(db, [grantId, model])
+}
+
+/**
+ * Ends an authorization with every code and token of it. The first statement waits for tokens that are being written; the
+ * second one sees them.
+ */
+export async function deleteFamily(db: Database, grantId: string): Promise<void> {
+  await endFamily(db, [grantId])
+  await deleteOfFamily(db, [grantId])
 }
 
 const keepAnswer = statement<object>(
