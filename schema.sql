@@ -290,12 +290,96 @@ create table "mail_outbox" (
 CREATE INDEX mail_outbox_due_idx ON public.mail_outbox USING btree (due_at) WHERE (status = 'waiting'::text);
 CREATE INDEX mail_outbox_ended_idx ON public.mail_outbox USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 
+create table "oauth_client" (
+  document_id uuid not null,
+  name text not null,
+  type text not null,
+  application_type text not null,
+  redirect_uris text[] not null,
+  post_logout_redirect_uris text[] not null,
+  grant_types text[] not null,
+  scopes text[] not null,
+  publisher text,
+  first_party boolean not null,
+  backchannel_logout_uri text,
+  id_token_signed_response_alg text not null,
+  dpop_bound_access_tokens boolean not null,
+  registration text not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  constraint oauth_client_application_type_check CHECK ((application_type = ANY (ARRAY['web'::text, 'native'::text]))),
+  constraint oauth_client_id_token_signed_response_alg_check CHECK ((id_token_signed_response_alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
+  constraint oauth_client_pkey PRIMARY KEY (document_id),
+  constraint oauth_client_registration_check CHECK ((registration = ANY (ARRAY['administrator'::text, 'dynamic'::text]))),
+  constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
+);
+
+create table "oauth_client_secret" (
+  document_id uuid not null,
+  client uuid not null,
+  secret_hash bytea not null,
+  expires_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint oauth_client_secret_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id),
+  constraint oauth_client_secret_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX oauth_client_secret_client_idx ON public.oauth_client_secret USING btree (client);
+
 create table "oauth_ended_grant" (
   grant_id text not null,
   ended_at timestamp(3) with time zone not null,
   constraint oauth_ended_grant_pkey PRIMARY KEY (grant_id)
 );
 CREATE INDEX oauth_ended_grant_ended_idx ON public.oauth_ended_grant USING btree (ended_at);
+
+create table "oauth_grant" (
+  document_id uuid not null,
+  "user" uuid not null,
+  client uuid not null,
+  scopes text[] not null,
+  refused_scopes text[] not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  revoked_at timestamp(3) with time zone,
+  constraint oauth_grant_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id),
+  constraint oauth_grant_pkey PRIMARY KEY (document_id),
+  constraint oauth_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id)
+);
+CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
+CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
+
+create table "oauth_signing_key" (
+  kid text not null,
+  alg text not null,
+  private_key text not null,
+  active_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint oauth_signing_key_alg_check CHECK ((alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
+  constraint oauth_signing_key_pkey PRIMARY KEY (kid)
+);
+
+create table "oauth_state" (
+  model text not null,
+  id_hash bytea not null,
+  payload jsonb not null,
+  grant_id text,
+  consent uuid,
+  uid text,
+  user_code_hash bytea,
+  expires_at timestamp(3) with time zone not null,
+  consumed_at timestamp(3) with time zone,
+  consumed_by bytea,
+  answer text,
+  constraint oauth_state_pkey PRIMARY KEY (model, id_hash)
+);
+CREATE INDEX oauth_state_answer_idx ON public.oauth_state USING btree (consumed_at) WHERE (answer IS NOT NULL);
+CREATE INDEX oauth_state_consent_idx ON public.oauth_state USING btree (consent) WHERE (consent IS NOT NULL);
+CREATE INDEX oauth_state_expires_idx ON public.oauth_state USING btree (expires_at);
+CREATE INDEX oauth_state_grant_idx ON public.oauth_state USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX oauth_state_uid_idx ON public.oauth_state USING btree (uid) WHERE (uid IS NOT NULL);
+CREATE UNIQUE INDEX oauth_state_user_code_key ON public.oauth_state USING btree (user_code_hash) WHERE (user_code_hash IS NOT NULL);
 
 create table "passkey" (
   document_id uuid not null,

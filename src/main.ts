@@ -4,6 +4,7 @@ import { addAdminCommands } from './command/admin.ts'
 import { addCatalogueCommands } from './command/catalogue.ts'
 import { addListenCommand } from './command/listen.ts'
 import { addMigrateCommand } from './command/migrate.ts'
+import { addOauthCommands } from './command/oauth.ts'
 import { addReplayCommand } from './command/replay.ts'
 import { addServeCommand } from './command/serve.ts'
 import { addTriggerCommand } from './command/trigger.ts'
@@ -19,6 +20,7 @@ addServeCommand(program)
 addMigrateCommand(program)
 addCatalogueCommands(program)
 addAdminCommands(program)
+addOauthCommands(program)
 addListenCommand(program)
 addTriggerCommand(program)
 addVerifyCommand(program)

@@ -9,17 +9,18 @@ const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta
 >
 
 const KINDS = [
-  ...['account', 'apiKey', 'contract', 'dispatch', 'event', 'eventType'],
+  ...['account', 'apiKey', 'contract', 'dispatch', 'event', 'eventType', 'oauthClient'],
   ...['replayJob', 'role', 'session', 'subscription', 'user', 'webhook'],
 ]
 const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
 const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
 
-/** A person has an identity only after a sign-in with a provider; an invitation and a passkey are only deleted by id. */
+/** A person has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by id. */
 const WITHOUT_ROW = [
   '/api/v3/identity/identity/{id}',
   '/api/v3/identity/account/{id}/invitation/{invitation}',
   '/api/v3/auth/factor/passkey/{id}',
+  '/api/v3/oauth/grant/{id}',
 ]
 
 test('every path with an id is called with the id of a row that exists', () => {

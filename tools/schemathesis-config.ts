@@ -6,6 +6,7 @@ export type SeededIds = Readonly<
     | 'contract'
     | 'dispatch'
     | 'event'
+    | 'oauthClient'
     | 'eventType'
     | 'replayJob'
     | 'role'
@@ -31,6 +32,7 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/identity/role': 'role',
   '/api/v3/identity/session': 'session',
   '/api/v3/identity/user': 'user',
+  '/api/v3/oauth/client': 'oauthClient',
   '/api/v3/webhook/dispatch': 'dispatch',
   '/api/v3/webhook/event': 'eventType',
   '/api/v3/webhook/event-occurrence': 'event',

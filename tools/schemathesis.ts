@@ -84,6 +84,11 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
     session: String(session?.document_id),
     role: await create('identity/role', { name: 'seed', permissions: ['contract:*'] }),
     user: await create('identity/user', { email: 'seed@example.com' }),
+    oauthClient: await create('oauth/client', {
+      name: 'Seed',
+      type: 'confidential',
+      redirect_uris: ['https://app.example.com/callback'],
+    }),
   }
 }
 

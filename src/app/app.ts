@@ -28,6 +28,7 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
+import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
@@ -129,6 +130,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+    await mountOauthProvider(server, options, { parts, limiter })
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }

@@ -126,6 +126,16 @@ export const VARIABLES = {
     'generated in development, required otherwise',
     'Authenticates the access-token hook of a managed engine. Several, comma-separated; `v1,whsec_` in front is allowed.',
   ),
+  OAUTH_REGISTRATION: variable(
+    flag,
+    'false',
+    'Whether OAuth clients may register themselves (RFC 7591). They never become first-party clients.',
+  ),
+  OAUTH_REFRESH_REPEAT_SECONDS: variable(
+    integer(0, 60),
+    '10',
+    'For how long a client that repeats a refresh gets the first answer again. 0: never.',
+  ),
   SSO_TARGETS: variable(
     origins,
     'empty (development: loopback origins)',

@@ -71,6 +71,8 @@ export interface Config {
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
+  oauthRegistration: boolean
+  oauthRefreshRepeatSeconds: number
   redirectAllowList: AllowedRedirect[]
   sessionCookieDomain: string | undefined
   brandName: string
@@ -185,6 +187,8 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     supabaseUrl: values.SUPABASE_URL,
     supabaseAnonKey: values.SUPABASE_ANON_KEY,
     supabaseIssuer: values.SUPABASE_ISSUER ?? values.SUPABASE_URL,
+    oauthRegistration: values.OAUTH_REGISTRATION ?? false,
+    oauthRefreshRepeatSeconds: values.OAUTH_REFRESH_REPEAT_SECONDS ?? 10,
     ssoTargets: values.SSO_TARGETS ?? [],
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,

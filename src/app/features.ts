@@ -21,8 +21,12 @@ import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import { clientRoutes } from '../oauth/client.routes.ts'
+import { decisionRoutes } from '../oauth/decision.routes.ts'
 import { exchangeRoutes } from '../oauth/exchange.routes.ts'
+import { grantRoutes } from '../oauth/grant.routes.ts'
 import type { HookKeys } from '../oauth/hook-signature.ts'
+import { findApiResource } from '../oauth/provider/provider-source.ts'
 import { tokenHookRoutes } from '../oauth/token-hook.routes.ts'
 import type { TokenIssuer } from '../oauth/token-issuer.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
@@ -127,6 +131,13 @@ const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
     cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
 
+/** Dependencies of decisions about what apps may do. */
+export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
+  ids,
+  random,
+  apiResource: () => findApiResource(pages.baseUrl()),
+})
+
 const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialLoginDeps => ({
   ...parts,
   brand: pages.brand,
@@ -155,6 +166,9 @@ export const FEATURES: readonly Feature[] = [
   feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
+  feature(clientRoutes, ({ ids, random }) => ({ ids, random })),
+  feature(decisionRoutes, consentDeps),
+  feature(grantRoutes, nothing),
   feature(passwordRoutes, ({ random }) => ({ random })),
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),

@@ -9,6 +9,9 @@ import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
 import { deleteEndedGrants } from '../oauth/exchange.store.ts'
+import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
+import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
+import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
@@ -60,6 +63,8 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 const NONCE_KEPT_MS = 600_000
 /** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
 const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
+/** Answers to refreshes are repeated for a minute at most (`OAUTH_REFRESH_REPEAT_SECONDS`). */
+const REFRESH_ANSWER_KEPT_MS = 120_000
 /** Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a forged one. */
 const FLOW_KEPT_MS = 3_600_000
 
@@ -94,6 +99,10 @@ export type SweepReport = Record<
   | 'loginFlows'
   | 'loginCodes'
   | 'factorChallenges'
+  | 'oauthState'
+  | 'oauthAnswers'
+  | 'oauthKeys'
+  | 'oauthExpiredKeys'
   | 'reencrypted'
   | 'reencryptedFactors',
   number
@@ -148,8 +157,12 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
       factorChallenges: () => inBatches(() => deleteExpiredChallenges(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      oauthState: () => inBatches(() => deleteExpiredState(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
+      oauthAnswers: () => inBatches(() => clearOldAnswers(db, before(REFRESH_ANSWER_KEPT_MS), BATCH_SIZE)),
+      oauthKeys: () => succeedSigningKeys(keyring, db, before(0)),
+      oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),
       reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
-      reencrypted: () => reencryptSecrets({ keyring }, db),
+      reencrypted: async () => (await reencryptSecrets({ keyring }, db)) + (await reencryptSigningKeys(keyring, db)),
     }
   }
 

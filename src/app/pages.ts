@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
+import { interactionRoutes } from '../oauth/interaction.routes.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildBrowserCookies } from '../pages/browser-cookie.ts'
@@ -25,7 +26,7 @@ import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
 import { listProviderButtons } from '../social-login/provider-button.ts'
 import { buildOpenTarget, needsHandshake } from '../sso/handshake.ts'
 import type { Config } from './config.ts'
-import { type Feature, type FeatureParts, feature } from './features.ts'
+import { consentDeps, type Feature, type FeatureParts, feature } from './features.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 
 /** What pages need besides the parts of every feature. */
@@ -86,6 +87,7 @@ const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
 ]
 
 /** The pages of this environment: in development with those of the development provider. */

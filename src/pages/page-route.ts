@@ -60,6 +60,8 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   now: Date
   address: string
   userAgent: string | null
+  /** The `Cookie` header, for cookies of a feature's own. */
+  cookieHeader: string | undefined
   requestId: string
 }
 
@@ -95,6 +97,7 @@ export function definePage<
     now: facts.now,
     address: facts.address,
     userAgent: readHeader(facts.headers, 'user-agent'),
+    cookieHeader: readHeader(facts.headers, 'cookie') ?? undefined,
     requestId: facts.requestId,
   })
   return defineRoute(

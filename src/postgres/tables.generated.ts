@@ -241,9 +241,71 @@ export interface MailOutbox {
   status: Generated<string>;
 }
 
+export interface OauthClient {
+  application_type: string;
+  backchannel_logout_uri: string | null;
+  created_at: Timestamp;
+  deleted_at: Timestamp | null;
+  document_id: string;
+  dpop_bound_access_tokens: boolean;
+  first_party: boolean;
+  grant_types: string[];
+  id_token_signed_response_alg: string;
+  name: string;
+  post_logout_redirect_uris: string[];
+  publisher: string | null;
+  redirect_uris: string[];
+  registration: string;
+  scopes: string[];
+  type: string;
+  updated_at: Timestamp;
+}
+
+export interface OauthClientSecret {
+  client: string;
+  created_at: Timestamp;
+  document_id: string;
+  expires_at: Timestamp | null;
+  secret_hash: Buffer;
+}
+
 export interface OauthEndedGrant {
   ended_at: Timestamp;
   grant_id: string;
+}
+
+export interface OauthGrant {
+  client: string;
+  created_at: Timestamp;
+  document_id: string;
+  refused_scopes: string[];
+  revoked_at: Timestamp | null;
+  scopes: string[];
+  updated_at: Timestamp;
+  user: string;
+}
+
+export interface OauthSigningKey {
+  active_at: Timestamp;
+  alg: string;
+  created_at: Timestamp;
+  expires_at: Timestamp | null;
+  kid: string;
+  private_key: string;
+}
+
+export interface OauthState {
+  answer: string | null;
+  consent: string | null;
+  consumed_at: Timestamp | null;
+  consumed_by: Buffer | null;
+  expires_at: Timestamp;
+  grant_id: string | null;
+  id_hash: Buffer;
+  model: string;
+  payload: Json;
+  uid: string | null;
+  user_code_hash: Buffer | null;
 }
 
 export interface Passkey {
@@ -550,7 +612,12 @@ export interface DB {
   login_flow: LoginFlow;
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
+  oauth_client: OauthClient;
+  oauth_client_secret: OauthClientSecret;
   oauth_ended_grant: OauthEndedGrant;
+  oauth_grant: OauthGrant;
+  oauth_signing_key: OauthSigningKey;
+  oauth_state: OauthState;
   passkey: Passkey;
   permission: Permission;
   proof_token: ProofToken;

@@ -330,6 +330,28 @@ export interface components {
       /** The `link_code` of the redirect_url. */
       code: string
     }
+    CreateOauthClient: {
+      /** Not blank; no control characters. */
+      name: string
+      type: "confidential" | "public"
+      /** Default web. */
+      application_type?: "web" | "native"
+      redirect_uris?: Array<string>
+      post_logout_redirect_uris?: Array<string>
+      grant_types?: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
+      /** The scopes that the client may ask for. */
+      scopes?: Array<"openid" | "profile" | "email" | "offline_access" | "session:read" | "account:read" | "contract:read" | "contract:write" | "webhook:read" | "webhook:write" | "event:read" | "event:publish">
+      /** Who runs the app, for the consent page. */
+      publisher?: string | null
+      /** The app of the platform itself: on the web it is allowed without a question. */
+      first_party?: boolean
+      /** Where sign-outs are posted to. */
+      backchannel_logout_uri?: string | null
+      /** Default ES256. */
+      id_token_signed_response_alg?: "ES256" | "RS256"
+      /** Whether every request for a token needs DPoP. */
+      dpop_bound_access_tokens?: boolean
+    }
     CreatePasskey: {
       /** Not blank; no control characters. */
       name: string
@@ -825,6 +847,111 @@ export interface components {
       data: components['schemas']['OAuthStart']
       message: string
     }
+    OauthClient: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** The `client_id` of the protocol. */
+      client_id: string
+      name: string
+      type: "confidential" | "public"
+      application_type: "web" | "native"
+      redirect_uris: Array<string>
+      post_logout_redirect_uris: Array<string>
+      grant_types: Array<string>
+      scopes: Array<string>
+      publisher: string | null
+      first_party: boolean
+      backchannel_logout_uri: string | null
+      id_token_signed_response_alg: "ES256" | "RS256"
+      dpop_bound_access_tokens: boolean
+      /** Who registered the client. */
+      registration: "administrator" | "dynamic"
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    OauthClientAnswer: {
+      data: components['schemas']['OauthClient']
+      message: string
+    }
+    OauthClientPage: {
+      data: Array<components['schemas']['OauthClient']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    OauthClientWithSecret: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** The `client_id` of the protocol. */
+      client_id: string
+      name: string
+      type: "confidential" | "public"
+      application_type: "web" | "native"
+      redirect_uris: Array<string>
+      post_logout_redirect_uris: Array<string>
+      grant_types: Array<string>
+      scopes: Array<string>
+      publisher: string | null
+      first_party: boolean
+      backchannel_logout_uri: string | null
+      id_token_signed_response_alg: "ES256" | "RS256"
+      dpop_bound_access_tokens: boolean
+      /** Who registered the client. */
+      registration: "administrator" | "dynamic"
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** `sbcs_...`. Shown once; null for a public client and in an idempotent replay. */
+      client_secret: string | null
+    }
+    OauthClientWithSecretAnswer: {
+      data: components['schemas']['OauthClientWithSecret']
+      message: string
+    }
+    OauthDecision: {
+      /** The id of the consent page. */
+      authorization_id: string
+      decision: "approve" | "deny"
+      /** The scopes that are given. Default: all that the app asks for. */
+      scopes?: Array<string>
+    }
+    OauthGrant: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      client: string
+      client_name: string
+      publisher: string | null
+      scopes: Array<string>
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    OauthGrantAnswer: {
+      data: components['schemas']['OauthGrant']
+      message: string
+    }
+    OauthGrantPage: {
+      data: Array<components['schemas']['OauthGrant']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    OauthRecordedDecision: {
+      /** A UUID in lower case. */
+      document_id: string | null
+      decision: "approve" | "deny"
+      /** Where the browser continues. */
+      authorize_url: string
+    }
+    OauthRecordedDecisionAnswer: {
+      data: components['schemas']['OauthRecordedDecision']
+      message: string
+    }
     Pagination: {
       page_size: number
       /** Opaque; null on the last page. */
@@ -1114,6 +1241,10 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    RotateOauthClientSecret: {
+      /** For how long the secrets before this one stay valid. Default 86400. */
+      overlap_seconds?: number
+    }
     RoutingExplanation: {
       /** A UUID in lower case. */
       event_id: string
@@ -1341,6 +1472,25 @@ export interface components {
       /** Not blank. */
       name?: string
       status?: components['schemas']['ContractStatus']
+    }
+    UpdateOauthClient: {
+      /** Not blank; no control characters. */
+      name?: string
+      redirect_uris?: Array<string>
+      post_logout_redirect_uris?: Array<string>
+      grant_types?: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
+      /** The scopes that the client may ask for. */
+      scopes?: Array<"openid" | "profile" | "email" | "offline_access" | "session:read" | "account:read" | "contract:read" | "contract:write" | "webhook:read" | "webhook:write" | "event:read" | "event:publish">
+      /** Who runs the app, for the consent page. */
+      publisher?: string | null
+      /** The app of the platform itself: on the web it is allowed without a question. */
+      first_party?: boolean
+      /** Where sign-outs are posted to. */
+      backchannel_logout_uri?: string | null
+      /** Default ES256. */
+      id_token_signed_response_alg?: "ES256" | "RS256"
+      /** Whether every request for a token needs DPoP. */
+      dpop_bound_access_tokens?: boolean
     }
     UpdateRole: {
       /** Not blank; no control characters. */
@@ -2200,6 +2350,69 @@ export interface operations {
     body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RevokedTokensAnswer']
   }
+  /** List OAuth clients */
+  oauthClientFindAll: {
+    method: "GET"
+    url: "/api/v3/oauth/client"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['OauthClientPage']
+  }
+  /** Register an OAuth client */
+  oauthClientCreate: {
+    method: "POST"
+    url: "/api/v3/oauth/client"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreateOauthClient']
+    answer: components['schemas']['OauthClientWithSecretAnswer']
+  }
+  /** Delete an OAuth client, with its grants and tokens, at once */
+  oauthClientDelete: {
+    method: "DELETE"
+    url: "/api/v3/oauth/client/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['OauthClientAnswer']
+  }
+  /** Read one OAuth client */
+  oauthClientFindOne: {
+    method: "GET"
+    url: "/api/v3/oauth/client/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['OauthClientAnswer']
+  }
+  /** Change an OAuth client */
+  oauthClientUpdate: {
+    method: "PATCH"
+    url: "/api/v3/oauth/client/{id}"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateOauthClient']
+    answer: components['schemas']['OauthClientAnswer']
+  }
+  /** Add a secret to an OAuth client */
+  oauthClientRotateSecret: {
+    method: "POST"
+    url: "/api/v3/oauth/client/{id}/rotate-secret"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['RotateOauthClientSecret']
+    answer: components['schemas']['OauthClientWithSecretAnswer']
+  }
+  /** Decide whether an OAuth client gets access */
+  oauthDecisionCreate: {
+    method: "POST"
+    url: "/api/v3/oauth/decision"
+    path: undefined
+    query: undefined
+    body: components['schemas']['OauthDecision']
+    answer: components['schemas']['OauthRecordedDecisionAnswer']
+  }
   /** Exchange an app's access token for a session JWT */
   oauthExchange: {
     method: "POST"
@@ -2208,6 +2421,24 @@ export interface operations {
     query: undefined
     body: components['schemas']['ExchangeAccessToken']
     answer: components['schemas']['ExchangedAccessToken'] | components['schemas']['TokenExchange']
+  }
+  /** List what people allow OAuth clients to do */
+  oauthGrantFindAll: {
+    method: "GET"
+    url: "/api/v3/oauth/grant"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['OauthGrantPage']
+  }
+  /** Revoke a grant, with every token that rests on it, at once */
+  oauthGrantDelete: {
+    method: "DELETE"
+    url: "/api/v3/oauth/grant/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['OauthGrantAnswer']
   }
   /** Decide whether a user of a managed engine gets an access token, and with which claims */
   oauthHookAccessToken: {

@@ -9,6 +9,7 @@ import { buildFactorRequests } from '../harness/factor-requests.ts'
 import { endRows } from '../harness/ledger-rows.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
 import { readMails } from '../harness/mailbox.ts'
+import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
@@ -69,6 +70,9 @@ const makeUser = async (more: object = {}) => {
   return { id: user.document_id as string, email: user.email as string }
 }
 const idOf = async (path: string, body: unknown) => ({ id: (await make(path, body)).document_id as string })
+const CLIENTS = '/api/v3/oauth/client'
+const CLIENT = { name: 'App', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
+const makeClient = () => idOf(CLIENTS, CLIENT)
 const makeAccount = () => idOf(`${IDENTITY}/account`, { name: 'Acme' })
 const makeRole = () => idOf(`${IDENTITY}/role`, { name: unique('role'), permissions: ['user:find-all'] })
 const makeContract = () => idOf('/api/v3/contract/contract', { account, name: 'Lease' })
@@ -166,6 +170,21 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'session.delete': [
     onceElse(404),
     async () => ({ id: sessionOf((await logIn(await makeUser({ password: PASSWORD }))).jwt) }),
+  ],
+  'oauth-client.create': [EACH, async () => ({ body: CLIENT })],
+  'oauth-client.update': [SAME, async () => ({ id: (await makeClient()).id, body: { name: 'Renamed' } })],
+  'oauth-client.rotate-secret': [EACH, async () => ({ id: (await makeClient()).id, body: { overlap_seconds: 0 } })],
+  'oauth-client.delete': [onceElse(404), makeClient],
+  'oauth-decision.create': [
+    onceElse(404),
+    async () => {
+      const asked = { userId: app.adminId, clientId: (await makeClient()).id }
+      return { body: { authorization_id: await addInteraction(app, asked), decision: 'approve' } }
+    },
+  ],
+  'oauth-grant.delete': [
+    onceElse(404),
+    async () => ({ id: await addGrant(app, { userId: app.adminId, clientId: (await makeClient()).id }) }),
   ],
   'password.change': [
     onceElse(422),

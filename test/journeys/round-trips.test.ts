@@ -115,8 +115,15 @@ const OF_FACTORS: readonly Step[] = [
   FACTOR_OPTIONS,
 ]
 
+const DECISION: Step = [
+  'begin; takes the question and reads the grant; writes the grant, whose id the tokens name; closes; commit',
+  5,
+  3,
+]
+
 /** What has its reason to be longer than `CHANGE`. */
 const LONGER: readonly Step[] = [
+  DECISION,
   KNOWN_PERSON,
   NEW_PERSON,
   CODE_HOLDER,
@@ -158,6 +165,8 @@ const STEPS: Record<string, readonly Step[]> = {
   'sso.handshake': [STRICT_LIMIT, CHANGE],
   'sso.exchange': [STRICT_LIMIT, CHANGE],
   'oauth.exchange': [STRICT_LIMIT, CHANGE],
+  'oauth-client.create': [ONE_WRITE],
+  'oauth-decision.create': [DECISION],
   'password.change': [
     STRICT_LIMIT,
     ['reads the address and the hash of the caller', 1, 1],
@@ -228,7 +237,7 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no transaction but those of providers, codes, invitations and second factors has more than four statements in two round trips', () => {
+it('no transaction but those of providers, codes, decisions, invitations and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

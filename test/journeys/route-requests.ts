@@ -1,10 +1,8 @@
-import { createHash, createSecretKey, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route.ts'
-import type { UserId } from '../../src/id.ts'
-import { signStandard } from '../../src/outbound/signature.ts'
 import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
 import type { TestAnswer, TestCall } from '../harness/app.ts'
 import { buildFactorRequests } from '../harness/factor-requests.ts'
@@ -23,8 +21,7 @@ import {
   WEB_APP,
 } from '../harness/social-app.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
-import { TEST_SECRETS } from '../harness/test-secrets.ts'
-import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
+import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 
 /** What one request needs that the route itself does not say. */
 export interface Request {
@@ -45,7 +42,6 @@ export type MakeRequest = () => Promise<Request> | Request
 
 const PASSWORD = 'correct horse battery'
 const TARGET = 'https://b.example.test'
-const PROVIDER_KEY = makeKey('key-1')
 
 let world: ContractWorld
 let ground: ProviderGround
@@ -226,25 +222,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { redirect_url } = (await call('POST', '/api/v3/auth/sso/handshake', { target_url: TARGET })).body.data
     return { body: { token: new URL(redirect_url).searchParams.get('sso_token') }, call: world.app.anonymous }
   },
-  'oauth-hook.access-token': async () => {
-    const body = { user_id: randomUUID(), claims: { role: 'authenticated' } }
-    const text = JSON.stringify({ ...body, claims: { ...body.claims, sub: body.user_id } })
-    const message = { id: randomUUID(), timestampSeconds: Math.floor(world.app.clock.now() / 1000), body: text }
-    const key = createSecretKey(Buffer.from(TEST_SECRETS.oauthHook[0] ?? ''))
-    const headers = {
-      'webhook-id': message.id,
-      'webhook-timestamp': String(message.timestampSeconds),
-      'webhook-signature': signStandard(key, message),
-      'content-type': 'application/json',
-    }
-    return { body: text, headers, call: world.app.anonymous, isKeyless: true }
-  },
-  'oauth.exchange': async () => {
-    const userId = (await newUser()).document_id as UserId
-    const seconds = Math.floor(world.app.clock.now() / 1000)
-    const claims = accessClaims({ baseUrl: world.app.app.baseUrl(), userId, seconds })
-    return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: world.app.anonymous }
-  },
+  ...buildOAuthRouteRequests(() => world, { created, name, newUser }),
   'password.change': async () => ({
     body: { current_password: PASSWORD, new_password: `${PASSWORD} ${name()}` },
     call: world.app.callAs((await signIn()).jwt),

@@ -1,0 +1,35 @@
+import { recordAudit } from '../audit/audit.ts'
+import type { SessionId, UserId } from '../id.ts'
+import type { ProviderEndings } from '../oauth/provider/endings.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { signOut } from '../session/session.ts'
+import type { AppOptions } from './app.ts'
+import type { FeatureParts } from './features.ts'
+
+/** What the service does when the OAuth provider ends something: sign-out here, and entries of the audit log. */
+export function buildProviderEndings(options: AppOptions, { ids, pages }: FeatureParts): ProviderEndings {
+  const { database, clock, logger } = options
+  const { db } = database
+  return {
+    endBrowserSession: async ({ userId, sessionId }, { clientId, address, requestId }) => {
+      const now = new Date(clock.now())
+      const caller = { userId: userId as UserId, sessionId: sessionId as SessionId }
+      await inTransaction(db, async (tx) => {
+        const ended = await signOut(tx, { caller, all: false, family: true, refreshToken: undefined, now })
+        const entry = { action: 'session.revoke', outcome: 'success', address, requestId } as const
+        const detail = { client: clientId }
+        await recordAudit(tx, { ids, now }, ...ended.map((target) => ({ ...entry, ...caller, target, detail })))
+      })
+      return pages.cookies.signOut()
+    },
+    recordFamilyEnd: (target, cause, { clientId, address, requestId }) => {
+      const now = new Date(clock.now())
+      const action = cause === 'revoked' ? 'oauth-token.revoke' : 'oauth-token.reuse'
+      const outcome = cause === 'revoked' ? 'success' : 'failure'
+      const entry = { action, outcome, userId: null, target, address, requestId, detail: { client: clientId } } as const
+      recordAudit(db, { ids, now }, entry).catch((error: unknown) => {
+        logger.warn({ err: error, request_id: requestId }, 'audit entry of an OAuth token not written')
+      })
+    },
+  }
+}

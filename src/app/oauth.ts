@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify'
+import type { Provider } from 'oidc-provider'
+import { systemClock } from '../clock.ts'
+import { mountProtocol } from '../http/mount-protocol.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import { serveProvider } from '../oauth/provider/provider-mount.ts'
+import { buildProviderPages } from '../oauth/provider/provider-pages.ts'
+import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../oauth/provider/provider-source.ts'
+import type { BrowserPerson } from '../oauth/provider/session-bridge.ts'
+import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { findVisitor } from '../pages/browser-session.ts'
+import { loadSession } from '../session/session.ts'
+import type { AppOptions } from './app.ts'
+import type { FeatureParts } from './features.ts'
+import { decideCookieSafety } from './identity-engine.ts'
+import { buildProviderEndings } from './oauth-endings.ts'
+
+/** Where RFC 8414 section 3.1 puts the metadata of an issuer with a path. */
+const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
+
+/** Mounts the OAuth provider of the embedded engine beside the routes of the API (docs/contract/oauth.md#entry-points). */
+export async function mountOauthProvider(
+  server: FastifyInstance,
+  options: AppOptions,
+  { parts, limiter }: { parts: FeatureParts; limiter: RateLimiter },
+): Promise<void> {
+  if (options.config.identityEngine !== 'embedded') return
+  const { baseUrl } = parts.pages
+  const source = buildSource(options, parts)
+  const mount = { source, baseUrl }
+  const addresses = new WeakMap<object, string>()
+  await mountProtocol(server, {
+    prefix: PROVIDER_PATH,
+    limit: (request, reply) => {
+      limiter.limitVisit(request, reply)
+      addresses.set(request.raw, request.ip)
+    },
+    handle: (request, response) =>
+      serveProvider(mount, request, { response, address: addresses.get(request) ?? '127.0.0.1' }),
+  })
+  server.get(METADATA_PATH, { schema: { hide: true } }, async (request, reply) => {
+    limiter.limitVisit(request, reply)
+    reply.hijack()
+    request.raw.url = `${PROVIDER_PATH}/.well-known/oauth-authorization-server`
+    await serveProvider(mount, request.raw, { response: reply.raw, address: request.ip })
+  })
+}
+
+function buildSource(options: AppOptions, parts: FeatureParts): ProviderSource {
+  const { config, database, logger, lookup, ca } = options
+  const { pages, keyring, ids, random } = parts
+  const { db } = database
+  const fetch =
+    options.fetchProvider ?? buildGuardedFetch({ lookup, rules: parts.callbackRules, ...(ca !== undefined && { ca }) })
+  return buildProviderSource({
+    ...{ db, keyring, ids, random, fetch },
+    machineClock: systemClock,
+    refresh: { repeatMs: config.oauthRefreshRepeatSeconds * 1000 },
+    baseUrl: pages.baseUrl,
+    cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
+    cookies: decideCookieSafety(config),
+    findPerson: (header) => findPerson(options, parts, header),
+    decideClaims: async () => ({}),
+    pages: buildProviderPages(pages.brand),
+    endings: buildProviderEndings(options, parts),
+    isRegistrationOpen: config.oauthRegistration,
+    isPkceOptional: config.appEnv === 'certification',
+    watch: (provider) => watchProvider(provider, logger),
+  })
+}
+
+async function findPerson(
+  { database }: AppOptions,
+  { pages, random }: FeatureParts,
+  header: string | undefined,
+): Promise<BrowserPerson | undefined> {
+  const { person } = await findVisitor({ ...pages, random }, header)
+  if (!person) return undefined
+  const { amr, acr, authTime } = await loadSession(database.db, person.sessionId)
+  return { userId: person.userId, sessionId: person.sessionId, amr, acr, authTime }
+}
+
+/** Logs the faults of the provider, without what the request holds. */
+function watchProvider(provider: Provider, logger: AppOptions['logger']): void {
+  provider.on('server_error', (ctx, error) =>
+    logger.error({ err: error, route: ctx.oidc?.route }, 'OAuth provider failed'),
+  )
+  provider.on('backchannel.error', (_ctx, error, client) =>
+    logger.warn({ err: error, client: client.clientId }, 'back-channel sign-out not delivered'),
+  )
+}

@@ -1,0 +1,185 @@
+import { defineRoute, type Routes } from '../http/route.ts'
+import { IdParams } from '../http/schema.ts'
+import { readPage } from '../listing/page.ts'
+import {
+  ClientRow,
+  ClientWithSecret,
+  CreateClientBody,
+  RotateSecretBody,
+  readNewSettings,
+  readSettings,
+  toClientRow,
+  UpdateClientBody,
+} from './client.schema.ts'
+import { type ClientRecord, selectClients, toClientRecord } from './client.store.ts'
+import {
+  type ClientDeps,
+  changeClient,
+  createClient,
+  deleteClient,
+  loadClient,
+  rotateSecret,
+  SECRET_OVERLAP_SECONDS,
+} from './client.ts'
+
+const PATH = '/api/v3/oauth/client'
+
+const CLIENT_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text', sortable: true },
+  type: { type: 'text' },
+  application_type: { type: 'text' },
+  first_party: { type: 'boolean' },
+  registration: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
+
+/** The clients of the OAuth provider (docs/contract/oauth.md#clients). */
+export const clientRoutes: Routes<ClientDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: PATH,
+      resource: 'oauth-client',
+      action: 'create',
+      accountScope: 'none',
+      status: 201,
+      summary: 'Register an OAuth client',
+      description: 'A confidential client gets a secret, which is in this answer only.',
+      body: CreateClientBody,
+      data: ClientWithSecret,
+      shownOnce: 'client_secret',
+    },
+    {
+      handle: async (deps: ClientDeps, { db, body, now }) => {
+        const { client, secret } = await createClient(deps, db, { settings: readNewSettings(body), now })
+        return {
+          data: { ...toClientRow(client), client_secret: secret },
+          message:
+            secret === null ? 'Client registered.' : 'Client registered. Store the secret: it is not shown again.',
+          changed: changedOf(client),
+          location: `${PATH}/${client.id}`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: PATH,
+      resource: 'oauth-client',
+      action: 'find-all',
+      accountScope: 'none',
+      summary: 'List OAuth clients',
+      data: ClientRow,
+      list: CLIENT_FIELDS,
+    },
+    {
+      handle: async (_deps: ClientDeps, { db, listing }) => {
+        const page = await readPage(selectClients(db), {
+          listing,
+          fields: CLIENT_FIELDS,
+          toRow: (row) => toClientRow(toClientRecord(row)),
+        })
+        return { ...page, message: 'Clients.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      resource: 'oauth-client',
+      action: 'find-one',
+      accountScope: 'none',
+      summary: 'Read one OAuth client',
+      params: IdParams,
+      data: ClientRow,
+    },
+    {
+      load: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      handle: async (_deps, { target }) => ({
+        data: toClientRow(target),
+        message: 'Client.',
+        changed: changedOf(target),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'PATCH',
+      path: `${PATH}/{id}`,
+      resource: 'oauth-client',
+      action: 'update',
+      accountScope: 'none',
+      summary: 'Change an OAuth client',
+      description: 'Effective with the next request of the client. Its type and application type cannot change.',
+      params: IdParams,
+      body: UpdateClientBody,
+      data: ClientRow,
+    },
+    {
+      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      handle: async (_deps, { db, params, body, now }) => {
+        const { client, isChanged } = await changeClient(db, params.id, { settings: readSettings(body), now })
+        return {
+          data: toClientRow(client),
+          message: isChanged ? 'Client updated.' : 'The client is like that already.',
+          changed: isChanged ? changedOf(client) : [],
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: `${PATH}/{id}/rotate-secret`,
+      resource: 'oauth-client',
+      action: 'rotate-secret',
+      accountScope: 'none',
+      summary: 'Add a secret to an OAuth client',
+      description:
+        'The secrets before it stay valid for a while, a day by default. The new one is in this answer only.',
+      params: IdParams,
+      body: RotateSecretBody,
+      data: ClientWithSecret,
+      problems: ['conflict', 'limit_reached'],
+      shownOnce: 'client_secret',
+    },
+    {
+      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
+        const { client, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, now })
+        return {
+          data: { ...toClientRow(client), client_secret: secret },
+          message: 'Secret added. Store it now; it is not shown again.',
+          changed: changedOf(client),
+          audit: { overlap_seconds: overlapSeconds },
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'DELETE',
+      path: `${PATH}/{id}`,
+      resource: 'oauth-client',
+      action: 'delete',
+      accountScope: 'none',
+      summary: 'Delete an OAuth client, with its grants and tokens, at once',
+      params: IdParams,
+      data: ClientRow,
+    },
+    {
+      locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
+      handle: async (_deps, { db, params, now }) => {
+        const client = await deleteClient(db, params.id, now)
+        return { data: toClientRow(client), message: 'Client deleted.', changed: changedOf(client) }
+      },
+    },
+  ),
+]

@@ -1,0 +1,158 @@
+import { type Static, Type } from 'typebox'
+import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import type { ClientRecord } from './client.store.ts'
+import { type ClientSettings, DEFAULT_SETTINGS } from './client.ts'
+import { SCOPES } from './scope-catalogue.ts'
+import { SIGNING_ALGORITHMS } from './signing-key.store.ts'
+
+/** The grant type of a device without a browser (RFC 8628). */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+const TYPES = ['confidential', 'public'] as const
+const APPLICATION_TYPES = ['web', 'native'] as const
+const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
+
+const clientMembers = {
+  document_id: UuidSchema,
+  client_id: Type.String({ description: 'The `client_id` of the protocol.' }),
+  name: Type.String(),
+  type: enumSchema(TYPES),
+  application_type: enumSchema(APPLICATION_TYPES),
+  redirect_uris: Type.Array(Type.String()),
+  post_logout_redirect_uris: Type.Array(Type.String()),
+  grant_types: Type.Array(Type.String()),
+  scopes: Type.Array(Type.String()),
+  publisher: nullable(Type.String()),
+  first_party: Type.Boolean(),
+  backchannel_logout_uri: nullable(Type.String()),
+  id_token_signed_response_alg: enumSchema(SIGNING_ALGORITHMS),
+  dpop_bound_access_tokens: Type.Boolean(),
+  registration: enumSchema(['administrator', 'dynamic'], { description: 'Who registered the client.' }),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+}
+
+/** A client as the API shows it: never with its secret. */
+export const ClientRow = named('OauthClient', Type.Object(clientMembers))
+
+/** The answers to create and rotate-secret, the only ones that show the secret. */
+export const ClientWithSecret = named(
+  'OauthClientWithSecret',
+  Type.Object({
+    ...clientMembers,
+    client_secret: nullable(
+      Type.String({ description: '`sbcs_...`. Shown once; null for a public client and in an idempotent replay.' }),
+    ),
+  }),
+)
+
+const UrisSchema = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 50, uniqueItems: true })
+const GrantTypesSchema = Type.Array(enumSchema(GRANT_TYPES), { minItems: 1, maxItems: 3, uniqueItems: true })
+const ScopesSchema = Type.Array(enumSchema(SCOPES.map(({ name }) => name)), {
+  minItems: 1,
+  maxItems: 100,
+  uniqueItems: true,
+  description: 'The scopes that the client may ask for.',
+})
+const PublisherSchema = nullable(
+  Type.String({ maxLength: 100, description: 'Who runs the app, for the consent page.' }),
+)
+const BackchannelSchema = nullable(Type.String({ maxLength: 2048, description: 'Where sign-outs are posted to.' }))
+
+const changeable = {
+  post_logout_redirect_uris: Type.Optional(UrisSchema),
+  grant_types: Type.Optional(GrantTypesSchema),
+  scopes: Type.Optional(ScopesSchema),
+  publisher: Type.Optional(PublisherSchema),
+  first_party: Type.Optional(
+    Type.Boolean({ description: 'The app of the platform itself: on the web it is allowed without a question.' }),
+  ),
+  backchannel_logout_uri: Type.Optional(BackchannelSchema),
+  id_token_signed_response_alg: Type.Optional(enumSchema(SIGNING_ALGORITHMS, { description: 'Default ES256.' })),
+  dpop_bound_access_tokens: Type.Optional(
+    Type.Boolean({ description: 'Whether every request for a token needs DPoP.' }),
+  ),
+}
+
+export const CreateClientBody = named(
+  'CreateOauthClient',
+  Type.Object(
+    {
+      name: lineSchema(100),
+      type: enumSchema(TYPES),
+      application_type: Type.Optional(enumSchema(APPLICATION_TYPES, { description: 'Default web.' })),
+      redirect_uris: Type.Optional(UrisSchema),
+      ...changeable,
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export const UpdateClientBody = named(
+  'UpdateOauthClient',
+  Type.Object(
+    { name: Type.Optional(lineSchema(100)), redirect_uris: Type.Optional(UrisSchema), ...changeable },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+)
+
+export const RotateSecretBody = named(
+  'RotateOauthClientSecret',
+  Type.Object(
+    {
+      overlap_seconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 2_592_000,
+          description: 'For how long the secrets before this one stay valid. Default 86400.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** The settings that a body gives. */
+export function readSettings(body: Static<typeof UpdateClientBody>): Partial<ClientSettings> {
+  return {
+    ...(body.name !== undefined && { name: body.name }),
+    ...(body.redirect_uris && { redirectUris: body.redirect_uris }),
+    ...(body.post_logout_redirect_uris && { postLogoutRedirectUris: body.post_logout_redirect_uris }),
+    ...(body.grant_types && { grantTypes: body.grant_types }),
+    ...(body.scopes && { scopes: body.scopes }),
+    ...(body.publisher !== undefined && { publisher: body.publisher }),
+    ...(body.first_party !== undefined && { isFirstParty: body.first_party }),
+    ...(body.backchannel_logout_uri !== undefined && { backchannelLogoutUri: body.backchannel_logout_uri }),
+    ...(body.id_token_signed_response_alg && { idTokenAlg: body.id_token_signed_response_alg }),
+    ...(body.dpop_bound_access_tokens !== undefined && { isDpopBound: body.dpop_bound_access_tokens }),
+  }
+}
+
+/** The settings of a new client. */
+export function readNewSettings(body: Static<typeof CreateClientBody>): ClientSettings {
+  const { name, type, application_type: applicationType = 'web', redirect_uris: redirectUris = [] } = body
+  return { ...DEFAULT_SETTINGS, ...readSettings(body), name, type, applicationType, redirectUris }
+}
+
+/** Maps a client for the wire. */
+export function toClientRow(client: ClientRecord): Static<typeof ClientRow> {
+  return {
+    document_id: client.id,
+    client_id: client.id,
+    name: client.name,
+    type: client.type,
+    application_type: client.applicationType,
+    redirect_uris: client.redirectUris,
+    post_logout_redirect_uris: client.postLogoutRedirectUris,
+    grant_types: client.grantTypes,
+    scopes: client.scopes,
+    publisher: client.publisher,
+    first_party: client.isFirstParty,
+    backchannel_logout_uri: client.backchannelLogoutUri,
+    id_token_signed_response_alg: client.idTokenAlg,
+    dpop_bound_access_tokens: client.isDpopBound,
+    registration: client.registration,
+    created_at: client.createdAt.toISOString(),
+    updated_at: client.updatedAt.toISOString(),
+  }
+}

@@ -1,0 +1,145 @@
+import { invalidField, notFound, Problem } from '../http/problem.ts'
+import type { IdMaker } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Random } from '../random.ts'
+import {
+  type ClientRecord,
+  deleteClientRow,
+  findClient,
+  insertClient,
+  lockClient,
+  rotateClientSecret,
+  updateClient,
+} from './client.store.ts'
+import { createClientSecret } from './client-secret.ts'
+import { findRedirectFault } from './redirect-uri.ts'
+
+/** Limit of secrets of one client that are valid at once. */
+const LIVE_SECRETS_LIMIT = 5
+
+/** How long the secret before a rotation is valid, unless the request says otherwise. */
+export const SECRET_OVERLAP_SECONDS = 24 * 3600
+
+/** Dependencies of the operations on clients. */
+export interface ClientDeps {
+  ids: IdMaker
+  random: Random
+}
+
+/** What an administrator decides about a client. */
+export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'createdAt' | 'updatedAt'>
+
+/** The settings of a new client that its creator left out. */
+export const DEFAULT_SETTINGS: Omit<ClientSettings, 'name' | 'type' | 'redirectUris'> = {
+  applicationType: 'web',
+  postLogoutRedirectUris: [],
+  grantTypes: ['authorization_code', 'refresh_token'],
+  scopes: ['openid', 'profile', 'email', 'offline_access'],
+  publisher: null,
+  isFirstParty: false,
+  backchannelLogoutUri: null,
+  idTokenAlg: 'ES256',
+  isDpopBound: false,
+}
+
+/** Throws a 422 for settings that contradict each other or break a rule of redirect URIs. Pure. */
+export function checkSettings(settings: ClientSettings): void {
+  const { applicationType, redirectUris, postLogoutRedirectUris, backchannelLogoutUri, grantTypes } = settings
+  const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
+  for (const [name, uris] of Object.entries(lists))
+    for (const [index, uri] of uris.entries()) {
+      const fault = findRedirectFault(uri, applicationType)
+      if (fault !== undefined) throw invalidField(`${name}.${index}`, 'redirect_uri', `must ${fault}`)
+    }
+  if (grantTypes.includes('authorization_code') && redirectUris.length === 0)
+    throw invalidField('redirect_uris', 'empty', 'must name at least one URI for the grant type authorization_code')
+  if (grantTypes.every((type) => type === 'refresh_token'))
+    throw invalidField('grant_types', 'alone', 'must name another grant type beside refresh_token')
+  if (
+    backchannelLogoutUri !== null &&
+    URL.parse(backchannelLogoutUri)?.protocol !== 'https:' &&
+    !isLoopback(backchannelLogoutUri)
+  )
+    throw invalidField('backchannel_logout_uri', 'https', 'must be https')
+}
+
+function isLoopback(uri: string): boolean {
+  const url = URL.parse(uri)
+  return url?.protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+}
+
+/** The client with this id. Throws 404. */
+export async function loadClient(db: Database, id: string): Promise<ClientRecord> {
+  const client = await findClient(db, id)
+  if (!client) throw notFound('OAuth client')
+  return client
+}
+
+/** Creates a client. A confidential one gets a secret, which is returned once. Throws 422. */
+export async function createClient(
+  deps: ClientDeps,
+  db: Database,
+  { settings, now }: { settings: ClientSettings; now: Date },
+): Promise<{ client: ClientRecord; secret: string | null }> {
+  checkSettings(settings)
+  const made = settings.type === 'confidential' ? createClientSecret(deps.random) : undefined
+  const id = deps.ids.next<'oauth client'>()
+  const client: ClientRecord = { ...settings, id, registration: 'administrator', createdAt: now, updatedAt: now }
+  await insertClient(db, client, made && { id: deps.ids.next<'oauth client secret'>(), hash: made.hash })
+  return { client, secret: made?.secret ?? null }
+}
+
+/** Changes a client. Throws 404 and 422. What it may ask for in future changes at once; grants stay as they are. */
+export async function changeClient(
+  db: Database,
+  id: string,
+  { settings, now }: { settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>; now: Date },
+): Promise<{ client: ClientRecord; isChanged: boolean }> {
+  const { client: before } = await lockExisting(db, id, now)
+  const client = { ...before, ...settings }
+  checkSettings(client)
+  if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, isChanged: false }
+  const changed = { ...client, updatedAt: now }
+  await updateClient(db, changed)
+  return { client: changed, isChanged: true }
+}
+
+/**
+ * Adds a secret, which is returned once. The secrets before it stay valid for `overlapSeconds`, so that the client changes
+ * over without an interruption. Throws 404, 409 for a public client and for too many valid secrets.
+ */
+export async function rotateSecret(
+  deps: ClientDeps,
+  db: Database,
+  { id, overlapSeconds, now }: { id: string; overlapSeconds: number; now: Date },
+): Promise<{ client: ClientRecord; secret: string }> {
+  const { client, liveSecrets } = await lockExisting(db, id, now)
+  if (client.type === 'public') throw new Problem('conflict', 'A public client has no secret.')
+  if (liveSecrets >= LIVE_SECRETS_LIMIT && overlapSeconds > 0)
+    throw new Problem(
+      'limit_reached',
+      `A client has at most ${LIVE_SECRETS_LIMIT} valid secrets. Rotate with overlap_seconds 0.`,
+    )
+  const { secret, hash } = createClientSecret(deps.random)
+  const overlapUntil = new Date(now.getTime() + overlapSeconds * 1000)
+  await rotateClientSecret(db, {
+    client: client.id,
+    secret: { id: deps.ids.next<'oauth client secret'>(), hash },
+    overlapUntil,
+    now,
+  })
+  return { client: { ...client, updatedAt: now }, secret }
+}
+
+/** Deletes a client with its secrets, its grants and every token, at once. Throws 404. */
+export async function deleteClient(db: Database, id: string, now: Date): Promise<ClientRecord> {
+  const { client } = await lockExisting(db, id, now)
+  await deleteClientRow(db, client.id, now)
+  return client
+}
+
+async function lockExisting(db: Database, id: string, now: Date) {
+  const found = await lockClient(db, id, now)
+  if (!found) throw notFound('OAuth client')
+  return found
+}

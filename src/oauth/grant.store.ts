@@ -1,0 +1,114 @@
+import type { Id, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
+import type { ClientId } from './client.store.ts'
+
+export type GrantId = Id<'oauth grant'>
+
+/** What a person allows a client to do: a row of the `oauth_grant` table. */
+export interface GrantRecord {
+  id: GrantId
+  userId: UserId
+  clientId: ClientId
+  scopes: string[]
+  /** Scopes that were asked for and not given. */
+  refusedScopes: string[]
+  createdAt: Date
+  updatedAt: Date
+}
+
+interface GrantColumns {
+  document_id: string
+  user: string
+  client: string
+  scopes: string[]
+  refused_scopes: string[]
+  created_at: Date
+  updated_at: Date
+}
+
+const OF_GRANT = 'g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.created_at, g.updated_at'
+
+/** Maps a row of the `oauth_grant` table. */
+export function toGrantRecord(row: GrantColumns): GrantRecord {
+  return {
+    id: row.document_id as GrantId,
+    userId: row.user as UserId,
+    clientId: row.client as ClientId,
+    scopes: row.scopes,
+    refusedScopes: row.refused_scopes,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** The grants that are not revoked, with the names of their clients, as the base of a list: of one user, or of all. */
+export function selectGrants(db: Database, owner: UserId | 'all') {
+  const live = db
+    .selectFrom('oauth_grant as g')
+    .innerJoin('oauth_client as c', 'c.document_id', 'g.client')
+    .select([
+      'g.document_id',
+      'g.user',
+      'g.client',
+      'g.scopes',
+      'g.refused_scopes',
+      'g.created_at',
+      'g.updated_at',
+      'c.name as client_name',
+      'c.publisher',
+    ])
+    .where('g.revoked_at', 'is', null)
+  return owner === 'all' ? live : live.where('g.user', '=', owner)
+}
+
+const selectOfClient = statement<GrantColumns>(
+  `select ${OF_GRANT} from oauth_grant g where g."user" = $1 and g.client = $2 and g.revoked_at is null`,
+)
+
+/** What a user allows a client. */
+export async function findGrantOf(db: Database, userId: string, clientId: string): Promise<GrantRecord | undefined> {
+  const [row] = await selectOfClient(db, [userId, clientId])
+  return row && toGrantRecord(row)
+}
+
+const upsert = statement<GrantColumns>(`
+  insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $6)
+  on conflict ("user", client) where revoked_at is null
+  do update set scopes = excluded.scopes, refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
+  returning ${OF_GRANT}`)
+
+/** Writes what a user allows a client: a new row, or the scopes of the one that there is. */
+export async function upsertGrant(
+  db: Database,
+  row: Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date },
+): Promise<GrantRecord> {
+  const { id, userId, clientId, scopes, refusedScopes, now } = row
+  const [kept] = await upsert(db, [id, userId, clientId, scopes, refusedScopes, now])
+  if (!kept) throw new Error('a grant was not written')
+  return toGrantRecord(kept)
+}
+
+const lockOne = statement<GrantColumns & { client_name: string; publisher: string | null }>(`
+  select ${OF_GRANT}, c.name as client_name, c.publisher
+  from oauth_grant g join oauth_client c on c.document_id = g.client
+  where g.document_id = $1 and g.revoked_at is null for no key update of g`)
+
+/** Locks a grant that is not revoked, until the transaction ends. */
+export async function lockGrant(
+  db: Database,
+  id: string,
+): Promise<(GrantRecord & { clientName: string; publisher: string | null }) | undefined> {
+  const [row] = await lockOne(db, [id])
+  return row && { ...toGrantRecord(row), clientName: row.client_name, publisher: row.publisher }
+}
+
+const revoke = closingStatement(`
+  ended_grant as (update oauth_grant set revoked_at = $2, updated_at = $2 where document_id = $1),
+  ended_grant_state as (delete from oauth_state where consent = $1)`)
+
+/** Revokes a locked grant with every code and token that rests on it, with the last statement of the transaction. */
+export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
+  return revoke(db, [id, now])
+}

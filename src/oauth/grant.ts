@@ -1,0 +1,23 @@
+import { findOwners } from '../access/own-rows.ts'
+import type { Caller } from '../http/caller.ts'
+import { notFound } from '../http/problem.ts'
+import type { Database } from '../postgres/database.ts'
+import { lockGrant, revokeGrantRow } from './grant.store.ts'
+
+/** The grant with this id that the caller reaches: its own, or with the permission any user's. Locked. Throws 404. */
+export async function loadOwnGrant(
+  db: Database,
+  { id, caller, permission }: { id: string; caller: Caller; permission: string },
+) {
+  const owners = findOwners(caller, permission)
+  const grant = await lockGrant(db, id)
+  if (!grant || (owners !== 'all' && grant.userId !== owners)) throw notFound('grant')
+  return grant
+}
+
+/** Revokes a grant with every code and token that rests on it, at once in every process. Throws 404. */
+export async function revokeGrant(db: Database, input: { id: string; caller: Caller; permission: string; now: Date }) {
+  const grant = await loadOwnGrant(db, input)
+  await revokeGrantRow(db, grant.id, input.now)
+  return grant
+}

@@ -1,0 +1,254 @@
+import { parseCookie } from 'cookie'
+import { Problem } from '../http/problem.ts'
+import type { PageOutcome, RedirectOutcome, Routes } from '../http/route.ts'
+import type { SignedInPerson } from '../pages/browser-session.ts'
+import { buildPage } from '../pages/page.ts'
+import { definePage, type PageDeps, showProblem } from '../pages/page-route.ts'
+import { askToSignIn, buildSignInUrl } from '../pages/page-url.ts'
+import type { Database } from '../postgres/database.ts'
+import type { SessionRecord } from '../session/session.store.ts'
+import { loadSession, signOut } from '../session/session.ts'
+import { findActiveAccount, findClient } from './client.store.ts'
+import { type ConsentDeps, decideConsent, readAskedScopes } from './consent.ts'
+import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from './consent-page.ts'
+import { findGrantOf } from './grant.store.ts'
+import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
+import { SCOPES } from './scope-catalogue.ts'
+
+/** Dependencies of the pages of an authorization. */
+export interface InteractionDeps extends PageDeps, ConsentDeps {}
+
+/** The cookie that ties an authorization to the browser that began it. The provider sets it. */
+const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
+
+const ENTRY = '/auth/oauth'
+const ID_LIMIT = 100
+
+const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
+
+/** The authorization of this id that began in this browser. Throws `link_invalid`. */
+async function loadInteraction(
+  db: Database,
+  { id, cookieHeader, now }: { id: string | undefined; cookieHeader: string | undefined; now: Date },
+): Promise<Interaction> {
+  const isOwn = id !== undefined && parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] === id
+  const interaction = isOwn ? await findInteraction(db, id, now) : undefined
+  if (interaction && !interaction.isAnswered) return interaction
+  const reason = isOwn ? 'authorization expired or answered' : 'authorization of another browser'
+  throw new Problem('link_invalid', 'This authorization has ended, or began in another browser.', { reason })
+}
+
+const pathOf = ({ prompt, id }: Interaction) =>
+  `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
+
+/** The authorization request from its beginning, without what the person has just done. */
+function buildRestartUrl(deps: PageDeps, { params }: Interaction): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params))
+    for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
+  const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
+  const rest = prompts.filter((one) => one !== 'login' && one !== 'select_account')
+  if (rest.length > 0) query.set('prompt', rest.join(' '))
+  return `${deps.baseUrl()}/api/v3/oauth/authorize?${query}`
+}
+
+/** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
+function mustSignInAgain({ reasons, createdAt }: Interaction, session: SessionRecord): boolean {
+  const isAsked = reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
+  return isAsked && Math.floor(session.authTime.getTime() / 1000) < Math.floor(createdAt.getTime() / 1000)
+}
+
+/** Hands the sign-in of this browser to the provider, and leads on to the app. */
+async function continueAs(
+  deps: InteractionDeps,
+  db: Database,
+  input: { interaction: Interaction; person: SignedInPerson; session: SessionRecord },
+): Promise<PageOutcome> {
+  const { interaction, person, session } = input
+  const { amr, acr, authTime } = session
+  const login = {
+    accountId: person.userId,
+    ts: Math.floor(authTime.getTime() / 1000),
+    amr,
+    ...(acr !== null && { acr }),
+  }
+  const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}
+  await answerInteraction(db, interaction.id, { ...interaction.lastAnswers, ...chosen, login })
+  const clientName = await findClientName(db, interaction)
+  const href = interaction.returnTo
+  const page = buildPage({ brand: deps.brand, ...buildContinuePage({ clientName, href }) })
+  return {
+    ...page,
+    // A redirect would be checked against the form-action of the sign-in form that led here.
+    headers: { ...page.headers, refresh: `0;url=${href}` },
+    audit: { client: interaction.params.client_id },
+    actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+  }
+}
+
+async function findClientName(db: Database, { params }: Interaction): Promise<string> {
+  return (await findClient(db, String(params.client_id)))?.name ?? 'the app'
+}
+
+const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
+
+/** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
+export const interactionRoutes: Routes<InteractionDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: ENTRY,
+      resource: 'oauth-page',
+      action: 'enter',
+      summary: 'The question that an authorization asks',
+      query: ['id'],
+    },
+    {
+      handle: async (_deps: InteractionDeps, { db, query, cookieHeader, now }) =>
+        goTo(pathOf(await loadInteraction(db, { id: query.id, cookieHeader, now }))),
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: `${ENTRY}/sign-in`,
+      resource: 'oauth-page',
+      action: 'sign-in',
+      summary: 'Continue an authorization as the person of this browser',
+      query: ['id'],
+      writes: true,
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== null && interaction.accountId !== person.userId)
+          return goTo(buildRestartUrl(deps, interaction))
+        const session = await loadSession(db, person.sessionId)
+        const mustSignIn = mustSignInAgain(interaction, session)
+        if (interaction.prompt === 'login' && !mustSignIn) return continueAs(deps, db, { interaction, person, session })
+        const email = (await findActiveAccount(db, person.userId))?.email ?? ''
+        const clientName = await findClientName(db, interaction)
+        const view = { authorizationId: interaction.id, browserId, email, clientName, mustSignIn }
+        return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/continue`,
+      resource: 'oauth-page',
+      action: 'continue',
+      summary: 'Continue an authorization with the account that is signed in',
+      fields: { id: ID_LIMIT },
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        const session = await loadSession(db, person.sessionId)
+        if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
+        return continueAs(deps, db, { interaction, person, session })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/switch`,
+      resource: 'session',
+      action: 'revoke',
+      event: 'shared',
+      summary: 'Sign out of this browser, to continue an authorization with another account',
+      fields: { id: ID_LIMIT },
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        const ended = person
+          ? await signOut(db, { caller: person, all: false, family: true, refreshToken: undefined, now })
+          : []
+        return {
+          ...goTo(buildSignInUrl({ next: pathOf(interaction) })),
+          cookies: deps.cookies.signOut(),
+          changed: ended.map((id) => ({ id, account: null })),
+          actor: { userId: person?.userId ?? null, sessionId: person?.sessionId ?? null, account: null },
+        }
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
+      path: `${ENTRY}/consent`,
+      resource: 'oauth-page',
+      action: 'consent',
+      summary: 'What an app asks for',
+      query: ['id'],
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+        const { person, browserId } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        if (interaction.accountId !== person.userId) return goTo(buildRestartUrl(deps, interaction))
+        const clientId = String(interaction.params.client_id)
+        const client = await findClient(db, clientId)
+        if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
+        const { redirect_uri: redirectUri } = interaction.params
+        return buildPage({
+          brand: deps.brand,
+          ...buildConsentPage(deps, {
+            authorizationId: interaction.id,
+            browserId,
+            client,
+            redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
+            email: (await findActiveAccount(db, person.userId))?.email ?? '',
+            asked: readAskedScopes(interaction),
+            allowed: (await findGrantOf(db, person.userId, clientId))?.scopes,
+          }),
+        })
+      },
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: `${ENTRY}/consent`,
+      resource: 'oauth-decision',
+      action: 'create',
+      event: 'shared',
+      summary: 'Decide whether an app gets access',
+      fields: { id: ID_LIMIT, decision: 10, ...SCOPE_FIELDS } as Record<string, number>,
+    },
+    {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
+        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+        const { person } = visitor
+        if (!person) return askToSignIn(visitor, pathOf(interaction))
+        const { decision } = form
+        if (decision !== 'approve' && decision !== 'deny')
+          return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), requestId)
+        const scopes = readAskedScopes(interaction).filter((name) => form[fieldOfScope(name)] === '1')
+        const recorded = await decideConsent(deps, db, {
+          authorizationId: interaction.id,
+          isApproved: decision === 'approve',
+          scopes,
+          userId: person.userId,
+          now,
+        })
+        const { grant, clientId, authorizeUrl } = recorded
+        return {
+          ...goTo(authorizeUrl),
+          changed: [{ id: grant?.id ?? null, account: null, url: null }],
+          actor: { userId: person.userId, sessionId: person.sessionId, account: null },
+          audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
+        }
+      },
+    },
+  ),
+]

@@ -1,0 +1,120 @@
+import type { Database } from '../postgres/database.ts'
+import { closingStatement, statement } from '../postgres/statement.ts'
+import { type GrantRecord, toGrantRecord } from './grant.store.ts'
+import { hashStateId } from './provider/state-id.ts'
+
+/** A question that the provider asks the person of an authorization. */
+export interface Interaction {
+  id: string
+  /** What is asked: to sign in, to choose an account, to allow something. */
+  prompt: string
+  reasons: string[]
+  /** The parameters of the authorization request. */
+  params: Record<string, string | string[] | undefined>
+  /** The person that the provider knows; null before the sign-in. */
+  accountId: string | null
+  /** Answers to earlier questions of the same authorization. */
+  lastAnswers: Record<string, unknown>
+  /** The family of tokens that the browser has already. */
+  familyId: string | null
+  /** Where the browser continues after the answer. */
+  returnTo: string
+  createdAt: Date
+  isAnswered: boolean
+}
+
+interface InteractionPayload {
+  prompt: { name: string; reasons: string[] }
+  params: Interaction['params']
+  session?: { accountId?: string }
+  lastSubmission?: Record<string, unknown>
+  grantId?: string
+  returnTo: string
+  iat: number
+}
+
+interface InteractionColumns {
+  payload: InteractionPayload
+  consumed_at: Date | null
+  created_at: Date
+}
+
+function toInteraction(id: string, { payload, consumed_at, created_at }: InteractionColumns): Interaction {
+  return {
+    id,
+    prompt: payload.prompt.name,
+    reasons: payload.prompt.reasons,
+    params: payload.params,
+    accountId: payload.session?.accountId ?? null,
+    lastAnswers: payload.lastSubmission ?? {},
+    familyId: payload.grantId ?? null,
+    returnTo: payload.returnTo,
+    createdAt: created_at,
+    isAnswered: consumed_at !== null,
+  }
+}
+
+const CREATED = "to_timestamp((payload ->> 'iat')::double precision) as created_at"
+
+const selectOne = statement<InteractionColumns>(`
+  select payload, consumed_at, ${CREATED} from oauth_state
+  where model = 'Interaction' and id_hash = $1 and expires_at > $2`)
+
+/** The interaction with this id that has not expired. */
+export async function findInteraction(db: Database, id: string, now: Date): Promise<Interaction | undefined> {
+  const [row] = await selectOne(db, [hashStateId(id), now])
+  return row && toInteraction(id, row)
+}
+
+/** An interaction that is being answered, with what its person allowed its client before. */
+export interface ClaimedInteraction extends Interaction {
+  grant: GrantRecord | undefined
+}
+
+type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof toGrantRecord>[0]]: never }
+
+const claim = statement<ClaimedColumns>(`
+  with claimed as (
+    update oauth_state set consumed_at = $2
+    where model = 'Interaction' and id_hash = $1 and expires_at > $2 and consumed_at is null
+      and payload -> 'session' ->> 'accountId' = $3 and payload -> 'prompt' ->> 'name' = 'consent'
+    returning payload, consumed_at, ${CREATED}
+  )
+  select i.payload, i.consumed_at, i.created_at, g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.updated_at
+  from claimed i left join oauth_grant g
+    on g."user" = $3::uuid and g.client = (i.payload -> 'params' ->> 'client_id')::uuid and g.revoked_at is null`)
+
+/** Takes the question for consent with this id, which asks this person. Of calls at the same time exactly one gets it. */
+export async function claimConsent(
+  db: Database,
+  { id, userId, now }: { id: string; userId: string; now: Date },
+): Promise<ClaimedInteraction | undefined> {
+  const [row] = await claim(db, [hashStateId(id), now, userId])
+  if (!row) return undefined
+  return { ...toInteraction(id, row), grant: row.document_id === null ? undefined : toGrantRecord(row) }
+}
+
+const answer = closingStatement(`
+  answered_interaction as (
+    update oauth_state set payload = payload || jsonb_build_object('result', $2::jsonb)
+    where model = 'Interaction' and id_hash = $1)`)
+
+/** Writes the answer that the provider reads when the browser continues, with the last statement of the transaction. */
+export function answerInteraction(db: Database, id: string, result: Record<string, unknown>): Promise<void> {
+  return answer(db, [hashStateId(id), JSON.stringify(result)])
+}
+
+const keepFamily = closingStatement(`
+  kept_family as (
+    insert into oauth_state (model, id_hash, payload, grant_id, consent, expires_at)
+    values ('Grant', $1, $2, $3, $4, $5)
+    on conflict (model, id_hash) do update set payload = excluded.payload, expires_at = excluded.expires_at)`)
+
+/** Writes a family of tokens that rests on a grant, with the last statement of the transaction. */
+export function writeFamily(
+  db: Database,
+  input: { familyId: string; grantId: string; payload: Record<string, unknown>; expiresAt: Date },
+): Promise<void> {
+  const { familyId, grantId, payload, expiresAt } = input
+  return keepFamily(db, [hashStateId(familyId), JSON.stringify(payload), familyId, grantId, expiresAt])
+}

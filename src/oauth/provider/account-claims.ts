@@ -1,0 +1,28 @@
+import type { Account } from 'oidc-provider'
+import type { Database } from '../../postgres/database.ts'
+import { type AccountFacts, findActiveAccount } from '../client.store.ts'
+
+/** The claims that each scope opens (OpenID Connect Core section 5.4). */
+export const CLAIMS_OF_SCOPES = {
+  openid: ['sub'],
+  profile: ['name', 'picture', 'updated_at'],
+  email: ['email', 'email_verified'],
+}
+
+/** The claims about a person. Pure; the provider leaves out those whose scope was not granted. */
+export function buildClaims(account: AccountFacts): Record<string, unknown> & { sub: string } {
+  return {
+    sub: account.id,
+    email: account.email,
+    email_verified: account.isEmailVerified,
+    updated_at: Math.floor(account.updatedAt.getTime() / 1000),
+    ...(account.name !== null && { name: account.name }),
+    ...(account.avatarUrl !== null && { picture: account.avatarUrl }),
+  }
+}
+
+/** The account of a subject for the provider; undefined for a user who is disabled or deleted, who then gets nothing. */
+export async function findProviderAccount(db: Database, subject: string): Promise<Account | undefined> {
+  const account = await findActiveAccount(db, subject)
+  return account && { accountId: account.id, claims: async () => buildClaims(account) }
+}

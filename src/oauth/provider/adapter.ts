@@ -1,0 +1,168 @@
+import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import type { Clock } from '../../clock.ts'
+import { Problem } from '../../http/problem.ts'
+import { isUuid } from '../../id.ts'
+import type { Keyring } from '../../keyring.ts'
+import type { Database } from '../../postgres/database.ts'
+import { findClientMetadata, registerDynamicClient } from '../client-metadata.ts'
+import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './refresh-repeat.ts'
+import {
+  consumeState,
+  deleteFamily,
+  deleteOfFamilyModel,
+  deleteState,
+  type FoundState,
+  findState,
+  findStateByUid,
+  findStateByUserCode,
+  insertNewState,
+  type StateRow,
+  upsertState,
+} from './state.store.ts'
+import { findGrantIdOf, hashStateId, readJwtTokenId, revealJwt } from './state-id.ts'
+
+/** Dependencies of the state of the provider. */
+export interface StateDeps {
+  db: Database
+  keyring: Keyring
+  /** The clock of the machine, which the provider itself reads. */
+  machineClock: Clock
+  refresh: RefreshRules
+}
+
+/** Members of a payload that are ids of other rows, and so credentials: kept encrypted. */
+const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
+
+const SEAL_CONTEXT = 'oauth-state'
+
+/**
+ * The state of the provider in PostgreSQL (docs/contract/oauth.md#state). Ids are kept as hashes: what the database holds
+ * opens nothing. `consume` is one conditional update, so that of any number of redemptions exactly one succeeds.
+ */
+export function buildAdapter(deps: StateDeps): (model: string) => Adapter {
+  return (model) => (model === 'Client' ? buildClientAdapter(deps) : buildStateAdapter(deps, model))
+}
+
+function buildStateAdapter(deps: StateDeps, model: string): Adapter {
+  const { db, machineClock } = deps
+  const now = () => new Date(machineClock.now())
+  const keyOf = (id: string) => ({ model, idHash: hashStateId(id) })
+  const write = async (id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
+    const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
+    const row = buildRow(deps, { ...keyOf(id), payload, expiresAt })
+    if (model !== 'ReplayDetection') {
+      const familyHash = model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
+      // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
+      // answers: of several at once, exactly one succeeds.
+      await upsertState(db, row, familyHash)
+      return
+    }
+    // Two proofs with one id at once: the second insert finds the first.
+    if (!(await insertNewState(db, row))) throw new errors.InvalidRequest('the proof or assertion was used before')
+  }
+  return {
+    upsert: write,
+    find: async (id) => {
+      const token = model === 'AccessToken' ? readJwtTokenId(revealJwt(id)) : undefined
+      const key = token?.jti ?? id
+      const found = await findState(db, { ...keyOf(key), now: now() })
+      if (!found || (token && found.payload.tokenHash !== token.tokenHash)) return undefined
+      if (model === 'RefreshToken') refuseRepeat(deps, found, key)
+      return toPayload(deps, found, key)
+    },
+    findByUid: async (uid) => {
+      const found = await findStateByUid(db, { model, uid, now: now() })
+      return found && toPayload(deps, found, undefined)
+    },
+    findByUserCode: async (userCode) => {
+      const found = await findStateByUserCode(db, { model, userCodeHash: hashStateId(userCode), now: now() })
+      return found && { ...toPayload(deps, found, undefined), userCode }
+    },
+    consume: (id) => consumeOnce(deps, model, id),
+    destroy: (id) => deleteState(db, keyOf(id)),
+    revokeByGrantId: (grantId) => deleteOfFamilyModel(db, grantId, model),
+  }
+}
+
+function buildRow(
+  { keyring }: StateDeps,
+  input: { model: string; idHash: Buffer; payload: AdapterPayload; expiresAt: Date },
+): StateRow {
+  const { model, idHash, expiresAt } = input
+  const { jti, userCode, ...payload } = input.payload as AdapterPayload & { jti?: string }
+  // A code that a person types is short; it is found by its hash. The id itself opens what it stands for.
+  const rest: Record<string, unknown> = { ...payload }
+  for (const name of SEALED_MEMBERS)
+    if (typeof rest[name] === 'string') rest[name] = keyring.seal(rest[name], SEAL_CONTEXT)
+  const session = rest.session as Record<string, unknown> | undefined
+  if (session) rest.session = { ...session, cookie: undefined }
+  if (model === 'DeviceCode' || model === 'Session') rest.sealedId = keyring.seal(jti ?? '', SEAL_CONTEXT)
+  const grantId = (model === 'Grant' ? jti : payload.grantId) ?? null
+  const consent = grantId === null ? null : findGrantIdOf(grantId)
+  return {
+    model,
+    idHash,
+    payload: rest,
+    grantId,
+    consent: consent !== null && isUuid(consent) ? consent : null,
+    uid: payload.uid ?? null,
+    userCodeHash: typeof userCode === 'string' ? hashStateId(userCode) : null,
+    expiresAt,
+  }
+}
+
+function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undefined): AdapterPayload {
+  const { sealedId, tokenHash: _tokenHash, ...payload } = found.payload as Record<string, unknown>
+  for (const name of SEALED_MEMBERS)
+    if (typeof payload[name] === 'string') payload[name] = keyring.open(payload[name], SEAL_CONTEXT)
+  const jti = id ?? (typeof sealedId === 'string' ? keyring.open(sealedId, SEAL_CONTEXT) : undefined)
+  return {
+    ...payload,
+    ...(jti !== undefined && { jti }),
+    ...(found.consumedAt && { consumed: Math.floor(found.consumedAt.getTime() / 1000) }),
+  }
+}
+
+/** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */
+function refuseRepeat(deps: StateDeps, found: FoundState, id: string): void {
+  const ctx = Provider.ctx
+  if (!ctx || !isRefreshRepeat(deps, found, ctx)) return
+  markRepeat(ctx, hashStateId(id))
+  throw new errors.InvalidGrant('the refresh token was used a moment ago')
+}
+
+async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<void> {
+  const { db, machineClock } = deps
+  const ctx = Provider.ctx
+  const isRefresh = model === 'RefreshToken'
+  const idHash = hashStateId(id)
+  const now = new Date(machineClock.now())
+  const consumedBy = isRefresh && ctx ? bindRefresh(ctx) : null
+  if (await consumeState(db, { model, idHash, consumedBy, now })) return
+  if (model === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('the request_uri was used before')
+  const found = await findState(db, { model, idHash, now })
+  if (isRefresh && found && ctx && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, idHash)
+  // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
+  else if (typeof found?.payload.grantId === 'string') await deleteFamily(db, found.payload.grantId)
+  throw new errors.InvalidGrant('it was used before')
+}
+
+/** Clients come from our own table; a dynamic registration writes into it. */
+function buildClientAdapter({ db, machineClock }: StateDeps): Adapter {
+  const nothing = async () => undefined
+  return {
+    upsert: async (id, payload) => {
+      try {
+        await registerDynamicClient(db, { id, payload, now: new Date(machineClock.now()) })
+      } catch (error) {
+        throw error instanceof Problem ? new errors.InvalidClientMetadata(error.detail) : error
+      }
+    },
+    find: (id) => findClientMetadata(db, id),
+    findByUid: nothing,
+    findByUserCode: nothing,
+    consume: nothing,
+    destroy: nothing,
+    revokeByGrantId: nothing,
+  }
+}

@@ -1,0 +1,44 @@
+import Provider from 'oidc-provider'
+import { readJwtTokenId } from './state-id.ts'
+
+/** A token of the provider's model `AccessToken`, as far as this file reads it. */
+interface TokenModel {
+  find(value: string, options?: object): Promise<{ aud?: string | string[] } | undefined>
+  prototype: {
+    getValueAndPayload(this: StoredToken): Promise<{ value: string; payload?: Record<string, unknown> }>
+  }
+}
+
+interface StoredToken {
+  constructor: { IN_PAYLOAD: readonly string[] }
+  format?: string
+  exp?: number
+  [member: string]: unknown
+}
+
+/**
+ * Keeps the access tokens for the API, which are JWTs, in the state of the provider too, under their `jti` and with a hash
+ * of the whole token. So revocation, introspection and userinfo take what a client holds, and a token that was revoked is
+ * found to be so at once (docs/contract/oauth.md#access-token).
+ */
+export function keepApiTokens(provider: Provider, apiResource: string): void {
+  const model = provider.AccessToken as unknown as TokenModel
+  const buildOwn = model.prototype.getValueAndPayload
+  model.prototype.getValueAndPayload = async function () {
+    const built = await buildOwn.call(this)
+    const token = this.format === 'jwt' ? readJwtTokenId(built.value) : undefined
+    if (!token) return built
+    const claims = JSON.parse(Buffer.from(built.value.split('.')[1] ?? '', 'base64url').toString())
+    const members = this.constructor.IN_PAYLOAD.map((name) => [name, this[name]] as const)
+    const payload = Object.fromEntries(members.filter(([, value]) => value !== undefined))
+    const { iat, exp } = claims
+    return { ...built, payload: { ...payload, iat, exp, format: 'opaque', tokenHash: token.tokenHash } }
+  }
+  const findOwn = model.find.bind(model)
+  model.find = async (value, options) => {
+    const found = await findOwn(value, options)
+    // The audience keeps a token for another resource from userinfo; the API's own tokens may read it.
+    if (found?.aud === apiResource && Provider.ctx?.oidc?.route === 'userinfo') delete found.aud
+    return found
+  }
+}

@@ -1,0 +1,70 @@
+import * as openid from 'openid-client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type OauthClient,
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../../../test/harness/oauth-world.ts'
+import type { Visitor } from '../../../test/harness/visitor.ts'
+
+let world: OauthWorld
+let person: OauthPerson
+let client: OauthClient
+beforeAll(async () => {
+  world = await startOauthWorld()
+  person = await world.person()
+  client = await world.client()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const discover = (one: OauthClient = client) =>
+  openid.discovery(
+    new URL(world.issuer),
+    one.id,
+    one.secret ?? undefined,
+    one.secret === null ? openid.None() : undefined,
+    {
+      execute: [openid.allowInsecureRequests],
+    },
+  )
+
+/** Begins an authorization with PKCE, walks through it in a browser, and redeems the code. */
+async function signIn(
+  options: { scope?: string; browser?: Visitor; one?: OauthClient; parameters?: Record<string, string> } = {},
+) {
+  const { scope = 'openid email offline_access contract:read', browser = openBrowser(), one = client } = options
+  const config = await discover(one)
+  const pkceCodeVerifier = openid.randomPKCECodeVerifier()
+  const expectedState = openid.randomState()
+  const expectedNonce = openid.randomNonce()
+  const url = openid.buildAuthorizationUrl(config, {
+    redirect_uri: one.redirectUri,
+    scope,
+    code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+    state: expectedState,
+    nonce: expectedNonce,
+    ...options.parameters,
+  })
+  const end = await world.walk(browser, url.href, { person })
+  if (end.location === undefined) throw new Error(`the walk ended at ${end.url} (${end.status}): ${end.body}`)
+  const tokens = await openid.authorizationCodeGrant(config, new URL(end.location), {
+    pkceCodeVerifier,
+    expectedState,
+    expectedNonce,
+  })
+  return { config, tokens, browser, callback: end.location, pkceCodeVerifier }
+}
+
+describe('the authorization code flow', () => {
+  test('openid-client signs a person in, with PKCE, nonce and issuer', async () => {
+    const { tokens, config } = await signIn({ parameters: { prompt: 'consent' } })
+    expect(tokens.claims()).toMatchObject({ sub: person.userId, aud: client.id })
+    expect(tokens.token_type).toBe('bearer')
+    expect(tokens.expires_in).toBeLessThanOrEqual(900)
+    const info = await openid.fetchUserInfo(config, tokens.access_token, person.userId)
+    expect(info).toMatchObject({ sub: person.userId, email: person.email, email_verified: false })
+  })
+})

@@ -1,0 +1,227 @@
+import { type Configuration, errors, interactionPolicy, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { isOneOfSecrets } from '../client-secret.ts'
+import { SCOPES } from '../scope-catalogue.ts'
+import type { SigningJwk } from '../signing-key.ts'
+import { CLAIMS_OF_SCOPES, findProviderAccount } from './account-claims.ts'
+import { buildAdapter, type StateDeps } from './adapter.ts'
+import { keepApiTokens } from './api-token.ts'
+import { followEndings, type ProviderEndings } from './endings.ts'
+import { type FamilyDeps, findFamily } from './family.ts'
+import { FAMILY_SECONDS } from './family-members.ts'
+import type { ProviderPages } from './provider-pages.ts'
+import { answerRepeats } from './refresh-repeat.ts'
+import { type FindPerson, followBrowserSession } from './session-bridge.ts'
+import { findGrantIdOf } from './state-id.ts'
+
+/** Lifetimes in seconds. Access tokens are short, because whoever verifies them by their signature alone sees no revocation. */
+const LIFETIMES = {
+  AccessToken: 900,
+  AuthorizationCode: 60,
+  DeviceCode: 600,
+  Grant: FAMILY_SECONDS,
+  IdToken: 3600,
+  Interaction: 1800,
+  RefreshToken: 30 * 24 * 3600,
+  Session: FAMILY_SECONDS,
+}
+
+/** The paths below the issuer (docs/contract/oauth.md#entry-points). */
+const ROUTES = {
+  authorization: '/authorize',
+  code_verification: '/device',
+  device_authorization: '/device-authorization',
+  end_session: '/end-session',
+  introspection: '/introspect',
+  jwks: '/jwks',
+  pushed_authorization_request: '/par',
+  registration: '/register',
+  revocation: '/revoke',
+  token: '/token',
+  userinfo: '/userinfo',
+}
+
+/** Claims that the token hook adds to an access token; undefined when it refuses the token. */
+export type DecideClaims = (input: {
+  userId: string
+  clientId: string
+  scopes: readonly string[]
+  grantId: string
+}) => Promise<Record<string, unknown> | undefined>
+
+/** What the provider is built from. */
+export interface ProviderDeps extends StateDeps, Omit<FamilyDeps, 'now'> {
+  issuer: string
+  jwks: readonly SigningJwk[]
+  cookieKeys: readonly string[]
+  cookies: { isSecure: boolean; isHostBound: boolean }
+  findPerson: FindPerson
+  decideClaims: DecideClaims
+  pages: ProviderPages
+  endings: ProviderEndings
+  fetch: GuardedFetch
+  /** Whether a client may register itself (RFC 7591). */
+  isRegistrationOpen: boolean
+  /** Whether a confidential client may leave PKCE out: for the certification plans only. */
+  isPkceOptional: boolean
+}
+
+/** Builds the provider for one set of signing keys. */
+export function buildProvider(deps: ProviderDeps): Provider {
+  const provider = new Provider(deps.issuer, buildConfiguration(deps))
+  // The forwarded headers are set by the mount, from BASE_URL and the address that the service found.
+  provider.proxy = true
+  const { prototype } = provider.Client as unknown as { prototype: ClientPrototype }
+  prototype.compareClientSecret = async function (given) {
+    return isOneOfSecrets(this.clientSecret ?? '', given, deps.machineClock.now())
+  }
+  followBrowserSession(provider, deps.findPerson)
+  keepApiTokens(provider, deps.apiResource)
+  answerRepeats(provider, deps)
+  followEndings(provider, deps.endings)
+  return provider
+}
+
+interface ClientPrototype {
+  compareClientSecret(this: { clientSecret?: string }, given: string): Promise<boolean>
+}
+
+function buildConfiguration(deps: ProviderDeps): Configuration {
+  const { cookies, pages, machineClock, fetch } = deps
+  const family = { ...deps, now: () => new Date(machineClock.now()) }
+  const cookie = { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true } as const
+  return {
+    adapter: buildAdapter(deps),
+    jwks: { keys: deps.jwks.map((key) => ({ ...key })) as never },
+    routes: ROUTES,
+    ttl: LIFETIMES,
+    scopes: SCOPES.map(({ name }) => name),
+    claims: { acr: null, auth_time: null, iss: null, sid: null, amr: null, ...CLAIMS_OF_SCOPES },
+    responseTypes: ['code'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    clientDefaults: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      id_token_signed_response_alg: 'ES256',
+      response_types: ['code'],
+      token_endpoint_auth_method: 'client_secret_basic',
+    },
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256', 'RS256'],
+      userinfoSigningAlgValues: ['ES256', 'RS256'],
+      dPoPSigningAlgValues: ['ES256', 'EdDSA', 'Ed25519'],
+    },
+    extraClientMetadata: { properties: ['first_party', 'publisher'], validator: refuseReserved },
+    cookies: {
+      keys: [...deps.cookieKeys],
+      names: {
+        session: cookies.isHostBound ? '__Host-signalbox_oauth' : 'signalbox_oauth',
+        interaction: 'signalbox_oauth_interaction',
+        resume: 'signalbox_oauth_resume',
+      },
+      long: { ...cookie, path: '/' },
+      short: cookie,
+    },
+    pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
+    findAccount: (_ctx, subject) => findProviderAccount(deps.db, subject),
+    loadExistingGrant: (ctx) => findFamily(family, ctx) as never,
+    extraTokenClaims: (_ctx, token) => addClaims(deps, token as never),
+    interactions: { url: (_ctx, interaction) => `/auth/oauth?id=${interaction.uid}`, policy: buildPolicy() },
+    clientBasedCORS: allowOwnOrigin,
+    renderError: pages.renderError,
+    features: buildFeatures(deps),
+    fetch: ((url: string | URL, options: { method?: string; headers?: HeadersInit; body?: unknown }) =>
+      fetch(String(url), {
+        method: options.method ?? 'GET',
+        headers: Object.fromEntries(new Headers(options.headers)),
+        ...(options.body !== undefined && { body: String(options.body) }),
+      })) as never,
+  }
+}
+
+function buildFeatures({
+  apiResource,
+  ids,
+  pages,
+  isRegistrationOpen,
+}: ProviderDeps): NonNullable<Configuration['features']> {
+  const scope = SCOPES.map(({ name }) => name).join(' ')
+  return {
+    devInteractions: { enabled: false },
+    backchannelLogout: { enabled: true },
+    clientCredentials: { enabled: false },
+    deviceFlow: {
+      enabled: true,
+      userCodeInputSource: pages.showCodeInput,
+      userCodeConfirmSource: pages.showCodeConfirm,
+      successSource: pages.showDeviceSuccess,
+    },
+    dPoP: { enabled: true },
+    introspection: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+    pushedAuthorizationRequests: { enabled: true },
+    registration: {
+      enabled: isRegistrationOpen,
+      idFactory: () => ids.next<'oauth client'>(),
+      issueRegistrationAccessToken: false,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: async () => apiResource,
+      useGrantedResource: async () => true,
+      getResourceServerInfo: async (_ctx, resource) => {
+        if (resource !== apiResource) throw new errors.InvalidTarget()
+        return {
+          scope,
+          audience: apiResource,
+          accessTokenTTL: LIFETIMES.AccessToken,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256' } },
+        }
+      },
+    },
+    revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: pages.showSignOut,
+      postLogoutSuccessSource: pages.showSignedOut,
+    },
+    userinfo: { enabled: true },
+  }
+}
+
+/** Members that an administrator decides: a client that registers itself may not give them. */
+function refuseReserved(ctx: KoaContextWithOIDC | undefined, key: string, value: unknown): void {
+  if (ctx?.oidc?.route === 'registration' && value !== undefined)
+    throw new errors.InvalidClientMetadata(`${key} is set by an administrator`)
+}
+
+/** A browser app may read its tokens and userinfo from the origin of one of its redirect URIs. */
+function allowOwnOrigin(
+  _ctx: KoaContextWithOIDC,
+  origin: string,
+  client: { redirectUris?: readonly string[] | undefined },
+): boolean {
+  return origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin)
+}
+
+/** The questions to the person. A choice of the account is one, since many clients ask for it. */
+function buildPolicy(): interactionPolicy.DefaultPolicy {
+  const policy = interactionPolicy.base()
+  policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0)
+  return policy
+}
+
+async function addClaims(
+  deps: ProviderDeps,
+  token: { accountId?: string; clientId: string; grantId?: string; scopes: Set<string> },
+): Promise<Record<string, unknown>> {
+  const { accountId, clientId, grantId } = token
+  if (accountId === undefined || grantId === undefined) return {}
+  const input = { userId: accountId, clientId, scopes: [...token.scopes], grantId: findGrantIdOf(grantId) }
+  const claims = await deps.decideClaims(input)
+  if (!claims) throw new errors.InvalidGrant('the person may not get a token')
+  return { ...claims, grant_id: input.grantId }
+}

@@ -1,0 +1,58 @@
+import { stringifySetCookie } from 'cookie'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { AnswerCookie } from '../../http/answer.ts'
+import { findGrantIdOf } from './state-id.ts'
+
+/** Who ended something, and by which request. */
+export interface EndingFacts {
+  clientId: string | null
+  address: string
+  requestId: string | null
+}
+
+/** What the service does when the provider ends something. */
+export interface ProviderEndings {
+  /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
+  endBrowserSession(session: { userId: string; sessionId: string }, facts: EndingFacts): Promise<AnswerCookie[]>
+  /** Records that a family of tokens ended: revoked by its client, or because a code or token was used twice. */
+  recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused', facts: EndingFacts): void
+}
+
+interface EndedSession {
+  destroyed?: boolean
+  accountId?: string
+  browserSession?: string
+}
+
+function readFacts(ctx: KoaContextWithOIDC): EndingFacts {
+  const requestId = ctx.res.getHeader('x-request-id')
+  return {
+    clientId: ctx.oidc.client?.clientId ?? null,
+    address: ctx.ip,
+    requestId: typeof requestId === 'string' ? requestId : null,
+  }
+}
+
+/** Lets the service follow what the provider ends. */
+export function followEndings(provider: Provider, endings: ProviderEndings): void {
+  provider.use(async (ctx, next) => {
+    await next()
+    const { oidc } = ctx as KoaContextWithOIDC
+    if (oidc?.route !== 'end_session_confirm') return
+    const { destroyed, accountId, browserSession } = (oidc.session ?? {}) as EndedSession
+    if (!destroyed || accountId === undefined || browserSession === undefined) return
+    const session = { userId: accountId, sessionId: browserSession }
+    for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(
+      session,
+      readFacts(ctx as KoaContextWithOIDC),
+    ))
+      ctx.append(
+        'set-cookie',
+        stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
+      )
+  })
+  provider.on('grant.revoked', (ctx, familyId) => {
+    const cause = ctx.oidc.route === 'revocation' ? 'revoked' : ctx.oidc.route === 'token' ? 'reused' : undefined
+    if (cause) endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readFacts(ctx))
+  })
+}

@@ -1,0 +1,204 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+import * as oauth from 'oauth4webapi'
+import * as openid from 'openid-client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openFlow } from '../../../test/harness/oauth-flow.ts'
+import {
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  readForm,
+  startOauthWorld,
+} from '../../../test/harness/oauth-world.ts'
+import { DEVICE_GRANT } from '../client.schema.ts'
+import { rotateSigningKeys } from '../signing-key.ts'
+
+const INSECURE = { [oauth.allowInsecureRequests]: true }
+
+let world: OauthWorld
+let person: OauthPerson
+beforeAll(async () => {
+  world = await startOauthWorld({ env: { OAUTH_REGISTRATION: 'true' } })
+  person = await world.person()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+describe('the device flow', () => {
+  const start = async () => {
+    const client = await world.client({
+      type: 'public',
+      application_type: 'native',
+      redirect_uris: [],
+      grant_types: [DEVICE_GRANT, 'refresh_token'],
+      name: 'Command line',
+    })
+    const config = await openid.discovery(new URL(world.issuer), client.id, undefined, openid.None(), {
+      execute: [openid.allowInsecureRequests],
+    })
+    return { config, begun: await openid.initiateDeviceAuthorization(config, { scope: 'openid email offline_access' }) }
+  }
+
+  /** Enters the code in a browser, up to the page that asks whether it is the right device. */
+  const enterCode = async (begun: openid.DeviceAuthorizationResponse, browser = openBrowser()) => {
+    const page = await browser.visit(begun.verification_uri)
+    const form = { ...readForm(page.body, begun.verification_uri), user_code: begun.user_code }
+    const confirm = await browser.visit(begun.verification_uri, { method: 'POST', form })
+    return { browser, confirm }
+  }
+
+  test('openid-client gets tokens once the person has confirmed the code and allowed the client', async () => {
+    const { config, begun } = await start()
+    const { browser, confirm } = await enterCode(begun)
+    expect(confirm.body).toContain(begun.user_code)
+    expect(confirm.body).toContain('Is this your device?')
+    const form = readForm(confirm.body, begun.verification_uri)
+    const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
+    const end = await world.walk(browser, new URL(next.headers.location ?? '', world.baseUrl).href, { person })
+    expect(end.body).toContain('Device connected')
+    const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...begun, interval: 1 })
+    expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: person.userId })
+    const again = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    expect(again.access_token).not.toBe(tokens.access_token)
+  })
+
+  test('that the person declines gives access_denied', async () => {
+    const { config, begun } = await start()
+    const { browser, confirm } = await enterCode(begun)
+    const form = { ...readForm(confirm.body, begun.verification_uri), abort: 'yes' }
+    await browser.visit(begun.verification_uri, { method: 'POST', form })
+    await expect(openid.pollDeviceAuthorizationGrant(config, { ...begun, interval: 1 })).rejects.toMatchObject({
+      error: 'access_denied',
+    })
+  })
+
+  test('says nothing about an unknown code but that it is not known', async () => {
+    const { begun } = await start()
+    const { confirm } = await enterCode({ ...begun, user_code: 'BBBB-BBBB' })
+    expect(confirm.body).toContain('This code is not known')
+  })
+
+  test('keeps neither code in readable form', async () => {
+    const { begun } = await start()
+    const { rows } = await world.app.database.pool.query("select * from oauth_state where model = 'DeviceCode'")
+    const kept = JSON.stringify(rows)
+    expect(kept).not.toContain(begun.device_code)
+    expect(kept).not.toContain(begun.user_code.replace('-', ''))
+  })
+})
+
+describe('DPoP', () => {
+  test('binds the tokens of a public client to its key', async () => {
+    const one = await world.client({ type: 'public', dpop_bound_access_tokens: true })
+    const flow = await openFlow(world, one)
+    const keys = await oauth.generateKeyPair('ES256')
+    const DPoP = oauth.DPoP(flow.client, keys)
+    const begun = await flow.begin(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'invalid_grant' })
+    const next = await flow.begin(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    const parameters = oauth.validateAuthResponse(flow.as, flow.client, new URL(next.callback), next.state)
+    const answer = await oauth.authorizationCodeGrantRequest(
+      flow.as,
+      flow.client,
+      oauth.None(),
+      parameters,
+      next.redirectUri,
+      next.verifier,
+      { ...INSECURE, DPoP },
+    )
+    const tokens = await oauth.processAuthorizationCodeResponse(flow.as, flow.client, answer)
+    expect(tokens.token_type).toBe('dpop')
+    expect(decodeJwt(tokens.access_token).cnf).toHaveProperty('jkt')
+    const info = await oauth.userInfoRequest(flow.as, flow.client, tokens.access_token, { ...INSECURE, DPoP })
+    expect(info.status).toBe(200)
+    expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
+    await expect(flow.refresh(tokens.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' })
+  })
+})
+
+describe('registration by the client itself', () => {
+  const register = (body: object) =>
+    fetch(`${world.issuer}/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ redirect_uris: ['https://app.example.com/callback'], ...body }),
+    })
+
+  test('makes a client whose secret works and is kept as a hash', async () => {
+    const answer = await register({ client_name: 'Newcomer' })
+    expect(answer.status).toBe(201)
+    const made = await answer.json()
+    const row = await world.app.admin('GET', `/api/v3/oauth/client/${made.client_id}`)
+    expect(row.body.data).toMatchObject({ name: 'Newcomer', registration: 'dynamic', first_party: false })
+    const flow = await openFlow(world, {
+      id: made.client_id,
+      secret: made.client_secret,
+      redirectUri: 'https://app.example.com/callback',
+    })
+    const begun = await flow.begin(openBrowser(), { person, scope: 'openid' })
+    expect((await flow.redeem(begun)).access_token).toBeTypeOf('string')
+  })
+
+  test('cannot name itself first-party, nor take a redirect URI that an administrator could not', async () => {
+    expect((await register({ first_party: true })).status).toBe(400)
+    expect((await register({ redirect_uris: ['http://app.example.com/callback'] })).status).toBe(400)
+    expect((await register({ redirect_uris: ['https://app.example.com/#x'] })).status).toBe(400)
+  })
+
+  test('does not exist unless it is configured', async () => {
+    await using closed = await startOauthWorld()
+    const answer = await fetch(`${closed.issuer}/register`, { method: 'POST', body: '{}' })
+    expect(answer.status).toBe(404)
+  })
+})
+
+describe('sign-out', () => {
+  test('is told to the other clients of the browser, with a signed logout token', async () => {
+    const received: string[] = []
+    const server = createServer(async (request, response) => {
+      const chunks = await request.toArray()
+      received.push(Buffer.concat(chunks).toString())
+      response.writeHead(200).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    await using listening = await startOauthWorld({
+      env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
+      lookup: async () => ['127.0.0.1'],
+    })
+    const client = await listening.client({ backchannel_logout_uri: `http://127.0.0.1:${port}/out` })
+    const flow = await openFlow(listening, client)
+    const browser = openBrowser()
+    const who = await listening.person()
+    const { tokens } = await flow.signIn(browser, { person: who })
+    const page = await browser.visit(`${listening.issuer}/end-session?id_token_hint=${tokens.id_token}`)
+    const action = `${listening.issuer}/end-session/confirm`
+    await flow.submit(browser, { page, action, fields: { logout: 'yes' } })
+    server.close()
+    const logoutToken = new URLSearchParams(received[0]).get('logout_token') ?? ''
+    const keys = createRemoteJWKSet(new URL(`${listening.issuer}/jwks`))
+    const { payload } = await jwtVerify(logoutToken, keys, { issuer: listening.issuer, audience: client.id })
+    expect(payload).toMatchObject({ sub: who.userId, sid: decodeJwt(tokens.id_token ?? '').sid })
+  })
+})
+
+describe('a rotation of the signing keys', () => {
+  test('fails no request that is under way', async () => {
+    const client = await world.client()
+    const flow = await openFlow(world, client)
+    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: { prompt: 'consent' } })
+    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`), { cooldownDuration: 0 })
+    const refreshMany = async () => {
+      let token = tokens.refresh_token
+      for (let count = 0; count < 20; count += 1) {
+        const next = await flow.refresh(token)
+        await jwtVerify(next.access_token, keys, { issuer: world.issuer })
+        token = next.refresh_token
+      }
+    }
+    const { db } = world.app.database
+    const rotate = () => rotateSigningKeys(world.app.app.keyring, db, { isUrgent: false, now: new Date() })
+    await Promise.all([refreshMany(), rotate()])
+  })
+})

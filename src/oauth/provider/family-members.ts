@@ -1,0 +1,31 @@
+import type { Random } from '../../random.ts'
+import type { GrantRecord } from '../grant.store.ts'
+
+/** How long a family of tokens lives, in seconds: as long as a session (docs/contract/sessions.md#refresh-tokens). */
+export const FAMILY_SECONDS = 90 * 24 * 3600
+
+/** The scopes of a grant as the provider's model holds them. */
+export interface GrantMembers {
+  openid: { scope: string }
+  resources: Record<string, string>
+  rejected: { openid: { scope: string }; resources: Record<string, string> } | undefined
+}
+
+/** The members of the provider's model for a grant: every scope is one of OpenID Connect and one of the API. Pure. */
+export function buildGrantMembers(
+  { scopes, refusedScopes }: Pick<GrantRecord, 'scopes' | 'refusedScopes'>,
+  apiResource: string,
+): GrantMembers {
+  const given = scopes.join(' ')
+  const refused = refusedScopes.join(' ')
+  return {
+    openid: { scope: given },
+    resources: { [apiResource]: given },
+    rejected: refused === '' ? undefined : { openid: { scope: refused }, resources: { [apiResource]: refused } },
+  }
+}
+
+/** A part of a family id that nobody guesses. */
+export function createFamilyPart(random: Random): string {
+  return random.bytes(16).toString('base64url')
+}

@@ -1,0 +1,62 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { IdMaker, UserId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { Random } from '../../random.ts'
+import type { ClientId } from '../client.store.ts'
+import { findGrantOf, type GrantRecord, upsertGrant } from '../grant.store.ts'
+import { buildGrantMembers, createFamilyPart } from './family-members.ts'
+import { buildFamilyId, findGrantIdOf } from './state-id.ts'
+
+/** Dependencies of `findFamily`. */
+export interface FamilyDeps {
+  db: Database
+  ids: IdMaker
+  random: Random
+  apiResource: string
+  now: () => Date
+}
+
+type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
+
+/**
+ * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the person allowed
+ * before, on whatever device. Undefined when the person has allowed this client nothing. A first-party client on the web is
+ * allowed what it asks for without a question.
+ */
+export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
+  const { oidc } = ctx
+  const { client, session, account } = oidc
+  if (!client || !session || !account) return undefined
+  const grant = await findLiveGrant(deps, ctx)
+  if (!grant) return undefined
+  const known = (oidc.result?.consent?.grantId as string | undefined) ?? session.grantIdFor(client.clientId)
+  const found = known !== undefined && findGrantIdOf(known) === grant.id && (await oidc.provider.Grant.find(known))
+  const family = (found || buildFamily(deps, ctx, grant)) as GrantModel
+  const members = buildGrantMembers(grant, deps.apiResource)
+  const isSame =
+    family.openid?.scope === members.openid.scope && family.rejected?.openid?.scope === members.rejected?.openid.scope
+  if (found && isSame) return family
+  Object.assign(family, members)
+  await family.save()
+  return family
+}
+
+function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: GrantRecord): GrantModel {
+  const jti = buildFamilyId(grant.id, createFamilyPart(deps.random))
+  const facts = { jti, accountId: grant.userId, clientId: grant.clientId }
+  return new oidc.provider.Grant(facts) as GrantModel
+}
+
+async function findLiveGrant(deps: FamilyDeps, { oidc }: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
+  const { client, account } = oidc
+  const userId = account?.accountId as UserId
+  const clientId = client?.clientId as ClientId
+  const grant = await findGrantOf(deps.db, userId, clientId)
+  const isSilent = client?.metadata().first_party === true && client.applicationType === 'web'
+  if (!isSilent) return grant
+  const asked = [...oidc.requestParamScopes]
+  const scopes = [...new Set([...(grant?.scopes ?? []), ...asked])]
+  if (grant && scopes.length === grant.scopes.length) return grant
+  const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
+  return upsertGrant(deps.db, { ...row, now: deps.now() })
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+
+/** The hash of an id or a token, as the state of the provider keeps it. */
+export function hashStateId(id: string): Buffer {
+  return createHash('sha256').update(id).digest()
+}
+
+/** The family id of an authorization that rests on a grant: the grant's id, a dot, and a part of its own. */
+export function buildFamilyId(grantId: string, own: string): string {
+  return `${grantId}.${own}`
+}
+
+/** The grant of a family id. */
+export function findGrantIdOf(familyId: string): string {
+  return familyId.split('.', 1)[0] ?? ''
+}
+
+/** The parts of an access token that is a JWT: its id, and the hash that tells it from a forged one with the same id. */
+export interface JwtTokenId {
+  jti: string
+  tokenHash: string
+}
+
+/** Reads the id of an access token. Undefined when the text is not a JWT. The signature is not checked: the hash is. */
+export function readJwtTokenId(token: string): JwtTokenId | undefined {
+  const parts = token.split('.')
+  if (parts.length !== 3) return undefined
+  try {
+    const { jti } = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) as { jti?: unknown }
+    return typeof jti === 'string' ? { jti, tokenHash: hashStateId(token).toString('base64url') } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What stands for a JWT in the forms of revocation and introspection, whose handlers refuse every JWT as it is. */
+export function disguiseJwt(token: string): string {
+  return token.split('.').length === 3 ? `${token}.` : token
+}
+
+/** The JWT behind `disguiseJwt`; any other text as it is. */
+export function revealJwt(text: string): string {
+  return text.endsWith('.') && text.split('.').length === 4 ? text.slice(0, -1) : text
+}

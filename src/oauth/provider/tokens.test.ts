@@ -1,0 +1,192 @@
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import * as oauth from 'oauth4webapi'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Flow, openFlow } from '../../../test/harness/oauth-flow.ts'
+import {
+  type OauthClient,
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../../../test/harness/oauth-world.ts'
+
+let world: OauthWorld
+let person: OauthPerson
+let client: OauthClient
+let flow: Flow
+beforeAll(async () => {
+  world = await startOauthWorld()
+  person = await world.person()
+  client = await world.client()
+  flow = await openFlow(world, client)
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const OFFLINE = { prompt: 'consent' }
+
+describe('discovery', () => {
+  test('the metadata are the same at the path of OpenID and at that of RFC 8414', async () => {
+    const [one, other] = await Promise.all([
+      fetch(`${world.issuer}/.well-known/openid-configuration`).then((answer) => answer.json()),
+      fetch(`${world.baseUrl}/.well-known/oauth-authorization-server/api/v3/oauth`).then((answer) => answer.json()),
+    ])
+    expect(other).toEqual(one)
+    expect(one.issuer).toBe(world.issuer)
+    expect(one.code_challenge_methods_supported).toEqual(['S256'])
+    expect(one.id_token_signing_alg_values_supported).toEqual(expect.arrayContaining(['ES256', 'RS256']))
+    expect(one.authorization_response_iss_parameter_supported).toBe(true)
+    expect(one.registration_endpoint).toBeUndefined()
+    expect(one.request_parameter_supported).not.toBe(true)
+  })
+
+  test('no address of the metadata follows the Host header of a request', async () => {
+    const answer = await world.app.anonymous('GET', '/api/v3/oauth/.well-known/openid-configuration', undefined, {
+      host: 'evil.example',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'https',
+    })
+    expect(answer.body.token_endpoint).toBe(`${world.issuer}/token`)
+    expect(JSON.stringify(answer.body)).not.toContain('evil')
+  })
+
+  test('the routes of the service beside the provider are served by the service', async () => {
+    expect((await world.app.anonymous('GET', '/api/v3/oauth/grant')).body.code).toBe('unauthenticated')
+    expect((await world.app.anonymous('GET', '/api/v3/oauth/nothing')).status).toBe(404)
+  })
+})
+
+describe('an access token', () => {
+  test('is a JWT for the API that verifies under the published keys and names its client, scopes and grant', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))
+    const { payload, protectedHeader } = await jwtVerify(tokens.access_token, keys, {
+      issuer: world.issuer,
+      audience: `${world.baseUrl}/api/v3`,
+      typ: 'at+jwt',
+      algorithms: ['ES256'],
+    })
+    expect(protectedHeader.alg).toBe('ES256')
+    const [grant] = (await world.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${person.userId}`)).body.data
+    expect(payload).toMatchObject({ sub: person.userId, client_id: client.id, grant_id: grant.document_id })
+    expect(payload.scope).toBe('openid email offline_access contract:read')
+  })
+
+  test('is told by introspection, and no longer once it is revoked', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    expect(await flow.introspect(tokens.access_token)).toMatchObject({
+      active: true,
+      client_id: client.id,
+      sub: person.userId,
+      aud: `${world.baseUrl}/api/v3`,
+    })
+    await flow.revoke(tokens.access_token)
+    expect(await flow.introspect(tokens.access_token)).toEqual({ active: false })
+    expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
+  })
+
+  test('with a changed signature is no token, at introspection and at userinfo', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person })
+    const forged = `${tokens.access_token.slice(0, -6)}AAAAAA`
+    expect(await flow.introspect(forged)).toEqual({ active: false })
+    expect((await flow.userinfo(forged)).status).toBe(401)
+  })
+
+  test('of another client is not told by introspection and not revoked', async () => {
+    const other = await openFlow(world, await world.client())
+    const { tokens } = await flow.signIn(openBrowser(), { person })
+    expect(await other.introspect(tokens.access_token)).toEqual({ active: false })
+    await other.revoke(tokens.access_token)
+    expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
+  })
+})
+
+describe('a code', () => {
+  test('is good for one redemption; the second ends what the first gave', async () => {
+    const begun = await flow.begin(openBrowser(), { person, parameters: OFFLINE })
+    const tokens = await flow.redeem(begun)
+    await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'invalid_grant' })
+    await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
+    expect(await flow.introspect(tokens.access_token)).toEqual({ active: false })
+  })
+
+  test('is worth nothing without its verifier, and with another one', async () => {
+    const begun = await flow.begin(openBrowser(), { person })
+    await expect(flow.redeem({ ...begun, verifier: oauth.generateRandomCodeVerifier() })).rejects.toMatchObject({
+      error: 'invalid_grant',
+    })
+  })
+})
+
+describe('a refresh token', () => {
+  test('rotates, and its first answer is repeated to the same client for ten seconds', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person, parameters: OFFLINE })
+    const first = await flow.refresh(tokens.refresh_token)
+    expect(first.refresh_token).not.toBe(tokens.refresh_token)
+    expect(await flow.refresh(tokens.refresh_token)).toEqual(first)
+    const next = await flow.refresh(first.refresh_token)
+    expect(next.access_token).not.toBe(first.access_token)
+  })
+
+  test('is given without offline_access too, and ends with the session of the browser', async () => {
+    const browser = openBrowser()
+    const { tokens } = await flow.signIn(browser, { person, scope: 'openid email' })
+    expect((await flow.refresh(tokens.refresh_token)).refresh_token).toBeTypeOf('string')
+    const { tokens: again } = await flow.signIn(browser, { person, scope: 'openid email' })
+    const page = await browser.visit(`${world.baseUrl}/auth/devices`)
+    await flow.submit(browser, { page, action: '/auth/sign-out' })
+    await expect(flow.refresh(again.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
+  })
+
+  test('of a disabled person gives nothing', async () => {
+    const other = await world.person()
+    const { tokens } = await flow.signIn(openBrowser(), { person: other, parameters: OFFLINE })
+    const path = `/api/v3/identity/user/${other.userId}/disable`
+    expect((await world.app.admin('POST', path, {})).status).toBe(200)
+    await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
+    expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
+  })
+})
+
+describe('a pushed request', () => {
+  test('is accepted once, and its parameters are those of the authorization', async () => {
+    const { tokens } = await flow.signIn(openBrowser(), { person, isPushed: true })
+    expect(tokens.access_token).toBeTypeOf('string')
+  })
+})
+
+describe('a request without a question', () => {
+  test('is answered for a person who is signed in here, though the provider has not seen the browser', async () => {
+    const browser = openBrowser()
+    await world.walk(browser, `${world.baseUrl}/auth/sign-in`, { person })
+    await flow.signIn(openBrowser(), { person })
+    const { tokens } = await flow.signIn(browser, { parameters: { prompt: 'none' } })
+    expect(tokens.access_token).toBeTypeOf('string')
+  })
+
+  test('says login_required for a browser without a session', async () => {
+    const begun = await flow.begin(openBrowser(), { parameters: { prompt: 'none' } })
+    await expect(flow.redeem(begun)).rejects.toMatchObject({ error: 'login_required' })
+  })
+})
+
+describe('sign-out by a client', () => {
+  test('ends the session of the browser here too, and returns to the client', async () => {
+    const returnTo = 'http://127.0.0.1:4711/bye'
+    const one = await world.client({ post_logout_redirect_uris: [returnTo] })
+    const own = await openFlow(world, one)
+    const browser = openBrowser()
+    const { tokens } = await own.signIn(browser, { person })
+    const url = `${world.issuer}/end-session?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: returnTo, state: 's' })}`
+    const page = await browser.visit(url)
+    expect(page.body).toContain('Sign out?')
+    const done = await own.submit(browser, {
+      page,
+      action: `${world.issuer}/end-session/confirm`,
+      fields: { logout: 'yes' },
+    })
+    expect(done.headers.location).toBe(`${returnTo}?state=s`)
+    expect((await browser.visit(`${world.baseUrl}/auth/devices`)).headers.location).toContain('/auth/')
+    const begun = await own.begin(browser, { parameters: { prompt: 'none' } })
+    await expect(own.redeem(begun)).rejects.toMatchObject({ error: 'login_required' })
+  })
+})

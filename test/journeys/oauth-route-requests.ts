@@ -1,0 +1,70 @@
+import { createSecretKey, randomUUID } from 'node:crypto'
+import type { UserId } from '../../src/id.ts'
+import { signStandard } from '../../src/outbound/signature.ts'
+import type { ContractWorld, Json } from '../contract/contract-world.ts'
+import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
+import { TEST_SECRETS } from '../harness/test-secrets.ts'
+import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
+import type { MakeRequest } from './route-requests.ts'
+
+/** The key that signs the access tokens of the requests. */
+export const PROVIDER_KEY = makeKey('key-1')
+
+/** What makes the rows that the requests name. */
+interface Makers {
+  created(path: string, body: object): Promise<Json>
+  name(): string
+  newUser(): Promise<Json>
+}
+
+/** What a successful request to each route of the OAuth provider and the exchange needs, in the order of the routes. */
+export function buildOAuthRouteRequests(
+  world: () => ContractWorld,
+  { created, name, newUser }: Makers,
+): Record<string, MakeRequest | undefined> {
+  const newClient = () =>
+    created('/api/v3/oauth/client', {
+      name: name(),
+      type: 'confidential',
+      redirect_uris: ['https://app.example.com/callback'],
+    })
+  const newClientId = async () => (await newClient()).document_id as string
+  const ofClient = (body?: object) => async () => ({ params: { id: await newClientId() }, ...(body && { body }) })
+  return {
+    'oauth-hook.access-token': async () => {
+      const body = { user_id: randomUUID(), claims: { role: 'authenticated' } }
+      const text = JSON.stringify({ ...body, claims: { ...body.claims, sub: body.user_id } })
+      const message = { id: randomUUID(), timestampSeconds: Math.floor(world().app.clock.now() / 1000), body: text }
+      const key = createSecretKey(Buffer.from(TEST_SECRETS.oauthHook[0] ?? ''))
+      const headers = {
+        'webhook-id': message.id,
+        'webhook-timestamp': String(message.timestampSeconds),
+        'webhook-signature': signStandard(key, message),
+        'content-type': 'application/json',
+      }
+      return { body: text, headers, call: world().app.anonymous, isKeyless: true }
+    },
+    'oauth.exchange': async () => {
+      const userId = (await newUser()).document_id as UserId
+      const seconds = Math.floor(world().app.clock.now() / 1000)
+      const claims = accessClaims({ baseUrl: world().app.app.baseUrl(), userId, seconds })
+      return { body: { token: signParts(headOf(PROVIDER_KEY), claims, PROVIDER_KEY) }, call: world().app.anonymous }
+    },
+    'oauth-client.create': () => ({
+      body: { name: name(), type: 'public', redirect_uris: ['https://app.example.com/callback'] },
+    }),
+    'oauth-client.find-all': undefined,
+    'oauth-client.find-one': ofClient(),
+    'oauth-client.update': ofClient({ name: 'Renamed' }),
+    'oauth-client.rotate-secret': ofClient({}),
+    'oauth-client.delete': ofClient(),
+    'oauth-decision.create': async () => {
+      const asked = { userId: world().app.adminId, clientId: await newClientId() }
+      return { body: { authorization_id: await addInteraction(world().app, asked), decision: 'approve' } }
+    },
+    'oauth-grant.find-all': undefined,
+    'oauth-grant.delete': async () => ({
+      params: { id: await addGrant(world().app, { userId: world().app.adminId, clientId: await newClientId() }) },
+    }),
+  }
+}
