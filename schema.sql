@@ -277,6 +277,22 @@ create table "oauth_ended_grant" (
 );
 CREATE INDEX oauth_ended_grant_ended_idx ON public.oauth_ended_grant USING btree (ended_at);
 
+create table "oauth_engine_decision" (
+  authorization_id text not null,
+  "user" uuid not null,
+  decision text not null,
+  client_id text,
+  api_scope text not null,
+  claimed_at timestamp(3) with time zone not null,
+  authorize_url text,
+  decided_at timestamp(3) with time zone,
+  constraint oauth_engine_decision_check CHECK (((authorize_url IS NULL) = (decided_at IS NULL))),
+  constraint oauth_engine_decision_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'deny'::text]))),
+  constraint oauth_engine_decision_pkey PRIMARY KEY (authorization_id),
+  constraint oauth_engine_decision_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_engine_decision_user_idx ON public.oauth_engine_decision USING btree ("user", client_id, decided_at);
+
 create table "permission" (
   name text not null,
   description text,

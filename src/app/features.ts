@@ -21,6 +21,7 @@ import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../http/route.ts'
 import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import type { EngineConsent } from '../oauth/engine-consent.ts'
 import { exchangeRoutes } from '../oauth/exchange.routes.ts'
 import type { HookKeys } from '../oauth/hook-signature.ts'
 import { tokenHookRoutes } from '../oauth/token-hook.routes.ts'
@@ -77,6 +78,8 @@ export interface FeatureParts {
   health: HealthDeps
   /** The OIDC engine. */
   engine: Engine
+  /** Decides what apps ask at a managed engine. */
+  engineConsent?: EngineConsent
   /** `OAUTH_HOOK_SECRET`. */
   hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */

@@ -233,6 +233,17 @@ export interface OauthEndedGrant {
   grant_id: string;
 }
 
+export interface OauthEngineDecision {
+  api_scope: string;
+  authorization_id: string;
+  authorize_url: string | null;
+  claimed_at: Timestamp;
+  client_id: string | null;
+  decided_at: Timestamp | null;
+  decision: string;
+  user: string;
+}
+
 export interface Permission {
   created_at: Timestamp;
   description: string | null;
@@ -503,6 +514,7 @@ export interface DB {
   login_throttle: LoginThrottle;
   mail_outbox: MailOutbox;
   oauth_ended_grant: OauthEndedGrant;
+  oauth_engine_decision: OauthEngineDecision;
   permission: Permission;
   proof_token: ProofToken;
   publish_key: PublishKey;
