@@ -3,7 +3,7 @@ import { notFound, Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import type { Database } from '../postgres/database.ts'
-import { endClientSessions } from '../session/session.ts'
+import { endClientSessions } from '../session/session-list.ts'
 import {
   type ConsentDecision,
   claimDecision,

@@ -222,21 +222,6 @@ export function endUserSessionRows(db: Database, userId: UserId, now: Date): Pro
   return revokeAllAtEnd(db, [userId, now], { notes: `u:${userId}` })
 }
 
-const revokeOfClient = closingStatement(`
-  ended_app_sessions as (
-    update session set revoked_at = $3, updated_at = $3
-    where document_id in (
-      select document_id from session where "user" = $1 and client_id = $2 and revoked_at is null
-      order by document_id for no key update))`)
-
-/** Revokes the sessions of an app for a user, with the last statement of the transaction. */
-export function endClientSessionRows(
-  db: Database,
-  { userId, clientId, now }: { userId: UserId; clientId: string; now: Date },
-): Promise<void> {
-  return revokeOfClient(db, [userId, clientId, now], { notes: `u:${userId}` })
-}
-
 const clearAccount = closingStatement(`
   left_sessions as (
     update session set account = null, updated_at = $3

@@ -9,7 +9,6 @@ import { type AuthMethod, rateMethods } from './auth-method.ts'
 import {
   type AccountName,
   clearSessionAccount,
-  endClientSessionRows,
   endUserSessionRows,
   findSession,
   findSessionDescription,
@@ -190,11 +189,6 @@ function describeSignIn(input: {
 /** Revokes all sessions of a user, at once in every process, with the last statement of the transaction. */
 export function endUserSessions(db: Database, userId: UserId, now: Date): Promise<void> {
   return endUserSessionRows(db, userId, now)
-}
-
-/** Revokes the sessions of an app for a user, at once in every process, with the last statement of the transaction. */
-export function endClientSessions(db: Database, input: { userId: UserId; clientId: string; now: Date }): Promise<void> {
-  return endClientSessionRows(db, input)
 }
 
 /**
