@@ -84,3 +84,28 @@ begin
       order by s.document_id for no key update)
     returning document_id;
 end $$;
+
+-- Decisions about authorizations of a managed engine, which takes one for each.
+create table oauth_engine_decision (
+  authorization_id text primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  decision text not null check (decision in ('approve', 'deny')),
+  -- The app; null until the engine names it.
+  client_id text,
+  -- Scopes of the API that the person granted. The engine knows none of them.
+  api_scope text not null,
+  claimed_at timestamptz(3) not null,
+  -- Where the browser continues, encrypted: it holds a code. Null while the engine is asked.
+  authorize_url text,
+  decided_at timestamptz(3),
+  check ((authorize_url is null) = (decided_at is null))
+);
+create index oauth_engine_decision_user_idx on oauth_engine_decision ("user", client_id, decided_at);
+
+-- What the person granted to an app at its last approval, of the scopes of the API.
+create function api_scope_of(holder uuid, of_client text) returns text language plpgsql stable as $$
+begin
+  return (select d.api_scope from oauth_engine_decision d
+    where d."user" = holder and d.client_id = of_client and d.decision = 'approve' and d.decided_at is not null
+    order by d.decided_at desc limit 1);
+end $$;

@@ -23,6 +23,7 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { clientRoutes } from '../oauth/client.routes.ts'
 import { decisionRoutes } from '../oauth/decision.routes.ts'
+import type { EngineConsent } from '../oauth/engine-consent.ts'
 import { exchangeRoutes } from '../oauth/exchange.routes.ts'
 import { grantRoutes } from '../oauth/grant.routes.ts'
 import type { HookKeys } from '../oauth/hook-signature.ts'
@@ -87,6 +88,8 @@ export interface FeatureParts {
   health: HealthDeps
   /** The OIDC engine. */
   engine: Engine
+  /** Decides what apps ask at a managed engine. */
+  engineConsent?: EngineConsent
   /** `OAUTH_HOOK_SECRET`. */
   hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */

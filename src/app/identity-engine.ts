@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts'
 import { buildSupabaseClient, type SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
 import type { Keyring } from '../keyring.ts'
+import { buildEngineConsent } from '../oauth/engine-consent.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
 import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
@@ -35,7 +36,7 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 export function buildIdentityParts(
   options: AppOptions,
   { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
-): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers'> {
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent'> {
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
@@ -50,6 +51,7 @@ export function buildIdentityParts(
   const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
+    ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring }) }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),

@@ -75,11 +75,12 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
         if (claims.sub !== body.user_id || !isUuid(body.user_id))
           throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
         const client = readClient(claims)
-        const subject = await findTokenSubject(db, { engineSubject: body.user_id })
-        const decision = decideTokenClaims({ subject, client })
+        const clientId = client?.id ?? null
+        const { subject, apiScope } = (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
+        const decision = decideTokenClaims({ subject, client, apiScope: apiScope ?? null })
         const userId = subject?.userId ?? null
         if (decision.kind === 'refuse')
-          return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId: client?.id ?? null })
+          return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId })
         const own = client ? { ...decision.claims, aud: buildApiAudience(baseUrl()) } : decision.claims
         // Nothing changes: no event, and no audit entry for each token of each person.
         return { data: { claims: { ...claims, ...own } }, message: 'Issued.', changed: [] }

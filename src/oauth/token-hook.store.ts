@@ -5,22 +5,33 @@ import type { TokenSubject } from './token-hook.ts'
 
 const OF_SUBJECT = `select u.document_id, u.is_actived and u.deleted_at is null as is_active,
   (select m.account from account_member m join account a on a.document_id = m.account
-    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id limit 1) as account
+    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id limit 1) as account,
+  api_scope_of(u.document_id, $3) as api_scope
   from "user" u`
 
 interface SubjectColumns {
   document_id: UserId
   is_active: boolean
   account: AccountId | null
+  api_scope: string | null
 }
 
 const select = statement<SubjectColumns>(`${OF_SUBJECT} where u.document_id = coalesce($1, person_of_subject($2))`)
 
+/** The subject of a token, and what it granted the app of the scopes that a managed engine does not know. */
+export interface FoundSubject {
+  subject: TokenSubject
+  apiScope: string | null
+}
+
 /** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
 export async function findTokenSubject(
   db: Database,
-  by: { userId: UserId } | { engineSubject: string },
-): Promise<TokenSubject | undefined> {
-  const [row] = await select(db, 'userId' in by ? [by.userId, null] : [null, by.engineSubject])
-  return row && { userId: row.document_id, isActive: row.is_active, accountId: row.account }
+  by: ({ userId: UserId } | { engineSubject: string }) & { clientId: string | null },
+): Promise<FoundSubject | undefined> {
+  const ids = 'userId' in by ? [by.userId, null] : [null, by.engineSubject]
+  const [row] = await select(db, [...ids, by.clientId])
+  if (!row) return undefined
+  const subject = { userId: row.document_id, isActive: row.is_active, accountId: row.account }
+  return { subject, apiScope: row.api_scope }
 }

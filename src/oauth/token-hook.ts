@@ -14,6 +14,8 @@ export interface TokenRequest {
   /** Undefined for somebody who is not known here. */
   subject: TokenSubject | undefined
   client: { id: string; scope: string } | null
+  /** Scopes of the API that the person granted the app, where the engine knows none of them. */
+  apiScope?: string | null
 }
 
 /** Claims to add to the token, or why there is none. */
@@ -26,10 +28,13 @@ export type TokenDecision =
  * and at every refresh. A person who signs in at a managed engine for the first time is unknown here and gets a token of
  * its own; an app never gets one for an unknown person. Pure.
  */
-export function decideTokenClaims({ subject, client }: TokenRequest): TokenDecision {
+export function decideTokenClaims({ subject, client, apiScope = null }: TokenRequest): TokenDecision {
   if (!subject) return client ? { kind: 'refuse', reason: 'user_unknown' } : { kind: 'issue', claims: {} }
   if (!subject.isActive) return { kind: 'refuse', reason: 'user_disabled' }
   if (!client) return { kind: 'issue', claims: {} }
-  const maySeeAccounts = listScopeNames(client.scope).includes('account:read')
-  return { kind: 'issue', claims: maySeeAccounts ? { account: subject.accountId } : {} }
+  const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
+  return {
+    kind: 'issue',
+    claims: { ...(maySeeAccounts && { account: subject.accountId }), ...(apiScope && { api_scope: apiScope }) },
+  }
 }

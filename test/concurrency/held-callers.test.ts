@@ -1,7 +1,14 @@
 import { expect, test, vi } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { buildIdMaker, type UserId } from '../../src/id.ts'
+import { endSessionsOfGrant } from '../../src/oauth/exchange.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import { issueSession } from '../../src/session/session.ts'
 import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { startDatabaseProxy } from '../harness/proxy.ts'
-import type { ServiceProcess } from '../harness/service-process.ts'
+import { type ServiceProcess, TEST_BASE_URL } from '../harness/service-process.ts'
+import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -51,6 +58,27 @@ async function createMember(ground: DeliveryGround, service: ServiceProcess): Pr
   return { id, statusIn, renameIn }
 }
 
+/** An app that acts for the member, by a grant of this name. */
+async function openApp(ground: DeliveryGround, member: Member): Promise<Member> {
+  const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
+  const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom, keys }
+  const session = await inTransaction(ground.database.db, (tx) =>
+    issueSession(deps, tx, {
+      userId: member.id as UserId,
+      client: { id: 'app', scope: 'account:read', grantId: 'held' },
+      origin: { address: null, userAgent: null },
+      now: new Date(),
+    }),
+  )
+  const statusIn = async ({ url }: ServiceProcess) => {
+    const headers = { authorization: `Bearer ${session?.jwt}` }
+    const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  return { ...member, statusIn }
+}
+
 /** Until the process holds the caller: statements of the pool stop while it is asked again and again. */
 async function waitUntilHeld(ground: DeliveryGround, member: Member, service: ServiceProcess): Promise<void> {
   const reads = async () => {
@@ -85,6 +113,23 @@ test('a disabled user is refused by the process that disabled them at once, by a
   await waitUntilHeld(ground, member, one)
   await waitUntilHeld(ground, member, other)
   expect(await measureRefusal(member, one, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
+})
+
+test('a grant that ends is held by no process after a second: the app is refused in each', async () => {
+  await using ground = await openDeliveryGround()
+  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
+  const member = await createMember(ground, one)
+  const app = await openApp(ground, member)
+  await waitUntilHeld(ground, app, one)
+  await waitUntilHeld(ground, app, other)
+  const { db } = ground.database
+  const ended = await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'held', now: new Date() }))
+  const startedAt = performance.now()
+  expect(ended).toHaveLength(1)
+  for (const service of [one, other])
+    await waitFor('the refusal of the app', async () => (await app.statusIn(service)) === 401)
+  expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
+  expect([await member.statusIn(one), await member.statusIn(other)]).toEqual([200, 200])
 })
 
 test('a role of a membership that is taken is held by no process after a second', async () => {

@@ -18,6 +18,12 @@ export interface SupabaseClient {
   readUser(accessToken: string): Promise<SupabaseAnswer>
   /** Reads the public keys (RFC 7517). Rejects when the server does not answer them. */
   readKeys(): Promise<unknown>
+  /** What an app asks of the person of the token, who owns the authorization from then on. */
+  readAuthorization(accessToken: string, id: string): Promise<SupabaseAnswer>
+  /** Decides an authorization that the person has read. Once for each. */
+  decideAuthorization(accessToken: string, id: string, action: 'approve' | 'deny'): Promise<SupabaseAnswer>
+  /** Removes what the person allowed an app, and ends the app's sessions there. */
+  revokeGrant(accessToken: string, clientId: string): Promise<SupabaseAnswer>
   /** Ends the session of an access token, and no other. */
   endSession(accessToken: string): Promise<void>
 }
@@ -64,6 +70,11 @@ export function buildSupabaseClient(options: {
       if (!answer.ok) throw new Error(`Supabase Auth answered its keys with ${answer.status} ${answer.code}`)
       return answer.data
     },
+    readAuthorization: (token, id) => call(`/oauth/authorizations/${encodeURIComponent(id)}`, { method: 'GET', token }),
+    decideAuthorization: (token, id, action) =>
+      call(`/oauth/authorizations/${encodeURIComponent(id)}/consent`, { method: 'POST', token, body: { action } }),
+    revokeGrant: (token, clientId) =>
+      call(`/user/oauth/grants?client_id=${encodeURIComponent(clientId)}`, { method: 'DELETE', token }),
     endSession: async (token) => {
       await call('/logout?scope=local', { method: 'POST', token })
     },
