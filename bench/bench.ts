@@ -73,6 +73,16 @@ program
   })
 
 program
+  .command('oauth')
+  .description('authorization, tokens, refresh and introspection, beside oidc-provider with its adapter in memory')
+  .argument('[count]', 'requests a round', readCount, 500)
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .action(async (count: number, rounds: number) => {
+    const { measureOauth } = await import('./oauth.ts')
+    await measureOauth({ count, rounds })
+  })
+
+program
   .command('table')
   .description('every figure of the delivery engine, each beside its baseline and its goal')
   .option('--only <row,row>', `these rows only: ${ROW_NAMES.join(', ')}`, readRows)

@@ -1,0 +1,99 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import { answerParent } from './child-process.ts'
+import { BENCH_CLIENT, BENCH_REDIRECT_URI } from './oauth-client.ts'
+
+/**
+ * The baseline: `oidc-provider` with its adapter in memory, set up to issue the same tokens as the service. One person is
+ * always signed in and has allowed the one client.
+ */
+const ACCOUNT = '00000000-0000-7000-8000-000000000001'
+const SCOPE = 'openid email offline_access contract:read'
+
+function buildConfiguration(resource: string): Configuration {
+  const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+  let grantId: string | undefined
+  return {
+    jwks: { keys: [{ ...jwk, alg: 'ES256', use: 'sig' } as never] },
+    clients: [
+      {
+        ...BENCH_CLIENT,
+        redirect_uris: [BENCH_REDIRECT_URI],
+        grant_types: ['authorization_code', 'refresh_token'],
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    cookies: { keys: ['bench'] },
+    scopes: SCOPE.split(' '),
+    claims: { email: ['email', 'email_verified'] },
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: async () => true,
+    expiresWithSession: async () => false,
+    findAccount: async (_ctx, sub) => ({ accountId: sub, claims: async () => ({ sub, email: 'bench@example.com' }) }),
+    loadExistingGrant: async ({ oidc }: KoaContextWithOIDC) => {
+      // The adapter in memory forgets what was not read for long.
+      const known = grantId === undefined ? undefined : await oidc.provider.Grant.find(grantId)
+      if (known) return known
+      const grant = new oidc.provider.Grant({ accountId: ACCOUNT, clientId: BENCH_CLIENT.client_id })
+      grant.addOIDCScope(SCOPE)
+      grant.addResourceScope(resource, SCOPE)
+      grantId = await grant.save()
+      return grant
+    },
+    features: {
+      devInteractions: { enabled: false },
+      introspection: { enabled: true, allowedPolicy: async () => true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async () => resource,
+        useGrantedResource: async () => true,
+        getResourceServerInfo: async () => ({
+          scope: SCOPE,
+          audience: resource,
+          accessTokenTTL: 900,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+    ttl: {
+      AccessToken: 900,
+      AuthorizationCode: 60,
+      Grant: 86_400,
+      IdToken: 3600,
+      RefreshToken: 86_400,
+      Session: 86_400,
+    },
+  }
+}
+
+/** Signs the person in with every request, as the service does from the session of the browser. */
+function signInAlways(provider: Provider): void {
+  const model = provider.Session as unknown as {
+    get(ctx: KoaContextWithOIDC): Promise<{ accountId?: string; loginAccount(details: object): void }>
+    instantiate(payload: object): { accountId?: string; loginAccount(details: object): void }
+  }
+  const getOwn = model.get.bind(model)
+  model.get = async (ctx) => {
+    const found = await getOwn(ctx)
+    if (found.accountId !== undefined) return found
+    const session = model.instantiate({})
+    session.loginAccount({ accountId: ACCOUNT })
+    ctx.oidc.entity('Session', session)
+    return session
+  }
+}
+
+answerParent(async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const issuer = `http://127.0.0.1:${port}`
+  const provider = new Provider(issuer, buildConfiguration(`${issuer}/api`))
+  signInAlways(provider)
+  server.on('request', provider.callback())
+  return { issuer }
+})

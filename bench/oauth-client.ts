@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+
+/** The client of the baseline. */
+export const BENCH_CLIENT = { client_id: 'bench', client_secret: 'bench-secret-of-the-baseline' }
+
+export const BENCH_REDIRECT_URI = 'http://127.0.0.1:4711/callback'
+
+const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+/** One side of the comparison. */
+export interface OauthSide {
+  name: string
+  clientId: string
+  secret: string
+  paths: { authorize: string; token: string; introspect: string }
+  /** The cookie of a person who is signed in. */
+  cookie: string
+}
+
+/** Sends one authorization request and returns its code. */
+export async function authorize(side: OauthSide): Promise<string> {
+  const query = new URLSearchParams({
+    client_id: side.clientId,
+    redirect_uri: BENCH_REDIRECT_URI,
+    response_type: 'code',
+    scope: 'openid email contract:read',
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+  })
+  const answer = await fetch(`${side.paths.authorize}?${query}`, {
+    redirect: 'manual',
+    headers: { cookie: side.cookie },
+  })
+  await answer.arrayBuffer()
+  const code = URL.parse(answer.headers.get('location') ?? '')?.searchParams.get('code')
+  if (!code) throw new Error(`${side.name}: no code (${answer.status} ${answer.headers.get('location')})`)
+  return code
+}
+
+async function post(side: OauthSide, url: string, form: Record<string, string>): Promise<Record<string, unknown>> {
+  const authorization = `Basic ${Buffer.from(`${side.clientId}:${side.secret}`).toString('base64')}`
+  const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+  const answer = await fetch(url, { method: 'POST', headers, body: new URLSearchParams(form) })
+  const body = (await answer.json()) as Record<string, unknown>
+  if (answer.status !== 200) throw new Error(`${side.name}: ${answer.status} ${JSON.stringify(body)}`)
+  return body
+}
+
+/** Redeems a code. Returns the refresh token. */
+export async function redeem(side: OauthSide, code: string): Promise<string> {
+  const form = { grant_type: 'authorization_code', code, redirect_uri: BENCH_REDIRECT_URI, code_verifier: VERIFIER }
+  return String((await post(side, side.paths.token, form)).refresh_token)
+}
+
+/** Spends a refresh token. Returns its successor. */
+export async function refresh(side: OauthSide, token: string): Promise<string> {
+  const form = { grant_type: 'refresh_token', refresh_token: token }
+  return String((await post(side, side.paths.token, form)).refresh_token)
+}
+
+/** Asks about a refresh token. */
+export async function introspect(side: OauthSide, token: string): Promise<void> {
+  const { active } = await post(side, side.paths.introspect, { token })
+  if (active !== true) throw new Error(`${side.name}: the token is not active`)
+}

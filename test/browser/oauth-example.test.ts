@@ -1,0 +1,56 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type OauthExample, startOauthExample } from '../harness/oauth-example.ts'
+import { launchChromium } from './chromium.ts'
+
+let example: OauthExample
+let browser: Browser
+let page: Page
+beforeAll(async () => {
+  example = await startOauthExample()
+  browser = await launchChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  await example?.[Symbol.asyncDispose]()
+})
+
+/** Opens a browser, with or without scripts. */
+async function open(javaScriptEnabled: boolean): Promise<void> {
+  const context = await browser.newContext({ javaScriptEnabled })
+  page = await context.newPage()
+  onTestFinished(() => context.close())
+}
+beforeEach(() => open(true))
+
+async function signIn(): Promise<string> {
+  const person = await example.world.person()
+  await page.goto(`${example.origin}/sign-in`)
+  await page.getByLabel('E-mail').fill(person.email)
+  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Allow Example app?' }).waitFor()
+  return person.email
+}
+
+test('a person signs in, allows the app without one scope, and arrives at it', async () => {
+  const email = await signIn()
+  await page.getByLabel('see your contracts').uncheck()
+  await page.getByRole('button', { name: 'Allow', exact: true }).click()
+  await page.waitForURL(`${example.origin}/`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}`)
+})
+
+test('without scripts the pages work the same', async () => {
+  await open(false)
+  const email = await signIn()
+  await page.getByRole('button', { name: 'Allow', exact: true }).click()
+  await page.waitForURL(`${example.origin}/`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}`)
+})
+
+test('a person who refuses arrives at the app with the reason', async () => {
+  await signIn()
+  await page.getByRole('button', { name: 'Do not allow' }).click()
+  await page.waitForURL(/\/callback\?error=access_denied/)
+})

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { DEVICE_GRANT } from '../../src/oauth/client.schema.ts'
+import { type OauthExample, startExample, startOauthExample } from '../harness/oauth-example.ts'
+import { openBrowser, readForm } from '../harness/oauth-world.ts'
+
+let example: OauthExample
+beforeAll(async () => {
+  example = await startOauthExample()
+})
+afterAll(() => example?.[Symbol.asyncDispose]())
+
+test('a person signs in at the example app, and the app knows who it is', async () => {
+  const { world, origin } = example
+  const [person, browser] = [await world.person(), openBrowser()]
+  const start = await browser.visit(`${origin}/sign-in`)
+  const end = await world.walk(browser, start.headers.location ?? '', { person })
+  await browser.visit(end.location ?? '')
+  expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}`)
+})
+
+test('a person who refuses is not signed in at the example app', async () => {
+  const { world, origin } = example
+  const [person, browser] = [await world.person(), openBrowser()]
+  const start = await browser.visit(`${origin}/sign-in`)
+  const end = await world.walk(browser, start.headers.location ?? '', { person, decision: 'deny' })
+  expect((await browser.visit(end.location ?? '')).body).toBe('Not signed in: access_denied')
+})
+
+test('a person signs in at the example command line by a code', async () => {
+  const { world } = example
+  const [person, browser] = [await world.person(), openBrowser()]
+  const client = await world.client({
+    type: 'public',
+    application_type: 'native',
+    redirect_uris: [],
+    grant_types: [DEVICE_GRANT, 'refresh_token'],
+  })
+  const command = startExample(world, 'oauth-device', { OAUTH_CLIENT_ID: client.id })
+  try {
+    const [, address = '', code = ''] = await command.waitForOutput(/Open (\S+) and enter (\S+)/)
+    const page = await browser.visit(address)
+    const confirm = await browser.visit(address, {
+      method: 'POST',
+      form: { ...readForm(page.body, address), user_code: code },
+    })
+    const next = await browser.visit(address, { method: 'POST', form: readForm(confirm.body, address) })
+    const done = await world.walk(browser, new URL(next.headers.location ?? '', address).href, { person })
+    expect(done.body).toContain('Device connected')
+    await command.waitForOutput(new RegExp(`Signed in as ${person.email}`))
+  } finally {
+    await command.kill()
+  }
+})
+
+test('the example app has at most 60 lines', async () => {
+  const text = await readFile(new URL('../../examples/oauth-client/main.ts', import.meta.url), 'utf8')
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(60)
+})
