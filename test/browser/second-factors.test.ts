@@ -311,21 +311,16 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 
 test.each(PAGES)(
   '$name: no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy',
-  async ({ name, reach, heading }) => {
+  async ({ reach, heading }) => {
     const { page, context, foreign, complaints } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
     await addAuthenticator(page)
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolations(page), 'light').toEqual([])
-    const shot = (kind: string) =>
-      process.env.SHOTS &&
-      page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(' ', '-')}-${kind}.png`, fullPage: true })
-    await shot('light')
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await findViolations(page), 'dark').toEqual([])
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
-    await shot('dark-320')
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
     await context.close()
