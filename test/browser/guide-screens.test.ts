@@ -6,7 +6,7 @@ import { buildQuestion } from '../../packages/sso/src/question.ts'
 import { decodeBase32 } from '../harness/factor-person.ts'
 import { readCode } from '../harness/page-person.ts'
 import { PROJECT_ROOT } from '../harness/process.ts'
-import { type PageBrowser, signIn, startPageBrowser } from './page-browser.ts'
+import { findViolations, type PageBrowser, signIn, startPageBrowser } from './page-browser.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
 
 /** The images of the guides. `SCREENS=write` takes them anew. */
@@ -87,7 +87,7 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
   },
 ]
 
-test.each(SCREENS)('the guides show $name, and a person gets there', async ({ name, heading, reach }) => {
+test.each(SCREENS)('the guides show $name, a person gets there, and axe finds no fault in light and dark', async ({ name, heading, reach }) => {
   const { page, context } = await world.open({ viewport: { width: 720, height: 480 }, reducedMotion: 'reduce' })
   await addAuthenticator(page)
   await reach(page)
@@ -96,5 +96,8 @@ test.each(SCREENS)('the guides show $name, and a person gets there', async ({ na
   await page.evaluate('document.activeElement?.blur()')
   if (process.env.SCREENS === 'write') await page.screenshot({ path, fullPage: true })
   expect(existsSync(path)).toBe(true)
+  expect(await findViolations(page), 'light').toEqual([])
+  await page.emulateMedia({ colorScheme: 'dark' })
+  expect(await findViolations(page), 'dark').toEqual([])
   await context.close()
 })

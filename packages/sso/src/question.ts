@@ -8,8 +8,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** The style of the page, and its hash for the policy (Content Security Policy level 3, section 2.3.1). */
 const STYLE =
-  'body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif}main{max-width:26rem;padding:1.5rem}h1{font-size:1.5rem;line-height:1.25}button{width:100%;min-height:2.75rem;font:inherit;font-weight:600}p:last-child{text-align:center}'
-const STYLE_HASH = 'Chp+e8o0nrXEOpi4YlIblP6KnQBvLP4HLvLp0iDMzFg='
+  'body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif}main{max-width:26rem;padding:1.5rem}h1{font-size:1.5rem;line-height:1.25}button{width:100%;min-height:2.75rem;font:inherit;font-weight:600}p:last-child{text-align:center}a{color:inherit}'
+const STYLE_HASH = 'j03xqEQVb8giJ8HTp9wKYMDRZ58LU0M3Wf2ZXCHsIdY='
 
 /**
  * The page that asks a person whether to continue as somebody else. Its form posts to the URL of the landing, which only a
