@@ -87,17 +87,20 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
   },
 ]
 
-test.each(SCREENS)('the guides show $name, a person gets there, and axe finds no fault in light and dark', async ({ name, heading, reach }) => {
-  const { page, context } = await world.open({ viewport: { width: 720, height: 480 }, reducedMotion: 'reduce' })
-  await addAuthenticator(page)
-  await reach(page)
-  expect(await page.locator('h1').innerText()).toBe(heading)
-  const path = join(FOLDER, `${name}.png`)
-  await page.evaluate('document.activeElement?.blur()')
-  if (process.env.SCREENS === 'write') await page.screenshot({ path, fullPage: true })
-  expect(existsSync(path)).toBe(true)
-  expect(await findViolations(page), 'light').toEqual([])
-  await page.emulateMedia({ colorScheme: 'dark' })
-  expect(await findViolations(page), 'dark').toEqual([])
-  await context.close()
-})
+test.each(SCREENS)(
+  'the guides show $name, a person gets there, and axe finds no fault in light and dark',
+  async ({ name, heading, reach }) => {
+    const { page, context } = await world.open({ viewport: { width: 720, height: 480 }, reducedMotion: 'reduce' })
+    await addAuthenticator(page)
+    await reach(page)
+    expect(await page.locator('h1').innerText()).toBe(heading)
+    const path = join(FOLDER, `${name}.png`)
+    await page.evaluate('document.activeElement?.blur()')
+    if (process.env.SCREENS === 'write') await page.screenshot({ path, fullPage: true })
+    expect(existsSync(path)).toBe(true)
+    expect(await findViolations(page), 'light').toEqual([])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await findViolations(page), 'dark').toEqual([])
+    await context.close()
+  },
+)

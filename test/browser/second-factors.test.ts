@@ -10,7 +10,7 @@ import { addAuthenticator } from './virtual-authenticator.ts'
 let world: PageBrowser
 
 beforeAll(async () => {
-  world = await startPageBrowser()
+  world = await startPageBrowser({ SOCIAL_ACME_CLIENT_ID: 'id', SOCIAL_ACME_ISSUER: 'https://login.acme.example' })
 })
 afterAll(() => world?.[Symbol.asyncDispose]())
 
@@ -284,6 +284,19 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
       await page.getByText('The code is wrong').waitFor()
     },
     heading: 'Confirm that it is you',
+  },
+  {
+    name: 'the connected services, with the question of a provider that sent the person back',
+    reach: async (page) => {
+      await openSecurity(page)
+      await world.app.database.pool.query(
+        `insert into identity (document_id, "user", provider, subject, email, is_email_verified, created_at, updated_at)
+         select gen_random_uuid(), document_id, 'google', document_id::text, email, true, now(), now() from "user"
+         order by created_at desc limit 1`,
+      )
+      await page.goto('/auth/connections?link_code=x&error=y')
+    },
+    heading: 'Connected services',
   },
   {
     name: 'a confirmation by a new sign-in',
