@@ -288,13 +288,15 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the connected services, with the question of a provider that sent the person back',
     reach: async (page) => {
-      await openSecurity(page)
+      const email = await openSecurity(page)
       await world.app.database.pool.query(
         `insert into identity (document_id, "user", provider, subject, email, is_email_verified, created_at, updated_at)
          select gen_random_uuid(), document_id, 'google', document_id::text, email, true, now(), now() from "user"
-         order by created_at desc limit 1`,
+         where email = $1`,
+        [email],
       )
       await page.goto('/auth/connections?link_code=x&error=y')
+      await page.getByRole('button', { name: 'Disconnect' }).waitFor()
     },
     heading: 'Connected services',
   },
