@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -90,7 +91,8 @@ describe('names in documents exist:', () => {
         if (/^(?:https?:|mailto:|\/)/.test(link)) return []
         const [target = '', anchor] = link.split('#')
         const place = target === '' ? path : posix.join(posix.dirname(path), target).replace(/\/$/, '')
-        const isThere = byPath.has(place) || repository.some((file) => file.path.startsWith(`${place}/`))
+        const isImage = place.endsWith('.png') && existsSync(posix.join(ROOT, place))
+        const isThere = isImage || byPath.has(place) || repository.some((file) => file.path.startsWith(`${place}/`))
         const headings = anchor === undefined ? [] : listHeadings(byPath.get(place)?.text ?? '')
         const isFound = anchor === undefined || headings.some(({ title }) => slugOf(title) === anchor)
         return isThere && isFound ? [] : [`${path}: ${link}`]

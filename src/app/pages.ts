@@ -22,6 +22,7 @@ import type { SignInPageDeps } from '../pages/sign-in-goal.ts'
 import { stepUpPageRoutes } from '../pages/step-up.routes.ts'
 import type { Random } from '../random.ts'
 import { BRIDGE_SCRIPT } from '../social-login/bridge-page.ts'
+import { connectionRoutes } from '../social-login/connection.routes.ts'
 import { devProviderRoutes } from '../social-login/dev-provider.routes.ts'
 import { listProviderButtons } from '../social-login/provider-button.ts'
 import { buildOpenTarget, needsHandshake } from '../sso/handshake.ts'
@@ -82,6 +83,7 @@ const PAGES: readonly Feature[] = [
   feature(stepUpPageRoutes, pageDeps),
   feature(securityRoutes, pageDeps),
   feature(passkeyPageRoutes, pageDeps),
+  feature(connectionRoutes, (parts) => ({ ...pageDeps(parts), engine: parts.engine, binding: parts.binding })),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),

@@ -32,6 +32,7 @@ ${
 <ul class="rows">
 <li><div class="what"><p><strong>Password</strong></p><p class="quiet small">Needed when you sign in with your e-mail address.</p></div><a class="button plain" href="/auth/password">Change password</a></li>
 <li><div class="what"><p><strong>Passkeys and second step</strong></p><p class="quiet small">Sign in without a password, or protect it with a second step.</p></div><a class="button plain" href="/auth/security">Set up</a></li>
+<li><div class="what"><p><strong>Connected services</strong></p><p class="quiet small">The other accounts that you sign in with.</p></div><a class="button plain" href="/auth/connections">View services</a></li>
 <li><div class="what"><p><strong>Devices</strong></p><p class="quiet small">The browsers and apps in which you are signed in.</p></div><a class="button plain" href="/auth/devices">View devices</a></li>
 </ul>
 </section>`

@@ -82,6 +82,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       action: 'show',
       // The challenge of a passkey is stored.
       writes: true,
+      strictRateLimit: true,
       summary: 'The form for a fresh proof',
       query: ['next'],
     },

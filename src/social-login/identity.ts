@@ -10,6 +10,8 @@ import {
   lockIdentity,
   lockWaysOf,
   saveIdentity,
+  selectIdentities,
+  toIdentityRecord,
   type WaysIn,
 } from './identity.store.ts'
 import { redeemLoginCode } from './login-code.ts'
@@ -21,6 +23,11 @@ export function checkHasSession(caller: Caller): void {
     'permission_denied',
     'This needs the session of a person; an API key does not change ways to sign in.',
   )
+}
+
+/** The identities of a user, the oldest first. */
+export async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
+  return (await selectIdentities(db, userId).orderBy('i.created_at').execute()).map(toIdentityRecord)
 }
 
 /** An identity of the caller. Throws 404. */

@@ -14,13 +14,14 @@ export function listProviderButtons(
   const query = new URLSearchParams({ redirect_url: redirectUrl })
   return engine.listProviders().map(({ name, label }) => ({
     label,
-    icon: name === 'dev' ? PERSON : renderInitial(label),
+    icon: renderProviderIcon(name, label),
     href: `/api/v3/auth/login/oauth/${name}?${query}`,
   }))
 }
 
-/** The first letter of a provider: its own mark is a trademark with rules of its own. */
-function renderInitial(label: string): Html {
+/** The sign of a provider: its first letter, because its own mark is a trademark with rules of its own. */
+export function renderProviderIcon(name: string, label: string): Html {
+  if (name === 'dev') return PERSON
   const [first] = new Intl.Segmenter('en').segment(label)
   return html`<span class="initial" aria-hidden="true">${first?.segment.toLocaleUpperCase('en')}</span>`
 }

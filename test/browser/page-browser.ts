@@ -64,7 +64,7 @@ export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> 
   await page.goto(path)
   await page.getByLabel('E-mail address').fill(PERSON.email)
   await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
 /** The accessibility faults that axe finds in a page: rule and elements. */

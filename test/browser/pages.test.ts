@@ -29,7 +29,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'the sign-in page after an empty form',
     reach: async (page) => {
       await page.goto('/auth/sign-in')
-      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByText('Please check the form').waitFor()
     },
     heading: 'Sign in',
@@ -211,7 +211,7 @@ describe('the sign-in form', () => {
   test('is known to password managers by its fields', async () => {
     const { page, context } = await world.open()
     await page.goto('/auth/sign-in')
-    expect(await page.getByLabel('E-mail address').getAttribute('autocomplete')).toBe('username')
+    expect(await page.getByLabel('E-mail address').getAttribute('autocomplete')).toBe('username webauthn')
     expect(await page.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password')
     await context.close()
   })

@@ -120,6 +120,7 @@ test('a person who arrives as somebody else is asked, and then is that person on
   await submit(BOB)
   await page.getByRole('heading', { name: 'Continue as another person?' }).waitFor()
   expect(await findViolations(page)).toEqual([])
+  expect(await page.evaluate('getComputedStyle(document.body).display')).toBe('grid')
   await page.getByRole('link', { name: 'Stay as you are' }).click()
   expect(await who()).toBe(`Signed in as ${ADA}.`)
   await openTarget()

@@ -72,14 +72,16 @@ test('a sign-out at the first app signs out of the second', async () => {
   expect(last(await visitor.follow(apps.b)).body).toContain('>Sign in</a>')
 })
 
-test('a person who arrives as somebody else has one session, of the newer user', async () => {
+test('a person who arrives as somebody else is asked, and then has one session, of the newer user', async () => {
   const visitor = buildVisitor()
   await signIn(visitor, ADA)
   await visitor.follow(`${apps.b}/orders`)
   const ofAda = visitor.cookiesOf(apps.b).get('signalbox_session') as string
   visitor.cookiesOf(apps.a).clear()
   await signIn(visitor, BOB)
-  const answers = await visitor.follow(`${apps.a}/open?next=/orders`)
+  const asked = last(await visitor.follow(`${apps.a}/open?next=/orders`))
+  expect(asked.body).toContain('Continue as another person?')
+  const answers = await visitor.follow(asked.url.href, { method: 'POST' })
   expect(last(answers).body).toContain(`Signed in as ${BOB}`)
   const headers = { authorization: `Bearer ${ofAda}` }
   expect((await fetch(`${apps.service.url}/api/v3/auth/session`, { headers })).status).toBe(401)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSso, type SsoEvent, type SsoOptions } from '../src/sso.ts'
 import { buildJwt, type ServiceDouble, startServiceDouble } from './service-double.ts'
@@ -288,6 +289,9 @@ describe('a visitor who has a session', () => {
     expect([answer?.status, answer?.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(answer?.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     const page = (await answer?.text()) ?? ''
+    const style = /<style>(.*)<\/style>/.exec(page)?.[1] ?? ''
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect(answer?.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
     expect(page).toContain('<form method="post"><button type="submit">Continue as the other person</button></form>')
     expect(page).not.toContain('<script>')
     expect(page).not.toContain(TOKEN)

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildQuestion } from '../../packages/sso/src/question.ts'
+import { decodeBase32 } from '../harness/factor-person.ts'
+import { readCode } from '../harness/page-person.ts'
+import { PROJECT_ROOT } from '../harness/process.ts'
+import { findViolations, type PageBrowser, signIn, startPageBrowser } from './page-browser.ts'
+import { addAuthenticator } from './virtual-authenticator.ts'
+
+/** The images of the guides. `SCREENS=write` takes them anew. */
+const FOLDER = join(PROJECT_ROOT, 'docs', 'guides', 'screens')
+
+let world: PageBrowser
+
+beforeAll(async () => {
+  world = await startPageBrowser({
+    APP_ENV: 'development',
+    SOCIAL_GOOGLE_CLIENT_ID: 'id',
+    SOCIAL_GOOGLE_CLIENT_SECRET: 'secret',
+    SOCIAL_ACME_CLIENT_ID: 'id',
+    SOCIAL_ACME_ISSUER: 'https://login.acme.example',
+  })
+})
+afterAll(() => world?.[Symbol.asyncDispose]())
+
+async function setUpApp(page: Page): Promise<Buffer> {
+  await page.getByRole('button', { name: 'Set up an app' }).click()
+  return decodeBase32((await page.locator('.key').textContent())?.replaceAll(' ', '') ?? '')
+}
+
+async function openSamplePeople(page: Page): Promise<void> {
+  await page.goto('/auth/sign-in')
+  await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+}
+
+/** Each image, and what a person does to see it. */
+const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => Promise<unknown> }[] = [
+  { name: 'sign-in', heading: 'Sign in', reach: (page) => page.goto('/auth/sign-in') },
+  { name: 'sample-people', heading: 'Choose a sample person', reach: openSamplePeople },
+  {
+    name: 'refused',
+    heading: 'You were not signed in',
+    reach: async (page) => {
+      await openSamplePeople(page)
+      await page.getByRole('link', { name: 'Continue as Dan Denied' }).click()
+      await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    },
+  },
+  {
+    name: 'authenticator-app',
+    heading: 'Set up an authenticator app',
+    reach: async (page) => {
+      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsecurity')
+      await setUpApp(page)
+    },
+  },
+  {
+    name: 'security',
+    heading: 'Sign-in and security',
+    reach: async (page) => {
+      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsecurity')
+      const secret = await setUpApp(page)
+      await page.getByLabel('Code of the app').fill(readCode(world.app, secret))
+      await page.getByRole('button', { name: 'Turn it on' }).click()
+      await page.getByRole('link', { name: 'I have stored them' }).click()
+      await page.getByRole('button', { name: 'Add a passkey' }).click()
+      await page.getByLabel('Name').fill('Laptop')
+      await page.getByRole('button', { name: 'Create the passkey' }).click()
+      await page.getByText('The passkey is added.').waitFor()
+      await page.goto('/auth/security')
+    },
+  },
+  {
+    name: 'second-step',
+    heading: 'Confirm that it is you',
+    reach: async (page) => {
+      await signIn(page)
+      await page.getByRole('button', { name: 'Use a passkey' }).waitFor()
+    },
+  },
+  {
+    name: 'another-person',
+    heading: 'Continue as another person?',
+    reach: (page) => page.setContent(buildQuestion('https://app.example.com/')),
+  },
+]
+
+test.each(SCREENS)(
+  'the guides show $name, a person gets there, and axe finds no fault in light and dark',
+  async ({ name, heading, reach }) => {
+    const { page, context } = await world.open({ viewport: { width: 720, height: 480 }, reducedMotion: 'reduce' })
+    await addAuthenticator(page)
+    await reach(page)
+    expect(await page.locator('h1').innerText()).toBe(heading)
+    const path = join(FOLDER, `${name}.png`)
+    await page.evaluate('document.activeElement?.blur()')
+    if (process.env.SCREENS === 'write') await page.screenshot({ path, fullPage: true })
+    expect(existsSync(path)).toBe(true)
+    expect(await findViolations(page), 'light').toEqual([])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await findViolations(page), 'dark').toEqual([])
+    await context.close()
+  },
+)
