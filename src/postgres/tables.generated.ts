@@ -256,6 +256,64 @@ export interface RateLimit {
   window_started_at: Timestamp;
 }
 
+export interface RealtimeMessage {
+  account: string | null;
+  attempts: number | null;
+  contract: string | null;
+  created_at: Timestamp | null;
+  document_id: string | null;
+  ended_at: Timestamp | null;
+  event: string | null;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  next_attempt_at: Timestamp | null;
+  results: number | null;
+  status: string | null;
+  updated_at: Timestamp | null;
+}
+
+export interface RealtimeMessageEnded {
+  account: string;
+  attempts: number;
+  contract: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  ended_at: Timestamp;
+  event: string;
+  fence: number;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  results: number;
+  status: string;
+}
+
+export interface RealtimeMessageOpen {
+  account: string;
+  attempts: Generated<number>;
+  contract: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  event: string;
+  fence: Generated<number>;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  lease_owner: string | null;
+  next_attempt_at: Timestamp | null;
+  results: Generated<number>;
+  updated_at: Timestamp;
+}
+
+export interface RealtimeQueue {
+  account: string;
+  visit_at: Timestamp;
+}
+
 export interface ReplayJob {
   confirm_duplicate: boolean;
   created_at: Timestamp;
@@ -496,6 +554,10 @@ export interface DB {
   proof_token: ProofToken;
   publish_key: PublishKey;
   rate_limit: RateLimit;
+  realtime_message: RealtimeMessage;
+  realtime_message_ended: RealtimeMessageEnded;
+  realtime_message_open: RealtimeMessageOpen;
+  realtime_queue: RealtimeQueue;
   replay_job: ReplayJob;
   replay_job_item: ReplayJobItem;
   role: Role;
