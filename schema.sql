@@ -357,6 +357,19 @@ create table "realtime_queue" (
 );
 CREATE INDEX realtime_queue_visit_idx ON public.realtime_queue USING btree (visit_at);
 
+create table "realtime_watch" (
+  worker_id text not null,
+  status text not null,
+  last_success_at timestamp(3) with time zone,
+  last_error text,
+  last_error_at timestamp(3) with time zone,
+  last_warning_code integer,
+  last_warning_at timestamp(3) with time zone,
+  checked_at timestamp(3) with time zone not null,
+  constraint realtime_watch_pkey PRIMARY KEY (worker_id),
+  constraint realtime_watch_status_check CHECK ((status = ANY (ARRAY['operational'::text, 'degraded'::text, 'down'::text])))
+);
+
 create table "replay_job" (
   document_id uuid not null,
   status text not null,

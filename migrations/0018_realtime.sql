@@ -65,3 +65,16 @@ create view realtime_message as
     results, next_attempt_at, last_attempt_at, last_status_code, last_error, last_duration_ms, null::timestamptz(3),
     created_at, updated_at
   from realtime_message_open;
+
+-- What each process that publishes knows of the provider, for the health of all.
+create table realtime_watch (
+  worker_id text primary key,
+  status text not null check (status in ('operational', 'degraded', 'down')),
+  last_success_at timestamptz(3),
+  last_error text,
+  last_error_at timestamptz(3),
+  -- A 4xx: it never changes the status.
+  last_warning_code integer,
+  last_warning_at timestamptz(3),
+  checked_at timestamptz(3) not null
+);

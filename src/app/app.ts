@@ -116,7 +116,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { metrics, notify } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
-    const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
+    const pipeline = buildPipeline({
+      ...{ options, ids, baseUrl, held, limiter, notify },
+      onRecorded: workers.realtime.noteUnpublished,
+    })
     const parts = buildFeatureParts(options, {
       ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
       authenticate: pipeline.authenticate,

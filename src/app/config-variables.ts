@@ -93,7 +93,7 @@ export const VARIABLES = {
     'The password of the first administrator: 8 to 256 characters, and not a common one.',
   ),
   SIGNALBOX_CRASH_POINT: variable(
-    oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change'),
+    oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change', 'after-publish'),
     'none',
     'Ends the process at a named point, as kill -9 would. For crash tests; allowed in APP_ENV=test only.',
   ),

@@ -9,6 +9,8 @@ import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
 import type { Database } from '../postgres/database.ts'
+import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
+import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
@@ -53,6 +55,9 @@ const INVITATION_KEPT_MS = 90 * DAY_MS
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Realtime messages that ended are kept this long, for the inspector. */
+const MESSAGE_KEPT_MS = 3 * DAY_MS
+
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
 /** Expired flows of a sign-in are kept this long: the log then distinguishes a late callback from a forged one. */
@@ -87,6 +92,8 @@ export type SweepReport = Record<
   | 'invitations'
   | 'loginFlows'
   | 'loginCodes'
+  | 'realtimeMessages'
+  | 'realtimeWatches'
   | 'reencrypted',
   number
 >
@@ -138,6 +145,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
+      realtimeMessages: () => inBatches(() => deleteOldMessages(db, before(MESSAGE_KEPT_MS), BATCH_SIZE)),
+      realtimeWatches: () => deleteOldWatches(db, before(WORKER_KEPT_MS)),
       reencrypted: () => reencryptSecrets({ keyring }, db),
     }
   }

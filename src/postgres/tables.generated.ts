@@ -314,6 +314,17 @@ export interface RealtimeQueue {
   visit_at: Timestamp;
 }
 
+export interface RealtimeWatch {
+  checked_at: Timestamp;
+  last_error: string | null;
+  last_error_at: Timestamp | null;
+  last_success_at: Timestamp | null;
+  last_warning_at: Timestamp | null;
+  last_warning_code: number | null;
+  status: string;
+  worker_id: string;
+}
+
 export interface ReplayJob {
   confirm_duplicate: boolean;
   created_at: Timestamp;
@@ -558,6 +569,7 @@ export interface DB {
   realtime_message_ended: RealtimeMessageEnded;
   realtime_message_open: RealtimeMessageOpen;
   realtime_queue: RealtimeQueue;
+  realtime_watch: RealtimeWatch;
   replay_job: ReplayJob;
   replay_job_item: ReplayJobItem;
   role: Role;

@@ -16,34 +16,37 @@ const ANSWER_LIMIT_BYTES = 4_194_304
 
 /** Calls the HTTP API of the provider. */
 export interface ProviderClient {
-  app: ProviderApp
   /** Never rejects. `signal` ends the request; the outcome is then `failed` by `timeout`. */
   send(request: ProviderRequest, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<ProviderOutcome>
   close(): Promise<void>
+}
+
+/** What a client is built from. */
+export interface ProviderClientDeps {
+  /** The application; read with each request, because the port of an embedded server is known late. */
+  app: () => ProviderApp
+  clock: Pick<Clock, 'now'>
+  /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
+  ca?: string | undefined
 }
 
 /**
  * Builds the client: keep-alive connections, signed anew for each request, no redirect followed, an answer of bounded size
  * within a deadline. What it returns holds no URL, because that has a signature in it.
  */
-export function buildProviderClient(deps: {
-  app: ProviderApp
-  clock: Pick<Clock, 'now'>
-  ca?: string
-}): ProviderClient {
-  const { app, clock, ca } = deps
-  const pool = new Pool(app.origin, {
-    connections: CONNECTIONS,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(ca !== undefined && { ca }) },
-    maxResponseSize: ANSWER_LIMIT_BYTES,
-    pipelining: 1,
-  })
+export function buildProviderClient(deps: ProviderClientDeps): ProviderClient {
+  const { clock, ca } = deps
+  let opened: Pool | undefined
+  const open = ({ origin }: ProviderApp) => {
+    opened ??= openPool(origin, ca)
+    return opened
+  }
   return {
-    app,
     send: async (request, { signal, timeoutMs = TOTAL_TIMEOUT_MS } = {}) => {
       const deadline = AbortSignal.timeout(timeoutMs)
       try {
-        const answer = await pool.request({
+        const app = deps.app()
+        const answer = await open(app).request({
           method: request.method,
           path: signRequest(app, request, new Date(clock.now())),
           headers: { accept: 'application/json', ...(request.body !== undefined && JSON_HEADERS) },
@@ -55,8 +58,17 @@ export function buildProviderClient(deps: {
         return { kind: 'failed', statusCode: null, errorClass: classifyRequestError(error) }
       }
     },
-    close: () => pool.destroy(),
+    close: async () => opened?.destroy(),
   }
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
+
+function openPool(origin: string, ca: string | undefined): Pool {
+  return new Pool(origin, {
+    connections: CONNECTIONS,
+    connect: { timeout: CONNECT_TIMEOUT_MS, ...(ca !== undefined && { ca }) },
+    maxResponseSize: ANSWER_LIMIT_BYTES,
+    pipelining: 1,
+  })
+}

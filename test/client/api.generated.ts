@@ -603,7 +603,7 @@ export interface components {
       status: components['schemas']['HealthStatus']
       /** ISO 8601, UTC, milliseconds. */
       checked_at: string
-      details: Record<string, number>
+      details: Record<string, unknown>
     }
     HealthComponentAnswer: {
       data: components['schemas']['HealthComponent']
@@ -1453,6 +1453,15 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['HealthAnswer']
+  }
+  /** Health of realtime publishing */
+  healthRealtime: {
+    method: "GET"
+    url: "/api/v3/health/component/integration/realtime"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
   }
   /** Health of outbound webhooks */
   healthWebhookOut: {
