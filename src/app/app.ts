@@ -102,10 +102,16 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { lookup, ca } = options
   const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
-  const held = buildHeld(db, () => workers.isProven())
+  const known = buildHeld(db, () => workers.isProven())
+  const applyNote = (note: string) => {
+    known.apply(note)
+    workers.realtime.guard?.apply(note)
+  }
+  const held = { ...known, apply: applyNote }
   const workers: Workers = buildWorkers({
     ...options,
     database: options.workerDatabase ?? database,
+    requestDatabase: database,
     ids,
     workerId,
     keyring,

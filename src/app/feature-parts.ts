@@ -56,6 +56,11 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     handshakes: buildHandshakeRules(options, baseUrl),
     canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
+    realtime: {
+      ...workers.realtime,
+      countAuthorization: workers.metrics.realtime.countAuthorization,
+      countProviderEvent: workers.metrics.realtime.countProviderEvent,
+    },
     health: buildHealthDeps(
       database.db,
       clock,

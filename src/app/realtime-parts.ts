@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { readUserCaller } from '../access/user-caller.ts'
 import type { Clock } from '../clock.ts'
 import type { EventRecord } from '../event/event.ts'
 import type { RealtimeMetrics } from '../metrics/realtime-metrics.ts'
@@ -8,8 +9,20 @@ import { buildLogOnly } from '../realtime/log-only.ts'
 import { buildProviderClient, type ProviderClient } from '../realtime/provider-client.ts'
 import type { ProviderApp } from '../realtime/provider-settings.ts'
 import { buildPublisher } from '../realtime/publisher.ts'
+import {
+  buildSubscriptionGuard,
+  type SubscriptionEnds,
+  type SubscriptionGuard,
+} from '../realtime/subscription-guard.ts'
 import { buildWatch, type Watch } from '../realtime/watch.ts'
 import type { Config } from './config.ts'
+
+/** The embedded server, as publishing sees it. */
+export interface EmbeddedRealtime {
+  /** Its application; its port is known once the service listens. */
+  app: () => ProviderApp
+  ends: SubscriptionEnds
+}
 
 /** What realtime publishing is built from. */
 export interface RealtimeOptions {
@@ -19,8 +32,10 @@ export interface RealtimeOptions {
   logger: Logger
   workerId: string
   metrics: RealtimeMetrics
-  /** The application of the embedded server; undefined where it does not run. */
-  embedded: (() => ProviderApp) | undefined
+  /** The pool of requests. */
+  requestDb: Database
+  /** The embedded server; undefined where it does not run. */
+  embedded: EmbeddedRealtime | undefined
   ca?: string | undefined
   /** Runs when messages that waited for the provider are due. */
   onRecovered: () => void
@@ -36,10 +51,23 @@ export interface RealtimeParts {
   client: ProviderClient | undefined
   policy: ReturnType<typeof buildRealtimePolicy> | undefined
   watch: Watch | undefined
+  /** Ends subscriptions of who loses the access to them. */
+  guard: SubscriptionGuard | undefined
   /** Says once, at the start, when nothing is published. */
   announce: () => void
   /** Takes what was recorded where nothing is published. */
   noteUnpublished: ((events: readonly EventRecord[]) => void) | undefined
+}
+
+/** A provider ends all connections of a user who signed in at them. */
+function buildProviderEnds(client: ProviderClient): SubscriptionEnds {
+  return {
+    endConnections: async (userId) => {
+      const path = `/users/${userId}/terminate_connections`
+      const answer = await client.send({ method: 'POST', path, body: '{}' })
+      if (answer.kind !== 'ok') throw new Error(`the provider ended no connections: ${answer.errorClass}`)
+    },
+  }
 }
 
 /** The settings without which nothing is published, where none is given. */
@@ -53,7 +81,7 @@ export function buildRealtimeParts(options: RealtimeOptions): RealtimeParts {
 
 function findProvider({ config, embedded }: RealtimeOptions): (() => ProviderApp) | undefined {
   const { realtime } = config
-  return realtime.kind === 'provider' ? () => realtime.app : realtime.kind === 'embedded' ? embedded : undefined
+  return realtime.kind === 'provider' ? () => realtime.app : realtime.kind === 'embedded' ? embedded?.app : undefined
 }
 
 function buildLogOnlyParts({ config, logger, metrics }: RealtimeOptions): RealtimeParts {
@@ -68,6 +96,7 @@ function buildLogOnlyParts({ config, logger, metrics }: RealtimeOptions): Realti
     client: undefined,
     policy: undefined,
     watch: undefined,
+    guard: undefined,
     announce,
     noteUnpublished: note,
   }
@@ -99,5 +128,11 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
           })),
       ),
   })
-  return { findApp: app, missing: [], client, policy, watch, announce: () => {}, noteUnpublished: undefined }
+  const guard = buildSubscriptionGuard({
+    logger,
+    readCaller: (userId) => readUserCaller(options.requestDb, userId),
+    ends: options.embedded?.ends ?? buildProviderEnds(client),
+  })
+  const parts = { client, policy, watch, guard }
+  return { ...parts, findApp: app, missing: [], announce: () => {}, noteUnpublished: undefined }
 }

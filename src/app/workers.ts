@@ -11,7 +11,6 @@ import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
 import type { Random } from '../random.ts'
-import type { ProviderApp } from '../realtime/provider-settings.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
 import { buildSecretCache } from '../webhook/delivery/secret-cache.ts'
@@ -20,7 +19,7 @@ import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-j
 import type { Config } from './config.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
-import { buildRealtimeParts, type RealtimeParts } from './realtime-parts.ts'
+import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from './realtime-parts.ts'
 
 /** What the workers of a process are built from. */
 export interface WorkerParts {
@@ -37,8 +36,10 @@ export interface WorkerParts {
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
   onChange?: (note: string) => void
-  /** The application of the embedded realtime server, where it runs in this process. */
-  embeddedRealtime?: (() => ProviderApp) | undefined
+  /** The pool of requests. */
+  requestDatabase: DatabasePool
+  /** The embedded realtime server, where it runs in this process. */
+  embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
   ca?: string | undefined
   /** Ends the process at a named point; for crash tests. */
@@ -149,6 +150,7 @@ function buildAppRealtime(parts: WorkerParts, metrics: Metrics, onRecovered: () 
   return buildRealtimeParts({
     ...{ config, clock, logger, workerId, onRecovered },
     db: database.db,
+    requestDb: parts.requestDatabase.db,
     metrics: metrics.realtime,
     embedded: parts.embeddedRealtime,
     ca: parts.ca,

@@ -17,7 +17,20 @@ export interface RealtimeMetrics {
   countRequest(request: { source: string; outcome: string }): void
   /** Counts an authorization of a channel, by its answer. */
   countAuthorization(answer: 'granted' | 'refused'): void
+  /** Counts an event of a webhook of the provider. */
+  countProviderEvent(name: string): void
 }
+
+/** The events of webhooks of the Pusher protocol. */
+const PROVIDER_EVENTS = new Set([
+  'channel_occupied',
+  'channel_vacated',
+  'member_added',
+  'member_removed',
+  'client_event',
+  'cache_miss',
+  'subscription_count',
+])
 
 /** Builds the metrics of realtime publishing. */
 export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
@@ -46,7 +59,14 @@ export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
     labelNames: ['answer'],
     registers,
   })
+  const events = new Counter({
+    name: 'realtime_provider_events_total',
+    help: 'Events of webhooks of the realtime provider, by name; "other" for names that the protocol does not have.',
+    labelNames: ['name'],
+    registers,
+  })
   return {
+    countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
     countMessages: (recorded) => {
       for (const { status, error, durationMs } of recorded) {
         messages.inc({ status, error: error ?? 'none' })
