@@ -129,7 +129,7 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
       ),
   })
   const guard = buildSubscriptionGuard({
-    logger,
+    ...{ clock, logger },
     readCaller: (userId) => readUserCaller(options.requestDb, userId),
     ends: options.embedded?.ends ?? buildProviderEnds(client),
   })

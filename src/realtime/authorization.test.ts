@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp, type TestCall } from '../../test/harness/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
 import type { AccountId, UserId } from '../id.ts'
+import { COLLECT_MS } from './subscription-guard.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
 const USER_AUTH = '/api/v3/realtime/realtime/user-auth'
@@ -201,6 +202,11 @@ describe('a caller', () => {
 })
 
 describe('who loses its access', () => {
+  const letGuardWork = async () => {
+    ground.t.clock.advance(COLLECT_MS)
+    await ground.t.app.realtime.guard?.settled()
+  }
+
   beforeEach(() => {
     ground.provider.terminated.length = 0
   })
@@ -209,11 +215,11 @@ describe('who loses its access', () => {
     const user = await ground.t.signInMember([own, foreign])
     expect((await ask(user.call, channelOf(own))).status).toBe(200)
     await ground.call('DELETE', `/api/v3/identity/account/${foreign}/member`, { user: user.userId })
-    await ground.t.app.realtime.guard?.settled()
+    await letGuardWork()
     expect(ground.provider.terminated).toEqual([])
     const gone = await ground.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
     expect(gone.status).toBe(200)
-    await ground.t.app.realtime.guard?.settled()
+    await letGuardWork()
     expect(ground.provider.terminated).toEqual([user.userId])
     expect((await ask(user.call, channelOf(own))).status).toBe(403)
   })
@@ -222,7 +228,7 @@ describe('who loses its access', () => {
     const user = await ground.t.signInMember([own])
     await ask(user.call, channelOf(own))
     await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
-    await ground.t.app.realtime.guard?.settled()
+    await letGuardWork()
     expect(ground.provider.terminated).toEqual([user.userId])
   })
 
@@ -231,7 +237,7 @@ describe('who loses its access', () => {
     await ask(user.call, channelOf(own))
     ground.t.app.realtime.guard?.apply(`u:${user.userId}`)
     ground.t.app.realtime.guard?.apply('*')
-    await ground.t.app.realtime.guard?.settled()
+    await letGuardWork()
     expect(ground.provider.terminated).toEqual([])
   })
 })

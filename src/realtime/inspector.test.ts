@@ -22,7 +22,10 @@ describe('recent messages', () => {
   it('are listed with their channels and what came of them', async () => {
     const contract = await ground.addContract(account)
     await ground.t.settle()
-    const { body } = await ground.call('GET', `${MESSAGES}?filter[account]=${account}&filter[event]=contract.create`)
+    const { body } = await ground.call(
+      'GET',
+      `${MESSAGES}?filters=account|eq|${account}&filters=event|eq|contract.create`,
+    )
     expect(body.data).toEqual([
       expect.objectContaining({
         account,
@@ -42,7 +45,7 @@ describe('recent messages', () => {
     const [id] = await ground.emit(account)
     await ground.t.settle()
     ground.provider.behave({ kind: 'works' })
-    const { body } = await ground.call('GET', `${MESSAGES}?filter[document_id]=${id}`)
+    const { body } = await ground.call('GET', `${MESSAGES}?filters=document_id|eq|${id}`)
     expect(body.data).toMatchObject([
       { status: 'retrying', attempts: 1, last_error: 'reset', ended_at: null, next_attempt_at: expect.any(String) },
     ])

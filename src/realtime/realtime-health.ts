@@ -42,7 +42,7 @@ export interface RealtimeHealth {
 const REQUIRED_COUNT = 4
 
 /** Decides the health. `facts.status` null: no process watches the provider, so nothing is published. Pure. */
-export function decideRealtimeHealth(missing: readonly string[], facts: WatchFacts, now: Date): RealtimeHealth {
+function decideRealtimeHealth(missing: readonly string[], facts: WatchFacts, now: Date): RealtimeHealth {
   const isLate = facts.oldestPendingS >= DEGRADED_AT_LAG_SECONDS
   const known = missing.length > 0 ? 'down' : (facts.status ?? 'down')
   return {

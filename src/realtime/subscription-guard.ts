@@ -1,10 +1,14 @@
 import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
 import type { AccountId, UserId } from '../id.ts'
 import { listJoinable } from './channel-access.ts'
 
 /** Users whose subscriptions one process remembers; beyond, those that were granted longest ago are forgotten. */
 const USERS_LIMIT = 50_000
+
+/** How long notes are collected: a change of a role may concern many users, and several changes come together. */
+export const COLLECT_MS = 50
 
 /** A subscription that was granted. */
 export interface GrantedSubscription {
@@ -38,6 +42,7 @@ export interface SubscriptionGuardDeps {
   /** What the user may do now; undefined when it is disabled or gone. */
   readCaller: (userId: UserId) => Promise<Caller | undefined>
   ends: SubscriptionEnds
+  clock: Clock
   logger: Logger
 }
 
@@ -66,6 +71,7 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
   }
 
   async function work(): Promise<void> {
+    await deps.clock.sleep(COLLECT_MS)
     for (const userId of noted) {
       noted.delete(userId)
       await check(userId).catch((error: unknown) => {

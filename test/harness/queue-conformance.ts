@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Claim, DeliveryQueue, Work } from '../../src/delivery/policy.ts'
+import { describeGroupOrder } from './queue-group-order.ts'
 import { buildWorker, countByGroup, idsOf, MINUTE_MS, type QueueUnderTest } from './queue-under-test.ts'
 
 /** The attempts of a row that the schedule makes at most (docs/contract/delivery.md#fixed-constants). */
@@ -140,34 +141,6 @@ function describeSharedCaps<C extends Work, E extends Claim, S>(open: Opens<C, E
       claims.push(...(await Promise.all(workers.map((one) => one.claim(room)))).flat())
     expect(new Set(idsOf(claims)).size).toBe(claims.length)
     expect(countByGroup(claims)).toEqual(new Map(groups.map((group) => [group, 20])))
-  })
-}
-
-function describeGroupOrder<C extends Work, E extends Claim, S>(open: Opens<C, E, S>): void {
-  it('gives rows of a group to one worker at a time', async () => {
-    await using t = await open()
-    const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
-    const ids = await t.addRows(group, { count: 5 })
-    const first = await a.claim({ fastSlots: 2 })
-    expect(idsOf(first)).toEqual(ids.slice(0, 2))
-    expect(await b.claim()).toEqual([])
-    expect(idsOf(await a.claim({ fastSlots: 1 }))).toEqual(ids.slice(2, 3))
-    await t.queue.settle(await a.reclaim())
-    t.clock.advance(MINUTE_MS)
-    expect(idsOf(await b.claim())).toEqual(ids)
-    expect(await a.claim()).toEqual([])
-  })
-
-  it('gives no row of a group before an earlier one that waits for its retry', async () => {
-    await using t = await open()
-    const [worker, group, other] = [buildWorker(t), await t.addGroup(), await t.addGroup()]
-    const [id] = await t.addRows(group)
-    await worker.settle(await worker.claim(), 'failed')
-    const later = await t.addRows(group, { count: 2 })
-    const free = await t.addRows(other)
-    expect(idsOf(await worker.claim())).toEqual(free)
-    t.clock.set((await t.readRow(id!))!.dueAt!.getTime())
-    expect(idsOf(await worker.claim())).toEqual([id, ...later])
   })
 }
 
