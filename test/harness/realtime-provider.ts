@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { acceptSockets, type SimulatedLine } from './realtime-line.ts'
 
 /** How the simulator answers the next requests. */
 export type ProviderBehaviour =
@@ -48,6 +49,8 @@ export interface SimulatedProvider {
   /** What `GET /channels` answers. */
   channels: Record<string, object>
   behave(behaviour: ProviderBehaviour): void
+  /** Its connections of clients. */
+  line: SimulatedLine
   /** Stops listening, as a provider that is away; `restart` listens on the same port again. */
   stop(): Promise<void>
   restart(): Promise<void>
@@ -79,6 +82,7 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
     const [, user] = /^\/users\/([^/]+)\/terminate_connections$/.exec(action) ?? []
     if (call.method === 'POST' && user !== undefined) {
       terminated.push(user)
+      line.terminate(user)
       return { status: 200, body: {} }
     }
     if (call.method !== 'POST' || action !== '/batch_events') return { status: 404, body: 'not found' }
@@ -90,6 +94,7 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
       if (Buffer.byteLength(data) > 10_240) return { status: 413, body: 'the data of an event is too large' }
     }
     for (const { channel, name, data } of batch) messages.push({ channel, name, data, call: calls.length - 1 })
+    line.broadcast(batch)
     return { status: 200, body: {} }
   }
 
@@ -129,6 +134,7 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
   }
 
   const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
+  const line = acceptSockets(server, app)
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
@@ -142,7 +148,7 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
   await listen(0)
   const { port } = server.address() as AddressInfo
   return Object.assign(provider, {
-    ...{ port, app, calls, messages, terminated, stop },
+    ...{ port, app, calls, messages, terminated, stop, line },
     env: {
       INTEGRATION_REALTIME_APP_ID: app.appId,
       INTEGRATION_REALTIME_KEY: app.key,
