@@ -3,12 +3,12 @@ import type { ChannelName, ChannelState, EventName, RealtimeMessage } from './ch
 import { buildChannelSubscription, type ChannelSubscription, type LibraryChannel } from './channel-subscription.ts'
 import { isDebugWanted, redact } from './debug.ts'
 import { decideWait, isFinalClose, TERMINATED } from './nudge.ts'
-import { buildService, type ConnectionSettings, type Service, type TokenProvider } from './service.ts'
+import { buildService, type ConnectionSettings, type Service, type TokenProvider } from './service-call.ts'
 
 export type { ApiEventName, ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
 export { accountChannel, contractChannel } from './channel.ts'
 export { ACCOUNT_EVENT_NAMES } from './event-names.generated.ts'
-export type { TokenProvider } from './service.ts'
+export type { TokenProvider } from './service-call.ts'
 
 /** Options of the connection to Signalbox. */
 export interface RealtimeOptions {
