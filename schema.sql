@@ -333,6 +333,22 @@ create table "oauth_ended_grant" (
 );
 CREATE INDEX oauth_ended_grant_ended_idx ON public.oauth_ended_grant USING btree (ended_at);
 
+create table "oauth_engine_decision" (
+  authorization_id text not null,
+  "user" uuid not null,
+  decision text not null,
+  client_id text,
+  api_scope text not null,
+  claimed_at timestamp(3) with time zone not null,
+  authorize_url text,
+  decided_at timestamp(3) with time zone,
+  constraint oauth_engine_decision_check CHECK (((authorize_url IS NULL) = (decided_at IS NULL))),
+  constraint oauth_engine_decision_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'deny'::text]))),
+  constraint oauth_engine_decision_pkey PRIMARY KEY (authorization_id),
+  constraint oauth_engine_decision_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_engine_decision_user_idx ON public.oauth_engine_decision USING btree ("user", client_id, decided_at);
+
 create table "oauth_grant" (
   document_id uuid not null,
   "user" uuid not null,
@@ -439,6 +455,69 @@ create unlogged table "rate_limit" (
   constraint rate_limit_pkey PRIMARY KEY (bucket, window_started_at)
 );
 CREATE INDEX rate_limit_window_idx ON public.rate_limit USING btree (window_started_at);
+
+create table "realtime_message_ended" (
+  document_id uuid not null,
+  account uuid not null,
+  event text not null,
+  contract uuid,
+  status text not null,
+  attempts integer not null,
+  results integer not null,
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  last_attempt_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone not null,
+  fence integer not null,
+  constraint realtime_message_ended_pkey PRIMARY KEY (document_id),
+  constraint realtime_message_ended_status_check CHECK ((status = ANY (ARRAY['published'::text, 'rejected'::text, 'exhausted'::text])))
+);
+CREATE INDEX realtime_message_ended_account_idx ON public.realtime_message_ended USING btree (account, created_at, document_id);
+CREATE INDEX realtime_message_ended_created_idx ON public.realtime_message_ended USING btree (created_at, document_id);
+
+create table "realtime_message_open" (
+  document_id uuid not null,
+  account uuid not null,
+  event text not null,
+  contract uuid,
+  attempts integer not null default 0,
+  results integer not null default 0,
+  next_attempt_at timestamp(3) with time zone,
+  last_attempt_at timestamp(3) with time zone,
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  lease_owner text,
+  fence integer not null default 0,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint realtime_message_open_check CHECK (((lease_owner IS NULL) = (next_attempt_at IS NOT NULL))),
+  constraint realtime_message_open_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX realtime_message_open_account_idx ON public.realtime_message_open USING btree (account, created_at);
+CREATE INDEX realtime_message_open_lease_idx ON public.realtime_message_open USING btree (lease_owner, account) WHERE (lease_owner IS NOT NULL);
+
+create table "realtime_queue" (
+  account uuid not null,
+  visit_at timestamp(3) with time zone not null,
+  constraint realtime_queue_pkey PRIMARY KEY (account)
+);
+CREATE INDEX realtime_queue_visit_idx ON public.realtime_queue USING btree (visit_at);
+
+create table "realtime_watch" (
+  worker_id text not null,
+  status text not null,
+  last_success_at timestamp(3) with time zone,
+  last_error text,
+  last_error_at timestamp(3) with time zone,
+  last_warning_code integer,
+  last_warning_at timestamp(3) with time zone,
+  checked_at timestamp(3) with time zone not null,
+  constraint realtime_watch_pkey PRIMARY KEY (worker_id),
+  constraint realtime_watch_status_check CHECK ((status = ANY (ARRAY['operational'::text, 'degraded'::text, 'down'::text])))
+);
 
 create table "recovery_code" (
   "user" uuid not null,
@@ -733,6 +812,44 @@ create table "webhook_queue" (
   constraint webhook_queue_pkey PRIMARY KEY (webhook)
 );
 CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
+
+create view "realtime_message" as
+ SELECT realtime_message_ended.document_id,
+    realtime_message_ended.account,
+    realtime_message_ended.event,
+    realtime_message_ended.contract,
+    realtime_message_ended.status,
+    realtime_message_ended.attempts,
+    realtime_message_ended.results,
+    NULL::timestamp(3) with time zone AS next_attempt_at,
+    realtime_message_ended.last_attempt_at,
+    realtime_message_ended.last_status_code,
+    realtime_message_ended.last_error,
+    realtime_message_ended.last_duration_ms,
+    realtime_message_ended.ended_at,
+    realtime_message_ended.created_at,
+    realtime_message_ended.ended_at AS updated_at
+   FROM realtime_message_ended
+UNION ALL
+ SELECT realtime_message_open.document_id,
+    realtime_message_open.account,
+    realtime_message_open.event,
+    realtime_message_open.contract,
+        CASE
+            WHEN (realtime_message_open.results = 0) THEN 'pending'::text
+            ELSE 'retrying'::text
+        END AS status,
+    realtime_message_open.attempts,
+    realtime_message_open.results,
+    realtime_message_open.next_attempt_at,
+    realtime_message_open.last_attempt_at,
+    realtime_message_open.last_status_code,
+    realtime_message_open.last_error,
+    realtime_message_open.last_duration_ms,
+    NULL::timestamp(3) with time zone AS ended_at,
+    realtime_message_open.created_at,
+    realtime_message_open.updated_at
+   FROM realtime_message_open;
 
 create view "webhook_dispatch" as
  SELECT webhook_dispatch_ended.document_id,

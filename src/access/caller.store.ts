@@ -75,6 +75,16 @@ export async function findSessionCaller(
   )
 }
 
+const selectUserCaller = statement<CallerColumns>(`
+  select ${CALLER_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
+  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+
+/** The rows of an active user. */
+export async function findUserCaller(db: Database, userId: UserId): Promise<CallerRecord | undefined> {
+  const [row] = await selectUserCaller(db, [userId])
+  return row && toCallerRecord(row)
+}
+
 /** The owner of an API key, and the patterns of the key. */
 export interface KeyCallerRecord extends CallerRecord {
   apiKeyId: string

@@ -8,7 +8,7 @@ import type { RateLimiter } from '../http/rate-limit.ts'
 import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AppOptions } from './app.ts'
-import { buildRecorders } from './record-change.ts'
+import { buildRecorders, type RecordDeps } from './record-change.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
 /** The caches of this process, which a trigger's note of a change invalidates. */
@@ -37,13 +37,16 @@ export function buildPipeline(parts: {
   held: Held
   limiter: RateLimiter
   notify: () => void
+  /** Takes the events of changes. */
+  onRecorded: RecordDeps['onRecorded']
 }): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify } = parts
+  const { options, ids, baseUrl, held, limiter, notify, onRecorded } = parts
   const { config, secrets, clock, logger } = options
   const { db } = options.database
   const recording = {
     ids,
     logger,
+    onRecorded,
     enableApiEventQueue: config.enableApiEventQueue,
     isReadSubscribed: (eventType: string) => held.reads.has(eventType),
   }

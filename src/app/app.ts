@@ -108,10 +108,16 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { lookup, ca } = options
   const sender = buildHttpSender({ lookup, rules: callbackRules, ...(ca && { ca }) })
   const isApi = config.roles.includes('api')
-  const held = buildHeld(db, () => workers.isProven())
+  const known = buildHeld(db, () => workers.isProven())
+  const applyNote = (note: string) => {
+    known.apply(note)
+    workers.realtime.guard?.apply(note)
+  }
+  const held = { ...known, apply: applyNote }
   const workers: Workers = buildWorkers({
     ...options,
     database: options.workerDatabase ?? database,
+    requestDatabase: database,
     ids,
     workerId,
     keyring,
@@ -122,7 +128,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { metrics, notify } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
-    const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify })
+    const pipeline = buildPipeline({
+      ...{ options, ids, baseUrl, held, limiter, notify },
+      onRecorded: workers.realtime.noteUnpublished,
+    })
     const parts = buildFeatureParts(options, {
       ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
       authenticate: pipeline.authenticate,

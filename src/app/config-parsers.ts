@@ -19,6 +19,19 @@ export function flag(value: string): boolean {
   throw new Error('must be true or false')
 }
 
+/** A cluster of a realtime provider: it becomes a part of a host name. Blank is as if it was not set. */
+export function cluster(value: string): string {
+  if (!/^[A-Za-z0-9-]{0,63}$/.test(value.trim())) throw new Error('must have letters, digits and hyphens only')
+  return value.trim()
+}
+
+/** The name or address of a host. */
+export function hostName(value: string): string {
+  if (URL.parse(`http://${value}/`)?.host !== value.toLowerCase() || /:\d+$/.test(value.replace(/^\[.*\]/, '')))
+    throw new Error('must be a host name or an address, without scheme and port')
+  return value.toLowerCase()
+}
+
 /** A whole number within these bounds. */
 export function integer(from: number, to: number) {
   return (value: string): number => {

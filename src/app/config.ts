@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import { decideRealtimeSettings, type RealtimeSettings } from '../realtime/provider-settings.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { readSocialSettings } from './social-settings.ts'
@@ -64,6 +65,8 @@ export interface Config {
   webhookLedgerRetentionDays: number
   webhookConcurrency: number
   webhookConcurrencyPerWebhook: number
+  /** The realtime provider, or what is missing of its settings. */
+  realtime: RealtimeSettings
   rateLimitPerMinute: number
   rateLimitStrictPerMinute: number
   trustProxy: TrustProxy
@@ -199,6 +202,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
+    realtime: readRealtimeSettings(values),
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
@@ -213,6 +217,19 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
+}
+
+function readRealtimeSettings(values: Values): RealtimeSettings {
+  return decideRealtimeSettings({
+    appId: values.INTEGRATION_REALTIME_APP_ID,
+    key: values.INTEGRATION_REALTIME_KEY,
+    secret: values.INTEGRATION_REALTIME_SECRET,
+    cluster: values.INTEGRATION_REALTIME_CLUSTER,
+    useTls: values.INTEGRATION_REALTIME_USE_TLS ?? true,
+    host: values.INTEGRATION_REALTIME_HOST,
+    port: values.INTEGRATION_REALTIME_PORT,
+    runsEmbedded: (values.APP_ENV ?? 'development') === 'development' && values.INTEGRATION_REALTIME_EMBEDDED !== false,
+  })
 }
 
 const SECRET_NAMES = {

@@ -6,6 +6,7 @@ import type { Keyring } from '../keyring.ts'
 import { readHookKeys } from '../oauth/hook-signature.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Brand } from '../pages/brand.ts'
+import { buildRealtimeHealth } from '../realtime/realtime-health.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { buildHandshakeRules } from './handshake-rules.ts'
@@ -50,13 +51,23 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
         options.onCrashPoint?.('after-change')
         if (isQueued) workers.notify()
       },
+      onEvents: workers.realtime.noteUnpublished,
     }),
     keys: { secrets: secrets.sessionJwt, issuer: baseUrl },
     handshakes: buildHandshakeRules(options, baseUrl),
     hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
-    health: buildHealthDeps(database.db, clock),
+    realtime: {
+      ...workers.realtime,
+      countAuthorization: workers.metrics.realtime.countAuthorization,
+      countProviderEvent: workers.metrics.realtime.countProviderEvent,
+    },
+    health: buildHealthDeps(
+      database.db,
+      clock,
+      buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
+    ),
     pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }

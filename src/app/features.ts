@@ -34,6 +34,7 @@ import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
 import type { Random } from '../random.ts'
+import { type RealtimeDeps, realtimeRoutes } from '../realtime/realtime.routes.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
 import type { SessionKeys } from '../session/session-token.ts'
@@ -86,6 +87,7 @@ export interface FeatureParts {
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   health: HealthDeps
+  realtime: RealtimeDeps
   /** The OIDC engine. */
   engine: Engine
   /** Decides what apps ask at a managed engine. */
@@ -195,5 +197,6 @@ export const FEATURES: readonly Feature[] = [
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
+  feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
 ]

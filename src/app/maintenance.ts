@@ -13,6 +13,8 @@ import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.sto
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
 import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
+import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
+import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
@@ -59,6 +61,9 @@ const INVITATION_KEPT_MS = 90 * DAY_MS
 /** Sessions that ended are kept this long, for the audit. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Realtime messages that ended are kept this long, for the inspector. */
+const MESSAGE_KEPT_MS = 3 * DAY_MS
+
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
 /** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
@@ -103,6 +108,8 @@ export type SweepReport = Record<
   | 'oauthAnswers'
   | 'oauthKeys'
   | 'oauthExpiredKeys'
+  | 'realtimeMessages'
+  | 'realtimeWatches'
   | 'reencrypted'
   | 'reencryptedFactors',
   number
@@ -161,6 +168,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       oauthAnswers: () => inBatches(() => clearOldAnswers(db, before(REFRESH_ANSWER_KEPT_MS), BATCH_SIZE)),
       oauthKeys: () => succeedSigningKeys(keyring, db, before(0)),
       oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),
+      realtimeMessages: () => inBatches(() => deleteOldMessages(db, before(MESSAGE_KEPT_MS), BATCH_SIZE)),
+      realtimeWatches: () => deleteOldWatches(db, before(WORKER_KEPT_MS)),
       reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
       reencrypted: async () => (await reencryptSecrets({ keyring }, db)) + (await reencryptSigningKeys(keyring, db)),
     }

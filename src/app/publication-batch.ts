@@ -21,6 +21,8 @@ export interface PublicationBatchDeps {
   takeInline: () => Promise<InlineRouting | undefined>
   /** Runs when publications are durable; `isQueued`: some wait for the router. */
   onRecorded: (isQueued: boolean) => void
+  /** Takes the events of publications that are durable. */
+  onEvents?: ((events: Publications['events']) => void) | undefined
 }
 
 /** Records publications; those of requests that come at the same time share a statement. */
@@ -80,6 +82,7 @@ async function recordAll(
 ): Promise<void> {
   try {
     const broken = await record(batch, routing, deps)
+    deps.onEvents?.(batch.flatMap((one, item) => (broken.has(item) ? [] : one.publications.events)))
     for (const [item, one] of batch.entries()) one.resolve(!broken.has(item))
   } catch (error) {
     if (batch.length > 1 && isDataRefused(error)) {

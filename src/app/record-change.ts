@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { buildAuditInsert, insertAuditEntries } from '../audit/audit.store.ts'
 import { type AuditEntry, buildAuditRecords } from '../audit/audit.ts'
 import { buildEventInsert, buildQueueInsert, insertEvents } from '../event/event.store.ts'
-import { buildEvents, type EventDeps, type EventDraft } from '../event/event.ts'
+import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '../event/event.ts'
 import { buildKeyInsert } from '../http/idempotency.ts'
 import type { ChangeRecord, Pipeline } from '../http/pipeline-deps.ts'
 import { type Changed, eventNameOf, type Outcome, type RequestFacts, type RouteDeclaration } from '../http/route.ts'
@@ -79,6 +79,8 @@ export interface RecordDeps extends EventDeps {
   logger: Pick<Logger, 'warn'>
   /** Whether some active webhook subscribes to the event type of a read. */
   isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
+  /** Takes the events of a change that is committed. */
+  onRecorded?: ((events: readonly EventRecord[]) => void) | undefined
 }
 
 /** Builds what the pipeline records of changes, reads and refused calls. */
@@ -89,17 +91,19 @@ export function buildRecorders(
 ): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
-  function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
+  async function recordChange(tx: Database, { route, outcome, request, kept }: ChangeRecord): Promise<string> {
     const { now, trace } = request
     const changed = outcome.kind === 'refusal' ? [] : outcome.changed
     const events = buildEvents(deps, draftEvents(findReadPath, { route, changed, trace }), now)
     const entries = buildAuditRecords(deps.ids, draftAudit(route, outcome, request), now)
-    return commitWith(tx, {
+    const notes = await commitWith(tx, {
       event: events.length > 0 ? buildEventInsert(events) : undefined,
       queue: buildQueueInsert('recorded_event'),
       audit: entries.length > 0 ? buildAuditInsert(entries) : undefined,
       answer: kept && buildKeyInsert(kept.key, kept.answer, now),
     })
+    deps.onRecorded?.(events)
+    return notes
   }
 
   return {

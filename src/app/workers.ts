@@ -19,6 +19,7 @@ import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-j
 import type { Config } from './config.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
+import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from './realtime-parts.ts'
 
 /** What the workers of a process are built from. */
 export interface WorkerParts {
@@ -35,6 +36,12 @@ export interface WorkerParts {
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
   onChange?: (note: string) => void
+  /** The pool of requests. */
+  requestDatabase: DatabasePool
+  /** The embedded realtime server, where it runs in this process. */
+  embeddedRealtime?: EmbeddedRealtime | undefined
+  /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
+  ca?: string | undefined
   /** Ends the process at a named point; for crash tests. */
   onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
 }
@@ -42,6 +49,9 @@ export interface WorkerParts {
 /** What runs in the background of a process. Each works only when SIGNALBOX_ROLES names its role. */
 export interface Workers {
   dispatcher: Dispatcher
+  /** Publishes realtime messages; undefined in log-only mode. */
+  realtimeDispatcher: Dispatcher | undefined
+  realtime: RealtimeParts
   router: Router
   replayWorker: ReplayWorker
   maintenance: Maintenance
@@ -62,30 +72,30 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { config, database, clock, logger, workerId, keyring } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
+  const isPublisher = config.roles.includes('realtime')
   const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
   const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
+  const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
+    ...world,
     policy: buildAppPolicy(parts, metrics),
-    clock,
-    rest: systemClock.sleep,
-    logger,
-    workerId,
-    lease,
-    isEnabled: config.enableApiEventQueue,
     onRoom: () => router.notifyRoom(),
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
-  const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers: [dispatcher] })
-  // The router sees what else is due, and notifies the dispatcher.
-  const onWork = () => router.notify()
+  const realtime = buildAppRealtime(parts, metrics, () => realtimeDispatcher?.notify())
+  const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
+  const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
+  const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
+  // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
+  const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
     connectionString: parts.connectionString,
     clock,
     random: parts.random,
-    ...(isDispatcher && {
+    ...((isDispatcher || isPublisher) && {
       onWork,
       workerId,
-      hasPeers: () => lease.hasPeers() && dispatcher.measureRoom().fastSlots === 0,
+      hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
     ...(parts.onChange && { onChange: parts.onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
@@ -98,6 +108,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const running: Promise<void>[] = []
   return {
     dispatcher,
+    realtimeDispatcher,
+    realtime,
     router,
     replayWorker,
     maintenance,
@@ -108,6 +120,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
+      if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
     },
     stop: async () => {
@@ -115,14 +128,34 @@ export function buildWorkers(parts: WorkerParts): Workers {
       replayWorker.stop()
       maintenance.stop()
       mailWorker.stop()
-      await dispatcher.stop()
+      await Promise.all([dispatcher.stop(), realtimeDispatcher?.stop(), realtime.watch?.stop()])
       await notifier.stop()
       await Promise.all(running)
+      await realtime.client?.close()
       // Claims that are left unknown are found by other workers when the lease runs out.
-      if (isDispatcher && !dispatcher.mayLeak())
+      if ((isDispatcher || isPublisher) && !dispatchers.some((one) => one.mayLeak()))
         await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
     },
   }
+}
+
+function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {
+  realtime.announce()
+  if (dispatcher) running.push(dispatcher.run())
+  if (realtime.watch) running.push(realtime.watch.run())
+}
+
+function buildAppRealtime(parts: WorkerParts, metrics: Metrics, onRecovered: () => void): RealtimeParts {
+  const { config, database, clock, logger, workerId, onCrashPoint } = parts
+  return buildRealtimeParts({
+    ...{ config, clock, logger, workerId, onRecovered },
+    db: database.db,
+    requestDb: parts.requestDatabase.db,
+    metrics: metrics.realtime,
+    embedded: parts.embeddedRealtime,
+    ca: parts.ca,
+    ...(onCrashPoint && { onPoint: () => onCrashPoint('after-publish') }),
+  })
 }
 
 function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {

@@ -10,7 +10,7 @@ import type { EventId } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { ClaimRequest, RoutingPart } from './policy.ts'
-import { buildRouter } from './router.ts'
+import { buildRouter, type RouterDeps } from './router.ts'
 import { buildTurn } from './turn.ts'
 
 const DRAFT = {
@@ -90,7 +90,7 @@ async function openRouter(onLine: (message: string) => void = () => {}) {
   const clock = buildManualClock()
   const ledger = buildLedger(db, clock)
   const [first, second] = [buildProbe('first'), buildProbe('second')]
-  const build = (dispatchers = [first.dispatcher]) =>
+  const build = (dispatchers: RouterDeps['dispatchers'] = [first.dispatcher]) =>
     buildRouter({ clock, db, logger: buildListeningLogger(onLine), dispatchers })
   const listRows = async () => {
     const { rows } = await sql<{ policy: string; event_id: EventId; nth: number }>`select * from routed_row`.execute(db)
@@ -120,15 +120,19 @@ describe('routing in a statement of the request path', () => {
     expect([t.second.probe.accepted, t.second.probe.notified]).toEqual([[], 1])
   })
 
-  it('is not there while a policy has no room', async () => {
+  it('is not there while the first policy has no room', async () => {
     await using t = await openRouter()
-    t.first.probe.slots = 1
     t.second.probe.slots = 1
     const router = t.build([t.first.dispatcher, t.second.dispatcher])
-    t.second.probe.slots = 0
     expect(await router.takeInline()).toBeUndefined()
-    t.second.probe.slots = 1
+    t.first.probe.slots = 1
     expect(await router.takeInline()).toBeDefined()
+  })
+
+  it('is there while another policy has no room: its rows wait in its queue', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    expect(await t.build([t.first.dispatcher, t.second.dispatcher]).takeInline()).toBeDefined()
   })
 
   it('waits 5 ms for another statement that claims, and is not there when that one goes on', async () => {

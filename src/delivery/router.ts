@@ -41,8 +41,11 @@ export interface RouterDeps {
   logger: Logger
   /** Rests between batches, which decide nothing: real time in the service, whatever its clock. */
   rest?: Clock['sleep']
-  /** One for each policy. */
-  dispatchers: readonly Dispatcher[]
+  /**
+   * One for each policy. The first one sets the pace: the router waits for its slots. A policy without slots has its rows
+   * written all the same, and they wait in its queue.
+   */
+  dispatchers: readonly [Dispatcher, ...Dispatcher[]]
 }
 
 /** Routes what is recorded, as it comes, to all policies. One for each process with the role `dispatcher`. */
@@ -81,7 +84,7 @@ export function buildRouter(deps: RouterDeps): Router {
   let fanOut = 1
   const notify = () => notified.resolve()
 
-  const countSlots = () => Math.min(...dispatchers.map((one) => one.measureRoom().fastSlots))
+  const countSlots = () => dispatchers[0].measureRoom().fastSlots
 
   const buildParts = () =>
     dispatchers.map(({ policy, measureRoom }) => ({ name: policy.name, part: policy.buildRouting(measureRoom()) }))

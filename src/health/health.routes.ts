@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, TimestampSchema } from '../http/schema.ts'
+import type { RealtimeHealth } from '../realtime/realtime-health.ts'
 import type { ComponentHealth, HealthDeps } from './health.ts'
 
 const StatusSchema = named('HealthStatus', enumSchema(['operational', 'degraded', 'down']))
@@ -11,12 +12,13 @@ const ComponentSchema = named(
     component: Type.String(),
     status: StatusSchema,
     checked_at: TimestampSchema,
-    details: Type.Record(Type.String(), Type.Number()),
+    details: Type.Record(Type.String(), Type.Unknown()),
   }),
 )
 
 /** Maps the health of a component for the wire. */
-function toComponentRow({ component, status, checkedAt, details }: ComponentHealth): Static<typeof ComponentSchema> {
+function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof ComponentSchema> {
+  const { component, status, checkedAt, details } = health
   return { component, status, checked_at: checkedAt.toISOString(), details: { ...details } }
 }
 
@@ -45,6 +47,26 @@ export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
       method: 'GET',
+      path: '/api/v3/health/component/integration/realtime',
+      resource: 'health',
+      action: 'realtime',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Health of realtime publishing',
+      description:
+        '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
+      data: ComponentSchema,
+    },
+    {
+      handle: async ({ readRealtimeHealth }: HealthDeps) => ({
+        data: toComponentRow(await readRealtimeHealth()),
+        message: 'Health of realtime publishing.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
       path: '/api/v3/health',
       resource: 'health',
       action: 'find-all',
@@ -54,8 +76,11 @@ export const healthRoutes: Routes<HealthDeps> = [
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
-      handle: async ({ readWebhookOutHealth }: HealthDeps) => {
-        const components = [toComponentRow(await readWebhookOutHealth())]
+      handle: async ({ readWebhookOutHealth, readRealtimeHealth }: HealthDeps) => {
+        const realtime = await readRealtimeHealth()
+        // A service that no realtime provider was given for is whole without it.
+        const healths = [await readWebhookOutHealth(), ...(realtime.isWanted ? [realtime] : [])]
+        const components = healths.map(toComponentRow)
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

@@ -6,6 +6,7 @@ import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
 import { readTotals } from '../webhook/delivery/delivery-count.store.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
+import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
 
 /** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
@@ -19,6 +20,7 @@ export interface Metrics {
   countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
   /** Counts an answered request. */
   countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
+  realtime: RealtimeMetrics
 }
 
 /**
@@ -84,6 +86,7 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
     },
     countRequest: ({ route, method, status, durationMs }) =>
       requests.observe({ route, method, status: String(status) }, durationMs / 1000),
+    realtime: buildRealtimeMetrics(registry),
   }
 }
 

@@ -274,6 +274,17 @@ export interface OauthEndedGrant {
   grant_id: string;
 }
 
+export interface OauthEngineDecision {
+  api_scope: string;
+  authorization_id: string;
+  authorize_url: string | null;
+  claimed_at: Timestamp;
+  client_id: string | null;
+  decided_at: Timestamp | null;
+  decision: string;
+  user: string;
+}
+
 export interface OauthGrant {
   client: string;
   created_at: Timestamp;
@@ -351,6 +362,75 @@ export interface RateLimit {
   bucket: string;
   hits: number;
   window_started_at: Timestamp;
+}
+
+export interface RealtimeMessage {
+  account: string | null;
+  attempts: number | null;
+  contract: string | null;
+  created_at: Timestamp | null;
+  document_id: string | null;
+  ended_at: Timestamp | null;
+  event: string | null;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  next_attempt_at: Timestamp | null;
+  results: number | null;
+  status: string | null;
+  updated_at: Timestamp | null;
+}
+
+export interface RealtimeMessageEnded {
+  account: string;
+  attempts: number;
+  contract: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  ended_at: Timestamp;
+  event: string;
+  fence: number;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  results: number;
+  status: string;
+}
+
+export interface RealtimeMessageOpen {
+  account: string;
+  attempts: Generated<number>;
+  contract: string | null;
+  created_at: Timestamp;
+  document_id: string;
+  event: string;
+  fence: Generated<number>;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  lease_owner: string | null;
+  next_attempt_at: Timestamp | null;
+  results: Generated<number>;
+  updated_at: Timestamp;
+}
+
+export interface RealtimeQueue {
+  account: string;
+  visit_at: Timestamp;
+}
+
+export interface RealtimeWatch {
+  checked_at: Timestamp;
+  last_error: string | null;
+  last_error_at: Timestamp | null;
+  last_success_at: Timestamp | null;
+  last_warning_at: Timestamp | null;
+  last_warning_code: number | null;
+  status: string;
+  worker_id: string;
 }
 
 export interface RecoveryCode {
@@ -615,6 +695,7 @@ export interface DB {
   oauth_client: OauthClient;
   oauth_client_secret: OauthClientSecret;
   oauth_ended_grant: OauthEndedGrant;
+  oauth_engine_decision: OauthEngineDecision;
   oauth_grant: OauthGrant;
   oauth_signing_key: OauthSigningKey;
   oauth_state: OauthState;
@@ -623,6 +704,11 @@ export interface DB {
   proof_token: ProofToken;
   publish_key: PublishKey;
   rate_limit: RateLimit;
+  realtime_message: RealtimeMessage;
+  realtime_message_ended: RealtimeMessageEnded;
+  realtime_message_open: RealtimeMessageOpen;
+  realtime_queue: RealtimeQueue;
+  realtime_watch: RealtimeWatch;
   recovery_code: RecoveryCode;
   replay_job: ReplayJob;
   replay_job_item: ReplayJobItem;

@@ -19,6 +19,14 @@ export interface components {
       data: components['schemas']['AcceptedAccountInvitation']
       message: string
     }
+    AcceptedProviderWebhook: {
+      /** How many events it held. */
+      accepted: number
+    }
+    AcceptedProviderWebhookAnswer: {
+      data: components['schemas']['AcceptedProviderWebhook']
+      message: string
+    }
     AccessTokenHookAnswer: {
       claims: Record<string, never>
     }
@@ -228,6 +236,10 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    AuthenticateConnection: {
+      /** The id that the provider gave the connection. */
+      socket_id: string
+    }
     AuthenticatorApp: {
       /** A UUID in lower case. */
       document_id: string
@@ -237,6 +249,12 @@ export interface components {
       last_used_at: string | null
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
+    }
+    AuthorizeChannel: {
+      /** The id that the provider gave the connection. */
+      socket_id: string
+      /** A private channel, with its UUID in lower case. */
+      channel_name: string
     }
     CatalogueStatus: {
       generated_count: number
@@ -258,6 +276,10 @@ export interface components {
       /** Whether the user's API keys go on. Default false: they are revoked. */
       keep_api_keys?: boolean
     }
+    ChannelAuthorization: {
+      /** `<key>:<hex hmac-sha256>`. */
+      auth: string
+    }
     ConfirmedAuthenticatorApp: {
       /** A UUID in lower case. */
       document_id: string
@@ -266,6 +288,12 @@ export interface components {
     ConfirmedAuthenticatorAppAnswer: {
       data: components['schemas']['ConfirmedAuthenticatorApp']
       message: string
+    }
+    ConnectionAuthentication: {
+      /** `<key>:<hex hmac-sha256>`. */
+      auth: string
+      /** JSON text with the `id` of the user. */
+      user_data: string
     }
     Contract: {
       /** A UUID in lower case. */
@@ -742,7 +770,7 @@ export interface components {
       status: components['schemas']['HealthStatus']
       /** ISO 8601, UTC, milliseconds. */
       checked_at: string
-      details: Record<string, number>
+      details: Record<string, unknown>
     }
     HealthComponentAnswer: {
       data: components['schemas']['HealthComponent']
@@ -952,6 +980,16 @@ export interface components {
       data: components['schemas']['OauthRecordedDecision']
       message: string
     }
+    OccupiedChannel: {
+      name: string
+      /** Null where the provider does not count. */
+      subscription_count: number | null
+    }
+    OccupiedChannels: Array<components['schemas']['OccupiedChannel']>
+    OccupiedChannelsAnswer: {
+      data: components['schemas']['OccupiedChannels']
+      message: string
+    }
     Pagination: {
       page_size: number
       /** Opaque; null on the last page. */
@@ -1053,7 +1091,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "realtime_unavailable" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -1107,6 +1145,58 @@ export interface components {
     PublishedEventsAnswer: {
       data: components['schemas']['PublishedEvents']
       message: string
+    }
+    RealtimeConfig: {
+      /** The public key of the application. */
+      key: string
+      cluster: string
+      ws_host: string
+      ws_port: number
+      /** What stands before `/app/<key>` in the path. */
+      ws_path: string
+      force_tls: boolean
+    }
+    RealtimeConfigAnswer: {
+      data: components['schemas']['RealtimeConfig']
+      message: string
+    }
+    RealtimeMessage: {
+      /** The id of the event. */
+      document_id: string
+      /** A UUID in lower case. */
+      account: string
+      /** The event type: the name of the message on its channels. */
+      event: string
+      channels: Array<string>
+      /** `pending`, `retrying`, `published`, `rejected` or `exhausted`. */
+      status: string
+      attempts: number
+      last_status_code: number | null
+      /** The class of the last failure. */
+      last_error: string | null
+      last_duration_ms: number | null
+      /** ISO 8601, UTC, milliseconds. */
+      last_attempt_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      next_attempt_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      ended_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    RealtimeMessagePage: {
+      data: Array<components['schemas']['RealtimeMessage']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    RealtimeProviderWebhook: {
+      /** When the provider sent it, in milliseconds. */
+      time_ms: number
+      events: Array<{
+        name: string
+      }>
     }
     RecoveryCodes: {
       recovery_codes: Array<string>
@@ -1999,6 +2089,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['HealthAnswer']
   }
+  /** Health of realtime publishing */
+  healthRealtime: {
+    method: "GET"
+    url: "/api/v3/health/component/integration/realtime"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
+  }
   /** Health of outbound webhooks */
   healthWebhookOut: {
     method: "GET"
@@ -2448,6 +2547,60 @@ export interface operations {
     query: undefined
     body: components['schemas']['AccessTokenHookCall']
     answer: components['schemas']['AccessTokenHookAnswer']
+  }
+  /** List occupied private channels */
+  realtimeChannelFindAll: {
+    method: "GET"
+    url: "/api/v3/realtime/channel"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['OccupiedChannelsAnswer']
+  }
+  /** List realtime messages */
+  realtimeMessageFindAll: {
+    method: "GET"
+    url: "/api/v3/realtime/message"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['RealtimeMessagePage']
+  }
+  /** Authorize a private-channel subscription */
+  realtimeAuth: {
+    method: "POST"
+    url: "/api/v3/realtime/realtime/auth"
+    path: undefined
+    query: undefined
+    body: components['schemas']['AuthorizeChannel']
+    answer: components['schemas']['ChannelAuthorization']
+  }
+  /** Public settings of realtime connections */
+  realtimeConfig: {
+    method: "GET"
+    url: "/api/v3/realtime/realtime/config"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['RealtimeConfigAnswer']
+  }
+  /** Say who the caller is at a realtime connection */
+  realtimeUserAuth: {
+    method: "POST"
+    url: "/api/v3/realtime/realtime/user-auth"
+    path: undefined
+    query: undefined
+    body: components['schemas']['AuthenticateConnection']
+    answer: components['schemas']['ConnectionAuthentication']
+  }
+  /** Take a webhook of the realtime provider */
+  realtimeWebhook: {
+    method: "POST"
+    url: "/api/v3/realtime/realtime/webhook"
+    path: undefined
+    query: undefined
+    body: components['schemas']['RealtimeProviderWebhook']
+    answer: components['schemas']['AcceptedProviderWebhookAnswer']
   }
   /** Compare the event table with the code */
   webhookCatalogueStatus: {

@@ -146,7 +146,8 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
         const { events } = await app.router.drain()
         await app.replayWorker.drain()
         const attempts = await app.dispatcher.drain()
-        if (events === 0 && attempts === 0) return
+        const messages = (await app.realtimeDispatcher?.drain()) ?? 0
+        if (events === 0 && attempts === 0 && messages === 0) return
       }
     },
     [Symbol.asyncDispose]: async () => {

@@ -34,8 +34,8 @@ export interface QueueUnderTest<Claimed extends Work, Ended extends Claim, Settl
   addGroup(): Promise<string>
   /** Writes rows that wait; returns their ids in the order in which they are to be claimed. */
   addRows(group: string, rows?: { count?: number; dueAt?: Date }): Promise<string[]>
-  /** Rows of a group that is not active rest. */
-  setActive(group: string, isActive: boolean): Promise<void>
+  /** Rows of a group that is not active rest. Undefined where every group is active. */
+  setActive?(group: string, isActive: boolean): Promise<void>
   /** The result of a claimed row. */
   end(claimed: Claimed, end: AttemptEnd): Ended
   /** The ids of the rows whose result was written. */

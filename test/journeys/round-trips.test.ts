@@ -190,6 +190,14 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], CHANGE],
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
+  'realtime.user-auth': [],
+  'realtime.config': [],
+  'realtime-channel.find-all': [],
+  'realtime.webhook': [],
+  'health.find-all': [
+    ['reads the facts of realtime publishing', 1, 1],
+    ['reads those of outbound webhooks', 1, 1],
+  ],
   'event.publish without a key': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
 }

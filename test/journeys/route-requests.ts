@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
@@ -10,6 +10,7 @@ import { readMails } from '../harness/mailbox.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import type { PersonalityName } from '../harness/provider/personalities.ts'
 import { type ProviderGround, startProviderGround } from '../harness/provider/provider-ground.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime-provider.ts'
 import {
   buildSocialEnvironment,
   buildSocialPeople,
@@ -45,6 +46,7 @@ const TARGET = 'https://b.example.test'
 
 let world: ContractWorld
 let ground: ProviderGround
+let realtime: SimulatedProvider
 let social: SocialPeople
 let account: string
 let names = 0
@@ -354,7 +356,21 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   },
   'replay-job.cancel': of(newJob),
   'webhook.dashboard': undefined,
+  'realtime.auth': async () => ({
+    body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
+  }),
+  'realtime.user-auth': () => ({ body: { socket_id: '1.1' } }),
+  'realtime.config': () => ({ call: world.app.anonymous }),
+  'realtime-message.find-all': undefined,
+  'realtime-channel.find-all': undefined,
+  'realtime.webhook': () => {
+    const body = JSON.stringify({ time_ms: world.app.clock.now(), events: [{ name: 'channel_occupied' }] })
+    const { key, secret } = realtime.app
+    const signature = createHmac('sha256', secret).update(body).digest('hex')
+    return { body, headers: { 'x-pusher-key': key, 'x-pusher-signature': signature }, call: world.app.anonymous }
+  },
   'health.webhook-out': whenCheckIsOld,
+  'health.realtime': whenCheckIsOld,
   'health.find-all': whenCheckIsOld,
 }
 
@@ -441,18 +457,20 @@ export function findRouteOf(form: string): RouteDeclaration {
 export async function startRequestWorld(): Promise<ContractWorld> {
   const clock = buildManualClock()
   ground = await startProviderGround(() => clock.now())
+  realtime = await startRealtimeProvider(() => clock.now())
   const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
   const started = await startContractWorld({
     clock,
     fetchProvider: ground.fetch,
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
-    env: { ...buildSocialEnvironment(), ...settings },
+    env: { ...buildSocialEnvironment(), ...realtime.env, ...settings },
   })
   world = {
     ...started,
     [Symbol.asyncDispose]: async () => {
       await started[Symbol.asyncDispose]()
       await ground[Symbol.asyncDispose]()
+      await realtime.close()
     },
   }
   social = buildSocialPeople(world.app, ground)

@@ -50,6 +50,9 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/listing/filter.ts': 'builds the conditions of every list; names no table',
     'src/listing/listing.ts': 'builds the order and the page of every list; names no table',
   },
+  'the service logs through its logger': {
+    'packages/realtime/src/realtime.ts': 'runs in a page, whose debug output is the console',
+  },
   "no path of somebody's machine": {
     'src/postgres/embedded.ts': 'where programs are staged for another user; the same on every Unix',
   },

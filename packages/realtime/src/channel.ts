@@ -1,0 +1,53 @@
+import type { ACCOUNT_EVENT_NAMES } from './event-names.generated.ts'
+
+/** An event type of the API that is published on channels; platforms add their own. */
+export type ApiEventName = (typeof ACCOUNT_EVENT_NAMES)[number]
+
+/** The name of an event: of the API, with completion, or of the platform. */
+export type EventName = ApiEventName | (`${string}.${string}` & {})
+
+/** The name of a private channel. */
+export type ChannelName = `private-account-${string}` | `private-contract-${string}`
+
+/** The channel of everything that happens in an account. */
+export function accountChannel(id: string): ChannelName {
+  return `private-account-${id}`
+}
+
+/** The channel of one contract. */
+export function contractChannel(id: string): ChannelName {
+  return `private-contract-${id}`
+}
+
+/** A message: thin, so what changed is read through the API. It can come twice: `id` tells. */
+export interface RealtimeMessage<Name extends EventName = EventName> {
+  /** The id of the event. */
+  id: string
+  /** The event type. */
+  type: Name
+  api_version: string
+  /** ISO 8601, UTC. */
+  created_at: string
+  data: {
+    account: string
+    resource: string
+    action: string
+    /** The id of the resource. */
+    id: string | null
+    /** The path of the call that reads it. */
+    url: string | null
+  }
+}
+
+/**
+ * The state of a channel:
+ * - `connecting`: on the way, or on the way back after an interruption;
+ * - `live`: messages arrive. What happened before, or during an interruption, has to be read through the API;
+ * - `denied`: the service refuses, with its reason. Stays until the channel is joined anew;
+ * - `unavailable`: there is no connection at the moment, or realtime is not configured. Goes on trying.
+ */
+export type ChannelState =
+  | { kind: 'connecting' }
+  | { kind: 'live' }
+  | { kind: 'denied'; reason: string }
+  | { kind: 'unavailable' }

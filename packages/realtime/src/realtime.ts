@@ -1,0 +1,226 @@
+import PusherModule from 'pusher-js'
+import type { ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
+import { buildChannelSubscription, type ChannelSubscription, type LibraryChannel } from './channel-subscription.ts'
+import { isDebugWanted, redact } from './debug.ts'
+import { decideWait, isFinalClose, TERMINATED } from './nudge.ts'
+import { buildService, type ConnectionSettings, type Service, type TokenProvider } from './service-call.ts'
+
+export type { ApiEventName, ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
+export { accountChannel, contractChannel } from './channel.ts'
+export { ACCOUNT_EVENT_NAMES } from './event-names.generated.ts'
+export type { TokenProvider } from './service-call.ts'
+
+/** Options of the connection to Signalbox. */
+export interface RealtimeOptions {
+  /** Where Signalbox is: `https://id.example.com`. */
+  service: string
+  /** Returns the access token of the person; called for each authorization. */
+  token: TokenProvider
+  fetch?: typeof fetch
+  /** Whether to log verbosely. Default: what the page asks for (`realtime_debug`). */
+  debug?: boolean
+  /** Takes the lines of the debug log. Default: the console. */
+  log?: (line: string) => void
+}
+
+/** A joined channel. */
+export interface JoinedChannel {
+  name: ChannelName
+  read(): ChannelState
+  /** Calls `listener` when the state changes; returns the function that ends this. */
+  onState(listener: () => void): () => void
+  /** Calls `handler` with each message of this event type; returns the function that ends this. */
+  on<Name extends EventName>(event: Name, handler: (message: RealtimeMessage<Name>) => void): () => void
+  /** Leaves; the channel is unsubscribed when all who joined it have left. */
+  leave(): void
+}
+
+/** One connection to the realtime server, shared by all channels. */
+export interface Realtime {
+  join(channel: ChannelName): JoinedChannel
+  close(): void
+}
+
+/** The client library, as far as it is used here. */
+interface Library {
+  connection: { state: string; bind(event: string, callback: (data: never) => void): unknown }
+  subscribe(channel: string): LibraryChannel
+  unsubscribe(channel: string): void
+  connect(): void
+  disconnect(): void
+  signin(): void
+}
+
+type LibraryClass = { new (key: string, options: object): Library; log?: (line: unknown) => void }
+
+// The module is CommonJS: its types and Node disagree over where the class is.
+const Pusher = ((PusherModule as unknown as { default?: LibraryClass }).default ??
+  PusherModule) as unknown as LibraryClass
+
+/** Connects to the realtime server that the service names, at the first channel that is joined. */
+export function createRealtime(options: RealtimeOptions): Realtime {
+  const service = buildService({ ...options, fetch: options.fetch ?? globalThis.fetch.bind(globalThis) })
+  if (options.debug ?? isDebugWanted()) {
+    // biome-ignore lint/suspicious/noConsole: what a person asks for by the debug switch
+    const log = options.log ?? ((line: string) => console.debug(line))
+    Pusher.log = (line) => log(redact(String(line)))
+  }
+  const joined = new Map<ChannelName, { subscription: ChannelSubscription; users: number }>()
+  const line = buildConnection({ service, list: () => [...joined.values()].map((one) => one.subscription) })
+
+  return {
+    join: (name) => {
+      let one = joined.get(name)
+      if (one?.subscription.read().kind === 'denied' && one.users === 0) one = undefined
+      if (!one) {
+        one = { subscription: buildChannelSubscription(name), users: 0 }
+        joined.set(name, one)
+        line.add(one.subscription)
+      }
+      const { subscription } = one
+      one.users += 1
+      let hasLeft = false
+      return {
+        name,
+        read: subscription.read,
+        onState: subscription.onState,
+        on: (event, handler) => subscription.on(event, handler as (message: RealtimeMessage) => void),
+        leave: () => {
+          const own = joined.get(name)
+          if (hasLeft || own?.subscription !== subscription) return
+          hasLeft = true
+          own.users -= 1
+          if (own.users > 0) return
+          joined.delete(name)
+          line.remove(subscription)
+        },
+      }
+    },
+    close: () => {
+      for (const { subscription } of joined.values()) subscription.end()
+      joined.clear()
+      line.close()
+    },
+  }
+}
+
+/** The connection, and what keeps it. */
+function buildConnection({ service, list }: { service: Service; list: () => ChannelSubscription[] }) {
+  let library: Library | undefined
+  let isOpening = false
+  let isClosed = false
+  let tries = 0
+  let closeCode: number | null = null
+  let isNudging = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const noteAll = (state: 'connected' | 'connecting' | 'unavailable') => {
+    for (const one of list()) one.noteConnection(state)
+  }
+
+  function later(work: () => void): void {
+    clearTimeout(timer)
+    timer = setTimeout(work, decideWait(tries, Math.random()))
+    ;(timer as { unref?: () => void }).unref?.()
+    tries += 1
+  }
+
+  async function open(): Promise<void> {
+    if (library || isOpening || isClosed) return
+    isOpening = true
+    const settings = await service.readSettings()
+    isOpening = false
+    if (isClosed) return
+    if (settings.kind !== 'answer') {
+      noteAll('unavailable')
+      return later(() => void open())
+    }
+    library = connect(settings.body)
+    for (const one of list()) one.attach(library.subscribe(one.name))
+  }
+
+  function connect(settings: ConnectionSettings): Library {
+    const made = new Pusher(settings.key, {
+      cluster: settings.cluster,
+      wsHost: settings.ws_host,
+      wsPort: settings.ws_port,
+      wssPort: settings.ws_port,
+      ...(settings.ws_path !== '' && { wsPath: settings.ws_path }),
+      forceTLS: settings.force_tls,
+      // Without these the library tries a third party as well.
+      enabledTransports: ['ws', 'wss'],
+      channelAuthorization: { customHandler: authorize },
+      userAuthentication: { customHandler: authenticate },
+    })
+    made.connection.bind('state_change', (change: { current: string }) => follow(change.current))
+    made.connection.bind('error', (error: { error?: { data?: { code?: number } } } | undefined) => {
+      closeCode = error?.error?.data?.code ?? closeCode
+    })
+    made.signin()
+    return made
+  }
+
+  function follow(state: string): void {
+    if (isNudging) return
+    if (state === 'connected') {
+      tries = 0
+      closeCode = null
+      clearTimeout(timer)
+      noteAll('connected')
+    } else if (state === 'connecting') {
+      noteAll('connecting')
+      later(nudge)
+    } else {
+      noteAll('unavailable')
+      const isGone = state === 'disconnected' || state === 'failed'
+      if (!isClosed && !(isGone && isFinalClose(closeCode)) && state !== 'initialized') later(nudge)
+    }
+  }
+
+  /** The library waits out its own slots after an attempt that was refused. */
+  function nudge(): void {
+    if (isClosed || library?.connection.state === 'connected') return
+    if (closeCode === TERMINATED) closeCode = null
+    isNudging = true
+    library?.disconnect()
+    isNudging = false
+    library?.connect()
+  }
+
+  type Answer<Body> = (error: Error | null, data: Body | null) => void
+
+  function authorize(request: { socketId: string; channelName: string }, answer: Answer<{ auth: string }>): void {
+    const { socketId, channelName: channel } = request
+    void service.authorize({ socketId, channel }).then((result) => {
+      if (result.kind === 'answer') return answer(null, { auth: result.body.auth })
+      if (result.kind === 'refused')
+        list()
+          .find((one) => one.name === channel)
+          ?.noteRefusal(result.reason)
+      answer(new Error(result.reason), null)
+    })
+  }
+
+  function authenticate(request: { socketId: string }, answer: Answer<{ auth: string; user_data: string }>): void {
+    void service.authenticate(request).then((result) => {
+      if (result.kind === 'answer') answer(null, result.body)
+      else answer(new Error(result.reason), null)
+    })
+  }
+
+  return {
+    add: (subscription: ChannelSubscription) => {
+      if (library) subscription.attach(library.subscribe(subscription.name))
+      else void open()
+    },
+    remove: (subscription: ChannelSubscription) => {
+      subscription.end()
+      library?.unsubscribe(subscription.name)
+    },
+    close: () => {
+      isClosed = true
+      clearTimeout(timer)
+      library?.disconnect()
+    },
+  }
+}

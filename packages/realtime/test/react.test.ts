@@ -1,0 +1,110 @@
+import { Window } from 'happy-dom'
+import { act, createElement } from 'react'
+import { createRoot, type Root } from 'react-dom/client'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { ChannelName, ChannelState, RealtimeMessage } from '../src/channel.ts'
+import { RealtimeProvider, useChannel, useEvent } from '../src/react.ts'
+import type { JoinedChannel, Realtime } from '../src/realtime.ts'
+
+const NAME: ChannelName = 'private-account-a'
+
+let root: Root
+let container: { textContent: string }
+
+beforeEach(() => {
+  const window = new Window()
+  Object.assign(globalThis, { window, document: window.document, IS_REACT_ACT_ENVIRONMENT: true })
+  const element = window.document.createElement('div')
+  container = element
+  root = createRoot(element as unknown as Element)
+})
+afterEach(async () => {
+  await act(async () => root.unmount())
+  Reflect.deleteProperty(globalThis, 'window')
+  Reflect.deleteProperty(globalThis, 'document')
+})
+
+/** A connection whose channels are in the state that the test says, and that counts who has joined. */
+function buildConnection() {
+  let state: ChannelState = { kind: 'connecting' }
+  const listeners = new Set<() => void>()
+  const handlers = new Map<string, Set<(message: never) => void>>()
+  const users = new Map<ChannelName, number>()
+  const realtime: Realtime = {
+    join: (name): JoinedChannel => {
+      users.set(name, (users.get(name) ?? 0) + 1)
+      return {
+        name,
+        read: () => state,
+        onState: (listener) => {
+          listeners.add(listener)
+          return () => listeners.delete(listener)
+        },
+        on: (event, handler) => {
+          const key = `${name} ${event}`
+          const own = handlers.get(key) ?? new Set()
+          handlers.set(key, own.add(handler as (message: never) => void))
+          return () => own.delete(handler as (message: never) => void)
+        },
+        leave: () => void users.set(name, (users.get(name) ?? 0) - 1),
+      }
+    },
+    close: () => {},
+  }
+  return {
+    ...{ realtime, users },
+    become: (next: ChannelState) =>
+      act(async () => {
+        state = next
+        for (const listener of [...listeners]) listener()
+      }),
+    say: (name: ChannelName, event: string) =>
+      act(async () => {
+        for (const handler of handlers.get(`${name} ${event}`) ?? []) handler({ id: event } as never)
+      }),
+  }
+}
+
+it('a component shows the state of its channel, and leaves the channel when it goes', async () => {
+  const connection = buildConnection()
+  const Page = () => {
+    const state = useChannel(NAME)
+    return createElement('p', null, state.kind === 'denied' ? state.reason : state.kind)
+  }
+  const { realtime } = connection
+  await act(async () => root.render(createElement(RealtimeProvider, { realtime }, createElement(Page))))
+  expect(container.textContent).toBe('connecting')
+  await connection.become({ kind: 'live' })
+  expect(container.textContent).toBe('live')
+  await connection.become({ kind: 'denied', reason: 'not yours' })
+  expect(container.textContent).toBe('not yours')
+  expect(connection.users.get(NAME)).toBe(1)
+  await act(async () => root.render(createElement(RealtimeProvider, { realtime })))
+  expect(connection.users.get(NAME)).toBe(0)
+})
+
+it('a component gets the messages of an event type with its latest handler, of the channel that it names now', async () => {
+  const connection = buildConnection()
+  const seen: string[] = []
+  const Page = ({ name, mark }: { name: ChannelName | null; mark: string }) => {
+    useEvent(name, 'contract.update', (message: RealtimeMessage<'contract.update'>) =>
+      seen.push(`${mark} ${message.id}`),
+    )
+    return null
+  }
+  const { realtime } = connection
+  const render = (name: ChannelName | null, mark: string) =>
+    act(async () => root.render(createElement(RealtimeProvider, { realtime }, createElement(Page, { name, mark }))))
+  await render(NAME, 'first')
+  await render(NAME, 'second')
+  expect(connection.users.get(NAME)).toBe(1)
+  await connection.say(NAME, 'contract.update')
+  await connection.say(NAME, 'contract.create')
+  expect(seen).toEqual(['second contract.update'])
+  await render('private-contract-c', 'third')
+  await connection.say(NAME, 'contract.update')
+  await connection.say('private-contract-c', 'contract.update')
+  expect(seen.slice(1)).toEqual(['third contract.update'])
+  await render(null, 'fourth')
+  expect([connection.users.get(NAME), connection.users.get('private-contract-c')]).toEqual([0, 0])
+})

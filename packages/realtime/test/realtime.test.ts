@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { AccountId } from '../../../src/id.ts'
+import { createTestApp, type TestApp } from '../../../test/harness/app.ts'
+import { openRealtime, type RealtimeApp } from '../../../test/harness/realtime-app.ts'
+import { waitFor } from '../../../test/harness/wait.ts'
+import {
+  accountChannel,
+  createRealtime,
+  type JoinedChannel,
+  type Realtime,
+  type RealtimeMessage,
+} from '../src/realtime.ts'
+
+let ground: RealtimeApp
+let account: AccountId
+let foreign: AccountId
+let member: Awaited<ReturnType<TestApp['signInMember']>>
+const open: Realtime[] = []
+
+/** A `fetch` that asks a service without a port. */
+const fetchOf =
+  (t: TestApp): typeof fetch =>
+  async (url, init) => {
+    const { pathname } = new URL(String(url))
+    const answer = await t.app.server.inject({
+      method: (init?.method ?? 'GET') as 'GET',
+      url: pathname,
+      headers: init?.headers as Record<string, string>,
+      ...(init?.body && { payload: String(init.body) }),
+    })
+    return new Response(answer.body, { status: answer.statusCode })
+  }
+
+function connect(options: { t?: TestApp; token?: string; log?: (line: string) => void } = {}): Realtime {
+  const { t = ground.t, token = member.token, log } = options
+  const realtime = createRealtime({
+    service: 'http://signalbox.test/',
+    token: async () => token,
+    fetch: fetchOf(t),
+    debug: log !== undefined,
+    ...(log && { log }),
+  })
+  open.push(realtime)
+  return realtime
+}
+
+const waitForState = (channel: JoinedChannel, kind: string) =>
+  waitFor(`the state ${kind}`, () => channel.read().kind === kind, { describe: () => JSON.stringify(channel.read()) })
+
+beforeAll(async () => {
+  ground = await openRealtime()
+  account = await ground.addAccount()
+  foreign = await ground.addAccount()
+  member = await ground.t.signInMember([account])
+})
+afterEach(() => {
+  for (const realtime of open.splice(0)) realtime.close()
+})
+afterAll(() => ground[Symbol.asyncDispose]())
+
+describe('a channel', () => {
+  it('of an own account is live, and brings what happens, typed', async () => {
+    const channel = connect().join(accountChannel(account))
+    const states: string[] = []
+    channel.onState(() => states.push(channel.read().kind))
+    await waitForState(channel, 'live')
+    const messages: RealtimeMessage<'contract.create'>[] = []
+    channel.on('contract.create', (message) => messages.push(message))
+    const contract = await ground.addContract(account)
+    await ground.t.settle()
+    await waitFor('the message', () => messages.length > 0)
+    expect(messages).toMatchObject([{ type: 'contract.create', data: { account, resource: 'contract', id: contract } }])
+    expect(states).toEqual(['live'])
+  })
+
+  it('of another account is denied, with the reason of the service', async () => {
+    const channel = connect().join(accountChannel(foreign))
+    await waitForState(channel, 'denied')
+    expect(channel.read()).toEqual({ kind: 'denied', reason: expect.stringContaining('may not join this channel') })
+  })
+
+  it('without a valid token is denied', async () => {
+    const channel = connect({ token: 'expired' }).join(accountChannel(account))
+    await waitForState(channel, 'denied')
+  })
+
+  it('is joined once for all who join it, and left with the last of them', async () => {
+    const realtime = connect()
+    const [first, second] = [realtime.join(accountChannel(account)), realtime.join(accountChannel(account))]
+    await waitForState(first, 'live')
+    expect(ground.provider.line.countJoined(accountChannel(account))).toBe(1)
+    first.leave()
+    first.leave()
+    expect(second.read()).toEqual({ kind: 'live' })
+    second.leave()
+    await waitFor('the unsubscription', () => ground.provider.line.countJoined(accountChannel(account)) === 0)
+  })
+
+  it('is denied to who loses the membership, though the connection was open', async () => {
+    const user = await ground.t.signInMember([account])
+    const channel = connect({ token: user.token }).join(accountChannel(account))
+    await waitForState(channel, 'live')
+    await ground.call('DELETE', `/api/v3/identity/account/${account}/member`, { user: user.userId })
+    ground.t.clock.advance(50)
+    await ground.t.app.realtime.guard?.settled()
+    expect(ground.provider.terminated).toContain(user.userId)
+    await waitForState(channel, 'denied')
+  })
+})
+
+describe('an interruption', () => {
+  it('of the provider is shown, and ends within seconds of its return', async () => {
+    const channel = connect().join(accountChannel(account))
+    await waitForState(channel, 'live')
+    await ground.provider.stop()
+    await waitFor('the interruption', () => channel.read().kind !== 'live')
+    expect(['connecting', 'unavailable']).toContain(channel.read().kind)
+    await ground.provider.restart()
+    const startedAt = performance.now()
+    await waitForState(channel, 'live')
+    expect(performance.now() - startedAt).toBeLessThan(12_000)
+  })
+
+  it('by a server that shuts down is short', async () => {
+    const channel = connect().join(accountChannel(account))
+    await waitForState(channel, 'live')
+    ground.provider.line.closeAll(4100)
+    await waitFor('the interruption', () => channel.read().kind !== 'live')
+    await waitForState(channel, 'live')
+  })
+})
+
+it('where realtime is not configured, a channel is unavailable', async () => {
+  await using t = await createTestApp()
+  const channel = connect({ t }).join(accountChannel(account))
+  await waitForState(channel, 'unavailable')
+})
+
+it('the debug log holds no signature, no secret and no payload', async () => {
+  const lines: string[] = []
+  const channel = connect({ log: (line) => lines.push(line) }).join(accountChannel(account))
+  await waitForState(channel, 'live')
+  const contract = await ground.addContract(account)
+  await ground.t.settle()
+  await waitFor('the message in the log', () => lines.some((line) => line.includes('contract.create')))
+  const text = lines.join('\n')
+  expect(text).toContain('[redacted]')
+  expect(text).not.toMatch(/[0-9a-f]{64}/)
+  expect(text).not.toContain(contract)
+  expect(text).not.toContain(member.token)
+})

@@ -1,0 +1,138 @@
+import type { Logger } from 'pino'
+import { readUserCaller } from '../access/user-caller.ts'
+import type { Clock } from '../clock.ts'
+import type { EventRecord } from '../event/event.ts'
+import type { RealtimeMetrics } from '../metrics/realtime-metrics.ts'
+import type { Database } from '../postgres/database.ts'
+import { buildRealtimePolicy } from '../realtime/delivery/realtime-policy.ts'
+import { buildLogOnly } from '../realtime/log-only.ts'
+import { buildProviderClient, type ProviderClient } from '../realtime/provider-client.ts'
+import type { ProviderApp } from '../realtime/provider-settings.ts'
+import { buildPublisher } from '../realtime/publisher.ts'
+import {
+  buildSubscriptionGuard,
+  type SubscriptionEnds,
+  type SubscriptionGuard,
+} from '../realtime/subscription-guard.ts'
+import { buildWatch, type Watch } from '../realtime/watch.ts'
+import type { Config } from './config.ts'
+
+/** The embedded server, as publishing sees it. */
+export interface EmbeddedRealtime {
+  /** Its application; its port is known once the service listens. */
+  app: () => ProviderApp
+  ends: SubscriptionEnds
+}
+
+/** What realtime publishing is built from. */
+export interface RealtimeOptions {
+  config: Config
+  db: Database
+  clock: Clock
+  logger: Logger
+  workerId: string
+  metrics: RealtimeMetrics
+  /** The pool of requests. */
+  requestDb: Database
+  /** The embedded server; undefined where it does not run. */
+  embedded: EmbeddedRealtime | undefined
+  ca?: string | undefined
+  /** Runs when messages that waited for the provider are due. */
+  onRecovered: () => void
+  onPoint?: (() => void) | undefined
+}
+
+/** Realtime publishing of one process: with a provider all parts, in log-only mode none but `noteUnpublished`. */
+export interface RealtimeParts {
+  /** The application that clients connect to; undefined in log-only mode. */
+  findApp: () => ProviderApp | undefined
+  /** The names of the settings that are missing. */
+  missing: readonly string[]
+  client: ProviderClient | undefined
+  policy: ReturnType<typeof buildRealtimePolicy> | undefined
+  watch: Watch | undefined
+  /** Ends subscriptions of who loses the access to them. */
+  guard: SubscriptionGuard | undefined
+  /** Says once, at the start, when nothing is published. */
+  announce: () => void
+  /** Takes what was recorded where nothing is published. */
+  noteUnpublished: ((events: readonly EventRecord[]) => void) | undefined
+}
+
+/** A provider ends all connections of a user who signed in at them. */
+function buildProviderEnds(client: ProviderClient): SubscriptionEnds {
+  return {
+    endConnections: async (userId) => {
+      const path = `/users/${userId}/terminate_connections`
+      const answer = await client.send({ method: 'POST', path, body: '{}' })
+      if (answer.kind !== 'ok') throw new Error(`the provider ended no connections: ${answer.errorClass}`)
+    },
+  }
+}
+
+/** The settings without which nothing is published, where none is given. */
+const ALL_REQUIRED = ['APP_ID', 'KEY', 'SECRET', 'CLUSTER'].map((name) => `INTEGRATION_REALTIME_${name}`)
+
+/** Builds realtime publishing from the settings. */
+export function buildRealtimeParts(options: RealtimeOptions): RealtimeParts {
+  const app = findProvider(options)
+  return app ? buildPublishing(options, app) : buildLogOnlyParts(options)
+}
+
+function findProvider({ config, embedded }: RealtimeOptions): (() => ProviderApp) | undefined {
+  const { realtime } = config
+  return realtime.kind === 'provider' ? () => realtime.app : realtime.kind === 'embedded' ? embedded?.app : undefined
+}
+
+function buildLogOnlyParts({ config, logger, metrics }: RealtimeOptions): RealtimeParts {
+  const { realtime } = config
+  const missing = realtime.kind === 'log-only' ? realtime.missing : ALL_REQUIRED
+  const isWanted = missing.length < ALL_REQUIRED.length
+  const count = (messages: number) => metrics.countUnpublished(messages)
+  const { announce, note } = buildLogOnly({ logger, missing, isWanted, count })
+  return {
+    findApp: () => undefined,
+    missing,
+    client: undefined,
+    policy: undefined,
+    watch: undefined,
+    guard: undefined,
+    announce,
+    noteUnpublished: note,
+  }
+}
+
+function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): RealtimeParts {
+  const { db, clock, logger, workerId, metrics, onRecovered, onPoint } = options
+  const client = buildProviderClient({ app, clock, ca: options.ca })
+  const watch = buildWatch({
+    ...{ db, clock, logger, workerId, client, onRecovered },
+    onOutcome: (outcome, source) => metrics.countRequest({ source, outcome: outcome.kind }),
+  })
+  const publisher = buildPublisher({
+    client,
+    now: () => clock.now(),
+    onOutcome: (outcome) => watch.note(outcome, 'publish'),
+  })
+  const policy = buildRealtimePolicy({
+    ...{ db, clock, logger, publisher },
+    ...(onPoint && { onPoint }),
+    onRecorded: (recorded) =>
+      metrics.countMessages(
+        recorded
+          .filter((one) => one.ended.result.kind !== 'held')
+          .map(({ ended, decision }) => ({
+            status: decision.status,
+            error: decision.errorClass,
+            durationMs: ended.durationMs,
+          })),
+      ),
+  })
+  const guard = buildSubscriptionGuard({
+    ...{ clock, logger },
+    readCaller: (userId) => readUserCaller(options.requestDb, userId),
+    ends: options.embedded?.ends ?? buildProviderEnds(client),
+  })
+  const parts = { client, policy, watch, guard }
+  return { ...parts, findApp: app, missing: [], announce: () => {}, noteUnpublished: undefined }
+}

@@ -1,0 +1,79 @@
+import { checkAccountExists } from '../account/account.ts'
+import { loadContract } from '../contract/contract.ts'
+import { type Caller, includesAccount } from '../http/caller.ts'
+import { Problem } from '../http/problem.ts'
+import type { AccountId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { type ChannelSubject, parseChannel } from './channel.ts'
+import { listJoinable } from './channel-access.ts'
+import type { ProviderApp } from './provider-settings.ts'
+import { signSubscription, signUser } from './provider-signature.ts'
+import type { SubscriptionGuard } from './subscription-guard.ts'
+
+/** What the authorizations use. */
+export interface AuthorizationDeps {
+  /** Undefined in log-only mode. */
+  findApp: () => ProviderApp | undefined
+  guard: Pick<SubscriptionGuard, 'remember'> | undefined
+  countAuthorization: (answer: 'granted' | 'refused') => void
+}
+
+/** A connection of a client, and the channel that it wants to join. */
+export interface SubscriptionRequest {
+  socketId: string
+  channel: string
+  caller: Caller
+}
+
+/**
+ * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the caller
+ * may not join, of an account that does not exist as of another one's; 503 in log-only mode. A membership is in memory with
+ * the caller; a contract is one statement.
+ */
+export async function authorizeSubscription(
+  deps: AuthorizationDeps,
+  db: Database,
+  { socketId, channel, caller }: SubscriptionRequest,
+): Promise<{ auth: string }> {
+  const app = requireApp(deps)
+  const subject = parseChannel(channel)
+  const account = subject && (await findJoinable(db, subject, caller))
+  if (account === undefined) {
+    deps.countAuthorization('refused')
+    throw new Problem('permission_denied', 'You may not join this channel: it is not of an account that you belong to.')
+  }
+  await deps.guard?.remember({ userId: caller.userId, channel, account, socketId })
+  deps.countAuthorization('granted')
+  return { auth: signSubscription(app, { socketId, channel }) }
+}
+
+/** Says who the caller is at a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
+export function authenticateConnection(
+  deps: Pick<AuthorizationDeps, 'findApp'>,
+  { socketId, caller }: Omit<SubscriptionRequest, 'channel'>,
+): { auth: string; user_data: string } {
+  const app = requireApp(deps)
+  const userData = JSON.stringify({ id: caller.userId })
+  return { auth: signUser(app, { socketId, userData }), user_data: userData }
+}
+
+/** The application that clients connect to. Throws 503 in log-only mode. */
+export function requireApp({ findApp }: Pick<AuthorizationDeps, 'findApp'>): ProviderApp {
+  const app = findApp()
+  if (!app) throw new Problem('realtime_unavailable', 'Realtime is not configured here, so there are no channels.')
+  return app
+}
+
+/** The account of a channel that the caller may join. */
+async function findJoinable(db: Database, subject: ChannelSubject, caller: Caller): Promise<AccountId | undefined> {
+  const scope = listJoinable(caller)
+  try {
+    if (subject.kind === 'contract') return (await loadContract(db, { id: subject.id, scope })).account
+    const account = subject.id as AccountId
+    if (scope === 'all') return await checkAccountExists(db, account)
+    return includesAccount(scope, account) ? account : undefined
+  } catch (error) {
+    if (error instanceof Problem && error.status < 500) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,196 @@
+import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
+import type { AccountId, EventId } from '../../id.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import { markLast } from '../../postgres/dialect.ts'
+import { compileFragment } from '../../postgres/fragment.ts'
+import { statement } from '../../postgres/statement.ts'
+import {
+  type ClaimedMessage,
+  countInFlight,
+  inFlightOf,
+  isTaken,
+  MESSAGE_JSON,
+  readClaimedMessage,
+} from './claimed-message.ts'
+
+/** Accounts that one claim visits. */
+const VISITED = { perSlot: 2, least: 16, most: 256 }
+
+/** Messages that one claim looks at for each free slot, over all accounts that it visits; of one account four at least. */
+const DUE = { perSlot: 2, leastOfOne: 4 }
+
+const lockHeads = statement<{ account: AccountId; visit_at: Date }>(`
+  select account, visit_at from realtime_queue where visit_at <= $1 and account <> all($3::uuid[])
+  order by visit_at limit $2
+  for update skip locked`)
+
+/**
+ * As the claim of webhooks, but for the order: of each account the messages in the order of their events, up to the first
+ * one that is not due, and none while another worker publishes messages of this account.
+ */
+const CLAIM = `
+  with visited as materialized (
+    select h.account, h.visit_at, ${inFlightOf('h.account', '$6')} as in_flight, h.account = any($7::uuid[]) as is_slow,
+      ${isTaken('h.account', { worker: '$1', hasPeers: '$9' })} as is_taken
+    from unnest($8::uuid[], $10::timestamptz[]) as h (account, visit_at)
+  ),
+  due as (
+    select d.document_id, v.account, v.is_slow, v.visit_at,
+      v.in_flight + row_number() over (partition by v.account order by d.document_id) as turn
+    from visited v
+    cross join lateral (
+      select f.document_id from (
+        select r.document_id, bool_and(r.next_attempt_at <= $2) over (order by r.document_id) as is_due from (
+          select w.document_id, w.next_attempt_at from realtime_message_open w
+          where w.account = v.account and w.lease_owner is null
+          order by w.document_id
+          limit least(greatest($5::int - v.in_flight, 0), $11::int)
+        ) r
+      ) f where f.is_due
+    ) d
+    where not v.is_taken
+  ),
+  placed as (
+    select document_id, account, is_slow,
+      row_number() over (partition by is_slow order by turn, visit_at, document_id) as place
+    from due
+  ),
+  passed as materialized (
+    select account from placed where not is_slow group by account having min(place) > $3::int
+  ),
+  held as materialized (
+    select d.document_id from realtime_message_open d
+    where d.document_id = any(array(
+      select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
+      and d.lease_owner is null
+    for update
+  ),
+  claimed as (
+    update realtime_message_open
+    set lease_owner = $1, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1, last_attempt_at = $2,
+      updated_at = $2
+    where document_id = any(array(select document_id from held))
+    returning *
+  ),
+  next as materialized (
+    select v.account, v.visit_at,
+      case when v.account = any(array(select account from passed)) then v.visit_at else $2 end as served_at, (
+      select d.next_attempt_at from realtime_message_open d
+      where d.account = v.account and d.lease_owner is null
+        and d.document_id <> all(array(select document_id from held))
+      order by d.document_id limit 1) as due_at
+    from visited v
+  ),
+  revisited as (
+    insert into realtime_queue (account, visit_at)
+    select account, greatest(due_at, served_at) from next
+    where due_at is not null and visit_at <> greatest(due_at, served_at)
+    on conflict (account) do update set visit_at = excluded.visit_at
+  ),
+  removed as (
+    delete from realtime_queue where account = any(array(select account from next where due_at is null))
+  )
+  select ${MESSAGE_JSON} as work
+  from claimed d
+  cross join lateral (select * from event_occurrence e where e.document_id = d.document_id offset 0) e
+  order by d.document_id`
+
+/**
+ * Claims due messages. Accounts take turns; within an account the order is that of the events. The accounts are locked by a
+ * statement of its own: the next one sees every message that was written before.
+ */
+export async function claimMessages(db: Database, request: ClaimRequest): Promise<ClaimedMessage[]> {
+  const slots = request.fastSlots + request.slowSlots
+  const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
+  for (let visited = visits; ; visited += visits) {
+    const { claimed, isAll } = await claimOnce(db, request, { visits, slots })
+    // None of those had room: further ones may have.
+    if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
+  }
+}
+
+async function claimOnce(
+  db: Database,
+  request: ClaimRequest,
+  { visits, slots }: { visits: number; slots: number },
+): Promise<{ claimed: ClaimedMessage[]; isAll: boolean }> {
+  const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup, hasPeers } = request
+  return inTransaction(db, async (tx) => {
+    const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
+    const accounts = heads.map((one) => one.account)
+    const values = [
+      ...[workerId, now, fastSlots, slowSlots, perGroup, countInFlight(request), slowGroups, accounts, hasPeers],
+      heads.map((one) => one.visit_at),
+      Math.max(DUE.leastOfOne, Math.ceil((DUE.perSlot * slots) / Math.max(1, heads.length))),
+    ]
+    const query = compileFragment<{ work: unknown }>({ name: 'realtime claim', text: CLAIM, values })
+    const { rows } = await tx.executeQuery(markLast(query))
+    return { claimed: rows.map(({ work }) => readClaimedMessage(work)), isAll: heads.length < visits }
+  })
+}
+
+/** The part that lets accounts be visited, at their column `visit_at`, never later than they would be anyway. */
+export const queueAccounts = (source: string) => `
+    insert into realtime_queue (account, visit_at)
+    select account, visit_at from ${source} order by account
+    on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`
+
+const release = statement<never>(`
+  with released as (
+    update realtime_message_open d
+    set lease_owner = null, next_attempt_at = $3, attempts = d.attempts - 1, fence = d.fence + 1, updated_at = $3
+    where d.document_id = any($1::uuid[])
+      and (d.document_id, d.fence) in (select * from unnest($1::uuid[], $2::int[]))
+    returning d.account
+  ), due as (select distinct account, $3::timestamptz as visit_at from released)
+  ${queueAccounts('due')}`)
+
+/** Gives back claims that were not attempted: the attempt is not counted. */
+export async function releaseMessages(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+}
+
+/** A claim that is taken back: its worker is gone. */
+export interface LostMessage {
+  id: EventId
+  fence: number
+  attempt: number
+  account: AccountId
+  event: string
+  startedAt: Date
+}
+
+interface LostColumns {
+  document_id: EventId
+  fence: number
+  attempts: number
+  account: AccountId
+  event: string
+  last_attempt_at: Date
+}
+
+const selectLost = statement<LostColumns>(`
+  select document_id, fence, attempts, account, event, last_attempt_at
+  from realtime_message_open where lease_owner = $1 and last_attempt_at <= $2 limit $3`)
+
+/** Finds claims of a worker. They are not locked: who records first ends the claim. */
+export async function findLostMessages(db: Database, request: ReclaimRequest): Promise<LostMessage[]> {
+  const { workerId, claimedBefore, limit } = request
+  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  return rows.map(({ document_id, attempts, last_attempt_at, ...row }) => ({
+    ...row,
+    id: document_id,
+    attempt: attempts,
+    startedAt: last_attempt_at,
+  }))
+}
+
+const selectNextDue = statement<{ visit_at: Date }>(
+  'select visit_at from realtime_queue where account <> all($1::uuid[]) order by visit_at limit 1',
+)
+
+/** When the next message is due that nobody holds and whose account is not blocked; null when none waits. */
+export async function findNextDueAt(db: Database, room?: Room): Promise<Date | null> {
+  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
+  return row?.visit_at ?? null
+}

@@ -1,0 +1,67 @@
+import type { ClaimRequest, Work } from '../../delivery/policy.ts'
+import type { AccountId, EventId } from '../../id.ts'
+
+/** A message that this process has claimed: everything one attempt needs. Its group is its account. */
+export interface ClaimedMessage extends Work {
+  /** The id of the event. */
+  id: EventId
+  /** The number of this attempt, 1-based. */
+  attempt: number
+  account: AccountId
+  contract: string | null
+  event: {
+    id: EventId
+    type: string
+    createdAt: Date
+    account: AccountId
+    resource: string
+    action: string
+    resourceId: string | null
+    url: string | null
+  }
+}
+
+/** A claimed message as JSON, of the message `d` and its event `e`. Times are Unix milliseconds. */
+export const MESSAGE_JSON = `
+  json_build_array(d.document_id, d.fence, d.attempts, d.account, d.contract, e.event,
+    (extract(epoch from e.created_at) * 1000)::bigint, e.resource, e.action, e.resource_id, e.url)`
+
+type MessageColumns = [
+  EventId,
+  number,
+  number,
+  AccountId,
+  string | null,
+  string,
+  number,
+  string,
+  string,
+  string | null,
+  string | null,
+]
+
+/** Reads `MESSAGE_JSON`. */
+export function readClaimedMessage(json: unknown): ClaimedMessage {
+  const [id, fence, attempt, account, contract, type, createdAtMs, resource, action, resourceId, url] =
+    json as MessageColumns
+  const createdAt = new Date(createdAtMs)
+  return {
+    ...{ id, fence, group: account, attempt, account, contract },
+    event: { id, type, createdAt, account, resource, action, resourceId, url },
+  }
+}
+
+/** Whether another worker publishes messages of this account: then its next ones wait, to keep their order. */
+export const isTaken = (account: string, { worker, hasPeers }: { worker: string; hasPeers: string }) => `
+  (${hasPeers}::boolean and exists (
+    select from realtime_message_open o where o.account = ${account} and o.lease_owner is not null
+      and o.lease_owner <> ${worker} offset 0))`
+
+/** How many messages of an account this process has in flight; `counts` is the parameter of `countInFlight`. */
+export const inFlightOf = (account: string, counts: string) =>
+  `coalesce((${counts}::jsonb ->> ${account}::text)::int, 0)`
+
+/** The messages in flight in this process by account, as a parameter. */
+export function countInFlight({ inFlight }: Pick<ClaimRequest, 'inFlight'>): string {
+  return JSON.stringify(Object.fromEntries(inFlight))
+}

@@ -1,0 +1,139 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../clock.ts'
+import type { Claim, DeliveryPolicy } from '../../delivery/policy.ts'
+import { LEASE_MS } from '../../delivery/worker-lease.ts'
+import type { AccountId, EventId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { listChannels } from '../channel.ts'
+import { buildMessage } from '../message.ts'
+import type { Publisher } from '../publisher.ts'
+import { claimMessages, findLostMessages, findNextDueAt, type LostMessage, releaseMessages } from './claim.store.ts'
+import { type ClaimedMessage, readClaimedMessage } from './claimed-message.ts'
+import { decideMessage, type MessageDecision, type MessageResult } from './outcome.ts'
+import { buildRealtimeRouting } from './routing.store.ts'
+import { settleMessages } from './settle.store.ts'
+
+/** Messages in flight of one process. */
+const CONCURRENCY = 256
+
+/** An attempt of a message that came to an end. */
+export interface EndedMessage extends Claim {
+  id: EventId
+  attempt: number
+  account: AccountId
+  /** The event type. */
+  event: string
+  endedAt: Date
+  durationMs: number
+  result: MessageResult
+}
+
+/** What was decided over an attempt, for its log line. */
+export interface RecordedMessage {
+  ended: EndedMessage
+  decision: MessageDecision
+  /** False when another process had claimed the message meanwhile: the result was void. */
+  isRecorded: boolean
+}
+
+/** What the delivery of realtime messages uses. */
+export interface RealtimePolicyDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  publisher: Publisher
+  /** Runs after a batch was handed to the provider, before its result is recorded; for crash tests. */
+  onPoint?: (point: 'after-publish') => void
+  /** Gets each recorded attempt, for metrics. */
+  onRecorded?: (recorded: readonly RecordedMessage[]) => void
+}
+
+/** Builds the delivery of realtime messages: one for each event, grouped by account, published in batches. */
+export function buildRealtimePolicy(
+  deps: RealtimePolicyDeps,
+): DeliveryPolicy<ClaimedMessage, EndedMessage, RecordedMessage[]> {
+  const { db } = deps
+  return {
+    name: 'realtime',
+    concurrency: CONCURRENCY,
+    perGroup: CONCURRENCY,
+    queue: {
+      claim: (request) => claimMessages(db, request),
+      settle: (ended) => settle(db, ended),
+      release: (claims, now) => releaseMessages(db, claims, now),
+      reclaim: async (request) => {
+        const lost = await findLostMessages(db, request)
+        return lost.map((one) => toInterrupted(one, request.now))
+      },
+      nextDueAt: (room) => findNextDueAt(db, room),
+    },
+    buildRouting: buildRealtimeRouting,
+    readWork: readClaimedMessage,
+    attempt: (work, signal) => attempt(deps, work, signal),
+    onSettled: (recorded) => {
+      deps.publisher.letGo(recorded.map((one) => one.ended.account))
+      for (const one of recorded) logMessage(deps.logger, one)
+      deps.onRecorded?.(recorded)
+    },
+  }
+}
+
+async function attempt(deps: RealtimePolicyDeps, work: ClaimedMessage, signal: AbortSignal): Promise<EndedMessage> {
+  const interrupt = () => deps.publisher.interrupt()
+  if (signal.aborted) interrupt()
+  else signal.addEventListener('abort', interrupt, { once: true })
+  const data = buildMessage(work.event)
+  const channels = listChannels(work)
+  const { result, durationMs } = await deps.publisher.publish({
+    group: work.group,
+    items: channels.map((channel) => ({ channel, name: work.event.type, data })),
+  })
+  signal.removeEventListener('abort', interrupt)
+  deps.onPoint?.('after-publish')
+  return {
+    ...{ id: work.id, fence: work.fence, attempt: work.attempt, account: work.account, event: work.event.type },
+    endedAt: new Date(deps.clock.now()),
+    ...{ durationMs, result },
+  }
+}
+
+async function settle(db: Database, ended: readonly EndedMessage[]): Promise<RecordedMessage[]> {
+  const decided = ended.map((one) => ({ ended: one, decision: decideMessage(one) }))
+  const changes = decided.map(({ ended: one, decision }) => ({
+    ...decision,
+    ...{ id: one.id, fence: one.fence, account: one.account, durationMs: one.durationMs, endedAt: one.endedAt },
+    isAttempt: one.result.kind !== 'held',
+  }))
+  const settled = new Set((await settleMessages(db, changes)).map((one) => `${one.id} ${one.fence}`))
+  return decided.map((one) => ({ ...one, isRecorded: settled.has(`${one.ended.id} ${one.ended.fence}`) }))
+}
+
+function toInterrupted({ startedAt, ...lost }: LostMessage, now: Date): EndedMessage {
+  return {
+    ...lost,
+    endedAt: now,
+    // How long it really ran is not known; never longer than its claim held.
+    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - startedAt.getTime())),
+    result: { kind: 'interrupted' },
+  }
+}
+
+/** The one line of an attempt (docs/contract/api.md#log-lines). Never the message. */
+function logMessage(logger: Logger, { ended, decision, isRecorded }: RecordedMessage): void {
+  if (ended.result.kind === 'held') return
+  const level = decision.errorClass === null ? 'info' : 'warn'
+  if (!logger.isLevelEnabled(level)) return
+  const line = {
+    message: ended.id,
+    account: ended.account,
+    event: ended.event,
+    attempt: ended.attempt,
+    status_code: decision.statusCode,
+    error: decision.errorClass,
+    duration_ms: Math.round(ended.durationMs),
+    status: decision.status,
+    next_attempt_at: decision.nextAttemptAt?.toISOString() ?? null,
+    recorded: isRecorded,
+  }
+  logger[level](line, 'realtime attempt')
+}

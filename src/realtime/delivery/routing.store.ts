@@ -1,0 +1,75 @@
+import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
+import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
+
+/** A `resource_id` that is the id of a row; others are those of outside services. */
+const IS_ROW_ID = `e.resource_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`
+
+/**
+ * The events that have an owner (docs/contract/realtime.md#published-events). `contract` is the one that the event is about,
+ * where the account of the event owns it: who publishes for one account must not reach the channel of another one's
+ * contract.
+ */
+const MATCHED = `
+    select e.document_id, e.event, e.account, e.resource, e.action, e.resource_id, e.url, e.created_at as event_created_at,
+      (select c.document_id from contract c
+        where c.document_id = case when e.resource = 'contract' and ${IS_ROW_ID} then e.resource_id::uuid end
+          and c.account = e.account) as contract
+    from routed e where e.account is not null`
+
+/**
+ * Which messages this worker claims as they are written: as many as it has slots for, unless earlier ones of their account
+ * wait, or another worker publishes those.
+ */
+const PLACED = `
+  realtime_placed as materialized (
+    select t.*, t.is_eligible
+      and row_number() over (partition by t.is_eligible order by t.turn, t.document_id) <= $3::int as is_claimed
+    from (
+      select n.*, n.turn <= $4::int and n.account <> all($5::uuid[]) and not n.is_behind as is_eligible
+      from (
+        select m.*,
+          row_number() over (partition by m.account order by m.document_id) + ${inFlightOf('m.account', '$6')} as turn,
+          exists (select from realtime_queue q where q.account = m.account offset 0)
+            or ${isTaken('m.account', { worker: '$1', hasPeers: '$7' })} as is_behind
+        from realtime_matched m
+      ) n
+    ) t
+  )`
+
+/** An account that is in the queue keeps its place: its first message says when it is visited. */
+const WRITTEN = `
+  realtime_opened as (
+    insert into realtime_message_open (document_id, account, event, contract, attempts, next_attempt_at, last_attempt_at,
+      lease_owner, fence, created_at, updated_at)
+    select p.document_id, p.account, p.event, p.contract, p.is_claimed::int,
+      case when not p.is_claimed then $2::timestamptz end, case when p.is_claimed then $2::timestamptz end,
+      case when p.is_claimed then $1 end, p.is_claimed::int, $2, $2
+    from realtime_placed p
+    returning document_id as id
+  ),
+  realtime_queued as (
+    insert into realtime_queue (account, visit_at)
+    select distinct account, $2::timestamptz from realtime_placed where not is_claimed order by account
+    on conflict (account) do update set visit_at = realtime_queue.visit_at
+  ),
+  realtime_work as (
+    select json_build_array(document_id, 1, 1, account, contract, event,
+      (extract(epoch from event_created_at) * 1000)::bigint, resource, action, resource_id, url) as work
+    from realtime_placed where is_claimed order by document_id
+  ),
+  realtime_next as (
+    select least(
+      (select visit_at from realtime_queue where account <> all($8::uuid[]) order by visit_at limit 1),
+      (select $2::timestamptz from realtime_placed where not is_claimed and account <> all($8::uuid[]) limit 1)
+    ) as due_at
+  )`
+
+/** The part of the routing statement that writes realtime messages. */
+export function buildRealtimeRouting(request: ClaimRequest): RoutingPart {
+  const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
+  const values = [
+    ...[workerId, now, fastSlots, perGroup, slowGroups],
+    ...[countInFlight(request), hasPeers, listBlocked(request)],
+  ]
+  return { matched: MATCHED, written: { name: 'realtime', text: [PLACED, WRITTEN].join(', '), values } }
+}

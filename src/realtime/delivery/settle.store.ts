@@ -1,0 +1,113 @@
+import type { Claim } from '../../delivery/policy.ts'
+import type { AccountId, EventId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import { queueAccounts } from './claim.store.ts'
+import type { MessageErrorClass, MessageStatus } from './outcome.ts'
+
+/** What a result changes in its message. */
+export interface MessageChange {
+  id: EventId
+  fence: number
+  account: AccountId
+  status: MessageStatus
+  /** When a message that waits again is due. */
+  nextAttemptAt: Date | null
+  statusCode: number | null
+  errorClass: MessageErrorClass | null
+  durationMs: number
+  endedAt: Date
+  /** Whether an attempt was made; else it is not counted. */
+  isAttempt: boolean
+}
+
+/** As that of webhooks: the fence says which claims hold, and what ends leaves the open rows for the ended ones. */
+const settle = statement<Claim>(`
+  with change as materialized (
+    select x.* from unnest($1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::int[], $6::text[], $7::int[],
+      $8::timestamptz[], $9::boolean[]) as x (id, fence, status, next_attempt_at, status_code, error_class, duration_ms,
+      ended_at, is_attempt)
+  ),
+  claim as materialized (
+    select x.*, d.account, d.event, d.contract, d.attempts - (not x.is_attempt)::int as attempts,
+      d.results + x.is_attempt::int as results, d.last_attempt_at, d.created_at,
+      case when x.is_attempt then x.status_code else d.last_status_code end as last_status_code,
+      case when x.is_attempt then x.error_class else d.last_error end as last_error,
+      case when x.is_attempt then x.duration_ms else d.last_duration_ms end as last_duration_ms
+    from change x
+    cross join lateral (
+      select * from realtime_message_open d where d.document_id = x.id and d.fence = x.fence for update
+    ) d
+  ),
+  removed as (
+    delete from realtime_message_open
+    where document_id = any(array(select id from claim where status <> 'retrying'))
+  ),
+  ended as (
+    insert into realtime_message_ended (document_id, account, event, contract, status, attempts, results,
+      last_status_code, last_error, last_duration_ms, last_attempt_at, created_at, ended_at, fence)
+    select id, account, event, contract, status, attempts, results, last_status_code, last_error, last_duration_ms,
+      last_attempt_at, created_at, ended_at, fence
+    from claim where status <> 'retrying'
+  ),
+  waiting as (
+    insert into realtime_message_open (document_id, account, event, contract, attempts, results, next_attempt_at,
+      last_attempt_at, last_status_code, last_error, last_duration_ms, fence, created_at, updated_at)
+    select id, account, event, contract, attempts, results, next_attempt_at, last_attempt_at, last_status_code,
+      last_error, last_duration_ms, fence + 1, created_at, ended_at
+    from claim where status = 'retrying'
+    on conflict (document_id) do update
+      set attempts = excluded.attempts, results = excluded.results, next_attempt_at = excluded.next_attempt_at,
+        lease_owner = null, last_status_code = excluded.last_status_code, last_error = excluded.last_error,
+        last_duration_ms = excluded.last_duration_ms, fence = excluded.fence, updated_at = excluded.updated_at
+  ),
+  due as (
+    select account, min(next_attempt_at) as visit_at from claim where status = 'retrying' group by account
+  ),
+  queued as (${queueAccounts('due')})
+  select id, fence from claim`)
+
+/** Writes results and ends their claims, in one statement. Returns those that hold: the fence of the others was passed. */
+export async function settleMessages(db: Database, changes: readonly MessageChange[]): Promise<Claim[]> {
+  if (changes.length === 0) return []
+  const column = <Value>(pick: (change: MessageChange) => Value) => changes.map(pick)
+  return settle(db, [
+    column((one) => one.id),
+    column((one) => one.fence),
+    column((one) => one.status),
+    column((one) => one.nextAttemptAt),
+    column((one) => one.statusCode),
+    column((one) => one.errorClass),
+    column((one) => Math.round(one.durationMs)),
+    column((one) => one.endedAt),
+    column((one) => one.isAttempt),
+  ])
+}
+
+/** The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. */
+const makeDue = statement<never>(`
+  with heads as materialized (
+    select account from realtime_queue where visit_at > $1 order by account for update skip locked
+  ), waiting as (
+    update realtime_message_open set next_attempt_at = $1, updated_at = $1
+    where account = any(array(select account from heads)) and next_attempt_at > $1
+  )
+  update realtime_queue set visit_at = $1 where account = any(array(select account from heads))`)
+
+/** Makes all messages due that wait for a retry: the provider answers again. */
+export async function makeMessagesDue(db: Database, now: Date): Promise<void> {
+  await makeDue(db, [now])
+}
+
+const deleteOld = statement<{ count: number }>(`
+  with gone as (
+    delete from realtime_message_ended where document_id = any(array(
+      select document_id from realtime_message_ended where created_at < $1 order by created_at limit $2
+      for update skip locked))
+    returning document_id
+  ) select count(*)::int as count from gone`)
+
+/** Deletes up to `limit` ended messages from before `before`. Returns how many there were. */
+export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteOld(db, [before, limit]))[0]?.count ?? 0
+}

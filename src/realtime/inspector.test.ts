@@ -1,0 +1,205 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../../test/harness/app.ts'
+import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
+import type { AccountId } from '../id.ts'
+
+const MESSAGES = '/api/v3/realtime/message'
+const CHANNELS = '/api/v3/realtime/channel'
+const WEBHOOK = '/api/v3/realtime/realtime/webhook'
+const HEALTH = '/api/v3/health/component/integration/realtime'
+
+let ground: RealtimeApp
+let account: AccountId
+
+beforeAll(async () => {
+  ground = await openRealtime()
+  account = await ground.addAccount()
+})
+afterAll(() => ground[Symbol.asyncDispose]())
+
+describe('recent messages', () => {
+  it('are listed with their channels and what came of them', async () => {
+    const contract = await ground.addContract(account)
+    await ground.t.settle()
+    const { body } = await ground.call(
+      'GET',
+      `${MESSAGES}?filters=account|eq|${account}&filters=event|eq|contract.create`,
+    )
+    expect(body.data).toEqual([
+      expect.objectContaining({
+        account,
+        event: 'contract.create',
+        channels: [`private-account-${account}`, `private-contract-${contract}`],
+        status: 'published',
+        attempts: 1,
+        last_status_code: 200,
+        last_error: null,
+        ended_at: expect.any(String),
+      }),
+    ])
+  })
+
+  it('are listed while they wait, with the reason', async () => {
+    ground.provider.behave({ kind: 'resets' })
+    const [id] = await ground.emit(account)
+    await ground.t.settle()
+    ground.provider.behave({ kind: 'works' })
+    const { body } = await ground.call('GET', `${MESSAGES}?filters=document_id|eq|${id}`)
+    expect(body.data).toMatchObject([
+      { status: 'retrying', attempts: 1, last_error: 'reset', ended_at: null, next_attempt_at: expect.any(String) },
+    ])
+    await ground.pass(1_000)
+  })
+
+  it('need the permission realtime:inspect', async () => {
+    const member = await ground.t.signInMember([account])
+    for (const path of [MESSAGES, CHANNELS]) {
+      expect((await member.call('GET', path)).status).toBe(403)
+      expect((await ground.t.anonymous('GET', path)).status).toBe(401)
+    }
+  })
+
+  it('of other accounts stay unseen by who holds the permission in some accounts only', async () => {
+    const other = await ground.addAccount()
+    await ground.emit(other)
+    await ground.t.settle()
+    const made = await ground.call('POST', '/api/v3/identity/role', {
+      name: 'realtime-inspector',
+      description: 'x',
+      is_account_scoped: true,
+      permissions: ['realtime:inspect'],
+    })
+    const member = await ground.t.signInMember([account])
+    await ground.call('PATCH', `/api/v3/identity/user/${member.userId}`, { roles: [made.body.data.document_id] })
+    const { body } = await member.call('GET', MESSAGES)
+    expect(new Set(body.data.map((row: { account: string }) => row.account))).toEqual(new Set([account]))
+  })
+})
+
+describe('occupied channels', () => {
+  it('are those that the provider knows', async () => {
+    ground.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
+    const { body } = await ground.call('GET', CHANNELS)
+    expect(body.data).toEqual([
+      { name: `private-account-${account}`, subscription_count: 3 },
+      { name: 'private-x', subscription_count: null },
+    ])
+  })
+
+  it('are a 503 while the provider does not say', async () => {
+    ground.provider.behave({ kind: 'answers', status: 500 })
+    const { status, body } = await ground.call('GET', CHANNELS)
+    ground.provider.behave({ kind: 'works' })
+    expect([status, body.code]).toEqual([503, 'dependency_unavailable'])
+  })
+})
+
+describe('a webhook of the provider', () => {
+  const sign = (body: string) => createHmac('sha256', ground.provider.app.secret).update(body).digest('hex')
+  const bodyAt = (ms: number) => JSON.stringify({ time_ms: ms, events: [{ name: 'channel_occupied', channel: 'a' }] })
+  const post = (body: string, headers: Record<string, string>) => ground.t.anonymous('POST', WEBHOOK, body, headers)
+  const headersOf = (body: string) => ({
+    'x-pusher-key': ground.provider.app.key,
+    'x-pusher-signature': sign(body),
+  })
+
+  it('that is signed is accepted and counted', async () => {
+    const body = bodyAt(ground.t.clock.now())
+    const answer = await post(body, { ...headersOf(body), 'content-type': 'application/json; charset=utf-8' })
+    expect([answer.status, answer.body.data]).toEqual([200, { accepted: 1 }])
+    ground.t.clock.advance(5_000)
+    expect((await ground.t.scrape()).body).toContain('realtime_provider_events_total{name="channel_occupied"} 1')
+  })
+
+  it('whose signature or key is missing, wrong or in upper case is refused, also when it is not valid', async () => {
+    const body = bodyAt(ground.t.clock.now())
+    const right = headersOf(body)
+    for (const headers of [
+      {},
+      { 'x-pusher-key': right['x-pusher-key'] },
+      { 'x-pusher-signature': right['x-pusher-signature'] },
+      { ...right, 'x-pusher-key': 'another' },
+      { ...right, 'x-pusher-signature': right['x-pusher-signature'].toUpperCase() },
+      { ...right, 'x-pusher-signature': sign(`${body} `) },
+    ])
+      expect((await post(body, headers)).body.code).toBe('signature_invalid')
+    expect((await post('{}', right)).body.code).toBe('signature_invalid')
+  })
+
+  it('of more than ten minutes ago, or ahead, is refused', async () => {
+    for (const offset of [-600_001, 600_001]) {
+      const body = bodyAt(ground.t.clock.now() + offset)
+      expect((await post(body, headersOf(body))).body.code).toBe('signature_invalid')
+    }
+    const body = bodyAt(ground.t.clock.now() - 600_000)
+    expect((await post(body, headersOf(body))).status).toBe(200)
+  })
+
+  it('that is signed and not valid is a 422', async () => {
+    const body = '{"events":"none"}'
+    expect((await post(body, headersOf(body))).status).toBe(422)
+  })
+})
+
+describe('the health of the component', () => {
+  const ask = async () => {
+    ground.t.clock.advance(5_000)
+    return (await ground.t.anonymous('GET', HEALTH)).body.data
+  }
+  const probe = () => ground.t.app.realtime.watch?.probe()
+
+  it('is down until a process has asked the provider', async () => {
+    await ground.pass(300_000)
+    await ground.t.database.pool.query('delete from realtime_watch')
+    expect(await ask()).toMatchObject({ component: 'realtime', status: 'down' })
+    await probe()
+    expect(await ask()).toMatchObject({ status: 'operational', details: { missing: [], backlog: 0 } })
+  })
+
+  it('is down while the provider fails, with class and time, and says so in the whole', async () => {
+    ground.provider.behave({ kind: 'answers', status: 503 })
+    await probe()
+    const at = new Date(ground.t.clock.now()).toISOString()
+    expect(await ask()).toMatchObject({ status: 'down', details: { last_error: 'http_5xx', last_error_at: at } })
+    expect((await ground.t.anonymous('GET', '/api/v3/health')).body.data).toMatchObject({
+      status: 'degraded',
+      components: [{ component: 'webhook-out' }, { component: 'realtime', status: 'down' }],
+    })
+    ground.provider.behave({ kind: 'works' })
+    await probe()
+    expect(await ask()).toMatchObject({ status: 'degraded' })
+  })
+
+  it('is not changed by a refusal, which is visible', async () => {
+    const before = await ask()
+    ground.provider.behave({ kind: 'answers', status: 403 })
+    await probe()
+    ground.provider.behave({ kind: 'works' })
+    expect(await ask()).toMatchObject({ status: before.status, details: { last_warning: 403 } })
+  })
+
+  it('is down when the answer to the probe lacks what was asked for', async () => {
+    ground.provider.behave({ kind: 'answers', status: 200, body: '{"ok":true}' })
+    await probe()
+    ground.provider.behave({ kind: 'works' })
+    expect(await ask()).toMatchObject({ status: 'down', details: { last_error: 'protocol' } })
+    await probe()
+  })
+
+  it('is down again when no process has said anything for 95 s', async () => {
+    ground.t.clock.advance(96_000)
+    expect(await ask()).toMatchObject({ status: 'down' })
+  })
+
+  it('names what is missing, and nothing of what is given', async () => {
+    const env = { INTEGRATION_REALTIME_APP_ID: 'app-4711', INTEGRATION_REALTIME_SECRET: 'a-secret' }
+    await using t = await createTestApp({ env })
+    const { body } = await t.anonymous('GET', HEALTH)
+    expect(body.data).toMatchObject({
+      status: 'down',
+      details: { missing: ['INTEGRATION_REALTIME_KEY', 'INTEGRATION_REALTIME_CLUSTER'] },
+    })
+    expect(JSON.stringify(body)).not.toMatch(/app-4711|a-secret/)
+  })
+})

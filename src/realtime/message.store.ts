@@ -1,0 +1,66 @@
+import type { PermissionScope } from '../http/caller.ts'
+import type { AccountId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+
+const COLUMNS = [
+  'document_id',
+  'account',
+  'event',
+  'contract',
+  'status',
+  'attempts',
+  'last_status_code',
+  'last_error',
+  'last_duration_ms',
+  'last_attempt_at',
+  'next_attempt_at',
+  'ended_at',
+  'created_at',
+  'updated_at',
+] as const
+
+/** A message of the ledger. */
+export interface MessageRecord {
+  id: string
+  account: AccountId
+  event: string
+  contract: string | null
+  status: string
+  attempts: number
+  lastStatusCode: number | null
+  lastError: string | null
+  lastDurationMs: number | null
+  lastAttemptAt: Date | null
+  nextAttemptAt: Date | null
+  endedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The messages of the accounts of `scope`, as the base of a list. */
+export function selectMessages(db: Database, scope: PermissionScope) {
+  const all = db.selectFrom('realtime_message').select(COLUMNS)
+  return scope === 'all' ? all : all.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+}
+
+type MessageColumns = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number]
+
+/** Maps a row of the view, whose columns the types take for nullable. */
+export function toMessageRecord(row: MessageColumns): MessageRecord {
+  return {
+    id: row.document_id as string,
+    account: row.account as AccountId,
+    event: row.event as string,
+    contract: row.contract,
+    status: row.status as string,
+    attempts: row.attempts as number,
+    lastStatusCode: row.last_status_code,
+    lastError: row.last_error,
+    lastDurationMs: row.last_duration_ms,
+    lastAttemptAt: row.last_attempt_at,
+    nextAttemptAt: row.next_attempt_at,
+    endedAt: row.ended_at,
+    createdAt: row.created_at as Date,
+    updatedAt: row.updated_at as Date,
+  }
+}

@@ -1,0 +1,49 @@
+/** Version of the message a client reads, that of the envelope (docs/contract/webhooks.md#envelope). */
+const MESSAGE_API_VERSION = '2026-09-11'
+
+/** Most bytes of a message that a provider takes (documentation of Pusher Channels, "HTTP API reference"). */
+export const MAX_MESSAGE_BYTES = 10_240
+
+/** Most characters of an event name that a provider takes. */
+export const MAX_EVENT_NAME_LENGTH = 200
+
+/** Most UTF-8 bytes of a text of the message; a longer one is left out, so that the message is never too large. */
+const MAX_TEXT_BYTES = 1_600
+
+/** What a message tells about an event. Thin: never the resource itself. */
+export interface MessageEvent {
+  id: string
+  /** The event type, `<resource>.<action>`: the name of the message on its channels. */
+  type: string
+  createdAt: Date
+  account: string | null
+  resource: string
+  action: string
+  resourceId: string | null
+  url: string | null
+}
+
+/**
+ * The message of an event as JSON text (docs/contract/realtime.md#published-events): the envelope of a webhook without
+ * `attempt`. Always smaller than `MAX_MESSAGE_BYTES`: text that no event of the service has is replaced by null. Pure.
+ */
+export function buildMessage(event: MessageEvent): string {
+  return JSON.stringify({
+    id: event.id,
+    type: bounded(event.type),
+    api_version: MESSAGE_API_VERSION,
+    created_at: event.createdAt.toISOString(),
+    data: {
+      account: event.account,
+      resource: bounded(event.resource),
+      action: bounded(event.action),
+      id: bounded(event.resourceId),
+      url: bounded(event.url),
+    },
+  })
+}
+
+/** The text, or null when it is too long as JSON, where a character may take six bytes. */
+function bounded(text: string | null): string | null {
+  return text === null || Buffer.byteLength(JSON.stringify(text)) <= MAX_TEXT_BYTES ? text : null
+}

@@ -1,0 +1,208 @@
+import type { Static } from 'typebox'
+import { defineRoute, type Routes } from '../http/route.ts'
+import { readPage } from '../listing/page.ts'
+import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'
+import { listChannels } from './channel.ts'
+import { type MessageRecord, selectMessages, toMessageRecord } from './message.store.ts'
+import { listOccupiedChannels } from './occupied-channels.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { checkProviderTime, checkProviderWebhook } from './provider-webhook.ts'
+import {
+  AuthenticateBody,
+  AuthorizeBody,
+  ChannelAuthorization,
+  ConnectionAuthentication,
+  MessageRow,
+  OccupiedChannels,
+  ProviderWebhookAnswer,
+  ProviderWebhookBody,
+  RealtimeConfig,
+} from './realtime.schema.ts'
+
+/** Dependencies of the realtime routes. */
+export interface RealtimeDeps extends AuthorizationDeps {
+  client: Pick<ProviderClient, 'send'> | undefined
+  /** Counts an event of a webhook of the provider. */
+  countProviderEvent: (name: string) => void
+}
+
+const MESSAGE_FIELDS = {
+  document_id: { type: 'uuid' },
+  account: { type: 'uuid' },
+  event: { type: 'text' },
+  status: { type: 'text' },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+const toMessageRow = (record: MessageRecord): Static<typeof MessageRow> => ({
+  document_id: record.id,
+  account: record.account,
+  event: record.event,
+  channels: listChannels(record),
+  status: record.status,
+  attempts: record.attempts,
+  last_status_code: record.lastStatusCode,
+  last_error: record.lastError,
+  last_duration_ms: record.lastDurationMs,
+  last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
+  next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
+  ended_at: record.endedAt?.toISOString() ?? null,
+  created_at: record.createdAt.toISOString(),
+  updated_at: record.updatedAt.toISOString(),
+})
+
+/** Channels for clients, and what an operator looks at (docs/contract/realtime.md). */
+export const realtimeRoutes: Routes<RealtimeDeps> = [
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/realtime/realtime/auth',
+      resource: 'realtime',
+      action: 'auth',
+      accountScope: 'none',
+      ownAccounts: true,
+      writes: false,
+      takesForm: true,
+      bare: true,
+      summary: 'Authorize a private-channel subscription',
+      description:
+        'For client libraries of the Pusher protocol. The caller must belong to the account of the channel, or to the account that owns the contract; administrators may join every channel. Takes JSON and forms; members that are not listed are ignored.',
+      body: AuthorizeBody,
+      data: ChannelAuthorization,
+      problems: ['permission_denied', 'realtime_unavailable'],
+    },
+    {
+      handle: async (deps: RealtimeDeps, { db, body, caller }) => {
+        const request = { socketId: body.socket_id, channel: body.channel_name, caller }
+        return { data: await authorizeSubscription(deps, db, request), message: 'Authorized.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/realtime/realtime/user-auth',
+      resource: 'realtime',
+      action: 'user-auth',
+      permission: 'realtime:auth',
+      accountScope: 'none',
+      ownAccounts: true,
+      writes: false,
+      takesForm: true,
+      bare: true,
+      summary: 'Say who the caller is at a realtime connection',
+      description:
+        'For the sign-in of client libraries of the Pusher protocol: the provider can then end the connections of this user.',
+      body: AuthenticateBody,
+      data: ConnectionAuthentication,
+      problems: ['realtime_unavailable'],
+    },
+    {
+      handle: async (deps: RealtimeDeps, { body, caller }) => ({
+        data: authenticateConnection(deps, { socketId: body.socket_id, caller }),
+        message: 'Authenticated.',
+        headers: NO_STORE,
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/realtime/realtime/config',
+      resource: 'realtime',
+      action: 'config',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Public settings of realtime connections',
+      description: 'What a client connects with, so that client and server cannot differ.',
+      data: RealtimeConfig,
+      problems: ['realtime_unavailable'],
+    },
+    {
+      handle: async (deps: RealtimeDeps) => {
+        const { key, cluster, socket } = requireApp(deps)
+        return {
+          data: { key, cluster, ws_host: socket.host, ws_port: socket.port, ws_path: '', force_tls: socket.isTls },
+          message: 'Realtime settings.',
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/realtime/message',
+      resource: 'realtime-message',
+      action: 'find-all',
+      permission: 'realtime:inspect',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'List realtime messages',
+      description: 'What was published of late, and what came of it. Ended messages are kept for three days.',
+      data: MessageRow,
+      list: MESSAGE_FIELDS,
+    },
+    {
+      handle: async (_deps: RealtimeDeps, { db, scope, listing }) => {
+        const toRow = (row: Parameters<typeof toMessageRecord>[0]) => toMessageRow(toMessageRecord(row))
+        const page = await readPage(selectMessages(db, scope), { listing, fields: MESSAGE_FIELDS, toRow })
+        return { ...page, message: 'Realtime messages.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/realtime/channel',
+      resource: 'realtime-channel',
+      action: 'find-all',
+      permission: 'realtime:inspect',
+      accountScope: 'none',
+      summary: 'List occupied private channels',
+      description: 'The channels that somebody has joined, as the realtime provider knows them.',
+      data: OccupiedChannels,
+      problems: ['realtime_unavailable'],
+    },
+    {
+      prepare: async (deps: RealtimeDeps) => {
+        requireApp(deps)
+        return deps.client ? listOccupiedChannels(deps.client) : []
+      },
+      handle: async (_deps: RealtimeDeps, { prepared }) => ({
+        data: prepared.map(({ name, subscriptionCount }) => ({ name, subscription_count: subscriptionCount })),
+        message: 'Occupied channels.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'POST',
+      path: '/api/v3/realtime/realtime/webhook',
+      resource: 'realtime',
+      action: 'webhook',
+      accountScope: 'none',
+      access: 'public',
+      event: 'none',
+      writes: false,
+      summary: 'Take a webhook of the realtime provider',
+      description:
+        'Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Its events are counted and logged.',
+      body: ProviderWebhookBody,
+      data: ProviderWebhookAnswer,
+      problems: ['signature_invalid', 'realtime_unavailable'],
+    },
+    {
+      // The signature is judged before the body: who cannot sign learns nothing of the rules.
+      load: async (deps: RealtimeDeps, { headers, rawBody }) => {
+        const [key, signature] = [readHeader(headers, 'x-pusher-key'), readHeader(headers, 'x-pusher-signature')]
+        checkProviderWebhook(requireApp(deps), { key, signature, rawBody })
+      },
+      handle: async (deps: RealtimeDeps, { body, now }) => {
+        checkProviderTime(body.time_ms, now)
+        for (const { name } of body.events) deps.countProviderEvent(name)
+        return { data: { accepted: body.events.length }, message: 'Webhook accepted.' }
+      },
+    },
+  ),
+]

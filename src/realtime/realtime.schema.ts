@@ -1,0 +1,101 @@
+import { Type } from 'typebox'
+import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+
+const SocketId = Type.String({
+  pattern: '^[0-9]{1,20}[.][0-9]{1,20}$',
+  description: 'The id that the provider gave the connection.',
+})
+
+/** Members that a client library adds of its own are ignored. */
+const OPEN = { additionalProperties: true }
+
+export const AuthorizeBody = named(
+  'AuthorizeChannel',
+  Type.Object(
+    {
+      socket_id: SocketId,
+      channel_name: Type.String({
+        maxLength: 100,
+        pattern: '^private-(account|contract)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+        description: 'A private channel, with its UUID in lower case.',
+      }),
+    },
+    OPEN,
+  ),
+)
+
+export const ChannelAuthorization = named(
+  'ChannelAuthorization',
+  Type.Object({ auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }) }),
+)
+
+export const AuthenticateBody = named('AuthenticateConnection', Type.Object({ socket_id: SocketId }, OPEN))
+
+export const ConnectionAuthentication = named(
+  'ConnectionAuthentication',
+  Type.Object({
+    auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
+    user_data: Type.String({ description: 'JSON text with the `id` of the user.' }),
+  }),
+)
+
+export const RealtimeConfig = named(
+  'RealtimeConfig',
+  Type.Object({
+    key: Type.String({ description: 'The public key of the application.' }),
+    cluster: Type.String(),
+    ws_host: Type.String(),
+    ws_port: Type.Integer(),
+    ws_path: Type.String({ description: 'What stands before `/app/<key>` in the path.' }),
+    force_tls: Type.Boolean(),
+  }),
+)
+
+export const MessageRow = named(
+  'RealtimeMessage',
+  Type.Object({
+    document_id: Type.String({ ...UuidSchema, description: 'The id of the event.' }),
+    account: UuidSchema,
+    event: Type.String({ description: 'The event type: the name of the message on its channels.' }),
+    channels: Type.Array(Type.String()),
+    status: Type.String({ description: '`pending`, `retrying`, `published`, `rejected` or `exhausted`.' }),
+    attempts: Type.Integer(),
+    last_status_code: nullable(Type.Integer()),
+    last_error: nullable(Type.String({ description: 'The class of the last failure.' })),
+    last_duration_ms: nullable(Type.Integer()),
+    last_attempt_at: nullable(TimestampSchema),
+    next_attempt_at: nullable(TimestampSchema),
+    ended_at: nullable(TimestampSchema),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
+export const OccupiedChannels = named(
+  'OccupiedChannels',
+  Type.Array(
+    named(
+      'OccupiedChannel',
+      Type.Object({
+        name: Type.String(),
+        subscription_count: nullable(Type.Integer({ description: 'Null where the provider does not count.' })),
+      }),
+    ),
+  ),
+)
+
+export const ProviderWebhookBody = named(
+  'RealtimeProviderWebhook',
+  Type.Object(
+    {
+      time_ms: Type.Integer({ minimum: 0, description: 'When the provider sent it, in milliseconds.' }),
+      events: Type.Array(Type.Object({ name: Type.String({ maxLength: 200 }) }, OPEN), { maxItems: 1_000 }),
+    },
+    OPEN,
+  ),
+)
+
+export const ProviderWebhookAnswer = named(
+  'AcceptedProviderWebhook',
+  Type.Object({ accepted: Type.Integer({ description: 'How many events it held.' }) }),
+)

@@ -1,0 +1,73 @@
+import { expect, test, vi } from 'vitest'
+import { openDeliveryGround } from '../harness/delivery-ground.ts'
+import { startRealtimeProvider } from '../harness/realtime-provider.ts'
+import { waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000 })
+
+const ROLES = 'dispatcher,realtime'
+
+async function openGround() {
+  const ground = await openDeliveryGround()
+  const provider = await startRealtimeProvider(() => Date.now())
+  const readMessages = async () => {
+    const { rows } = await ground.database.pool.query(
+      `select status, attempts from realtime_message where event = 'contract.create' order by document_id`,
+    )
+    return rows as { status: string; attempts: number }[]
+  }
+  return {
+    ground,
+    provider,
+    readMessages,
+    waitForPublished: (count: number) =>
+      waitFor('published messages', async () => {
+        const rows = await readMessages()
+        return rows.length === count && rows.every((row) => row.status === 'published') ? rows : undefined
+      }),
+    listIds: () => provider.messages.filter((one) => one.channel.startsWith('private-account-')).map(readId),
+    [Symbol.asyncDispose]: async () => {
+      await ground[Symbol.asyncDispose]()
+      await provider.close()
+    },
+  }
+}
+
+const readId = ({ data }: { data: string }) => (JSON.parse(data) as { id: string }).id
+
+test('a publisher killed between the call and its record: the next process publishes again, with the same id', async () => {
+  await using t = await openGround()
+  const api = await t.ground.start({ roles: 'api', env: t.provider.env })
+  const env = { ...t.provider.env, SIGNALBOX_CRASH_POINT: 'after-publish' }
+  const doomed = await t.ground.start({ roles: ROLES, env })
+  await t.ground.change(api)
+  expect(await doomed.ended).toEqual({ code: null, signal: 'SIGKILL' })
+  expect(await t.readMessages()).toEqual([{ status: 'pending', attempts: 1 }])
+  expect(t.listIds()).toHaveLength(1)
+  await t.ground.letLeasesRunOut()
+  await t.ground.start({ roles: ROLES, env: t.provider.env })
+  expect(await t.waitForPublished(1)).toEqual([{ status: 'published', attempts: 2 }])
+  const ids = t.listIds()
+  expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+})
+
+test('a publisher killed while its provider is away: what happened is published in its order when both are back', async () => {
+  await using t = await openGround()
+  const api = await t.ground.start({ roles: 'api', env: t.provider.env })
+  const first = await t.ground.start({ roles: ROLES, env: t.provider.env })
+  await t.provider.stop()
+  for (let n = 0; n < 3; n += 1) await t.ground.change(api)
+  await waitFor('a first attempt', async () => (await t.readMessages()).some((row) => row.status === 'retrying'))
+  first.signal('SIGKILL')
+  await first.ended
+  await t.ground.change(api)
+  await t.provider.restart()
+  await t.ground.letLeasesRunOut()
+  await t.ground.start({ roles: ROLES, env: t.provider.env })
+  await t.waitForPublished(4)
+  const { rows } = await t.ground.database.pool.query(
+    `select document_id from event_occurrence where event = 'contract.create' order by document_id`,
+  )
+  expect([...new Set(t.listIds())]).toEqual(rows.map((row) => row.document_id))
+})
