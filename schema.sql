@@ -307,6 +307,21 @@ create unlogged table "rate_limit" (
 );
 CREATE INDEX rate_limit_window_idx ON public.rate_limit USING btree (window_started_at);
 
+create unlogged table "realtime_message" (
+  process uuid not null,
+  number bigint not null,
+  payload text not null,
+  created_at timestamp with time zone not null,
+  constraint realtime_message_pkey PRIMARY KEY (process, number)
+);
+CREATE INDEX realtime_message_created_at ON public.realtime_message USING btree (created_at);
+
+create unlogged table "realtime_process" (
+  id uuid not null,
+  seen_at timestamp with time zone not null,
+  constraint realtime_process_pkey PRIMARY KEY (id)
+);
+
 create table "replay_job" (
   document_id uuid not null,
   status text not null,

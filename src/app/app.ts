@@ -29,6 +29,7 @@ import { mountDevelopmentRoutes } from './development-routes.ts'
 import { buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
 import { listPageFiles, listPages } from './pages.ts'
+import { type EmbeddedRealtime, mountRealtimeServer } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -69,6 +70,8 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   keyring: Keyring
   callbackRules: CallbackRules
   workerId: string
+  /** The embedded realtime server, where the settings ask for one. */
+  realtimeServer: EmbeddedRealtime | undefined
   baseUrl(): string
   /** The actual port of METRICS_PORT, once started. */
   metricsPort(): number | undefined
@@ -127,24 +130,39 @@ export async function buildApp(options: AppOptions): Promise<App> {
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
+  const realtimeMount = { options, upgrades, limiter, ids, keyring }
+  const realtimeServer = isApi ? await mountRealtimeServer(server, realtimeMount) : undefined
   await server.ready()
   const running: Promise<void>[] = []
   let metricsListener: MetricsListener | undefined
-  const built = { ...workers, server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter }
+  const built = {
+    ...workers,
+    server,
+    ids,
+    catalogue,
+    keyring,
+    callbackRules,
+    workerId,
+    baseUrl,
+    limiter,
+    realtimeServer,
+  }
   return {
     ...built,
     metricsPort: () => metricsListener?.port,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
+      realtimeServer?.start()
       metricsListener = await openMetricsPort(options, metrics)
       workers.start()
       if (isApi) running.push(limiter.run())
     },
     stop: async () => {
       limiter.stop()
-      upgrades.close()
+      // Realtime clients are closed with a code before their connections end.
+      const drained = Promise.resolve(realtimeServer?.stop()).finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
-      await Promise.all([closeServer(server), workers.stop()])
+      await Promise.all([closeServer(server), workers.stop(), drained])
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },

@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
+import type { RealtimeApp } from '../realtime/embedded/signature.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { readSocialSettings } from './social-settings.ts'
@@ -66,6 +67,8 @@ export interface Config {
   rateLimitStrictPerMinute: number
   trustProxy: TrustProxy
   httpMaxConnections: number
+  /** The application of the embedded realtime server, `own` for one that development makes; undefined: no such server. */
+  embeddedRealtime: RealtimeApp | 'own' | undefined
   metricsPort: number | undefined
   metricsToken: string | undefined
   otlpEndpoint: string | undefined
@@ -196,6 +199,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
     httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
+    embeddedRealtime: decideEmbeddedRealtime(values),
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
@@ -206,6 +210,16 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
+}
+
+/** Whether the embedded realtime server runs (docs/contract/realtime-server.md#when-it-runs). */
+function decideEmbeddedRealtime(values: Values): Config['embeddedRealtime'] {
+  const { INTEGRATION_REALTIME_APP_ID: id, INTEGRATION_REALTIME_KEY: key, INTEGRATION_REALTIME_SECRET: secret } = values
+  const cluster = values.INTEGRATION_REALTIME_CLUSTER
+  if (id && key && secret && cluster) return cluster === 'embedded' ? { id, key, secret } : undefined
+  const isDevelopment = (values.APP_ENV ?? 'development') === 'development'
+  const isUnset = [id, key, secret, cluster].every((value) => value === undefined)
+  return isDevelopment && isUnset && values.INTEGRATION_REALTIME_EMBEDDED !== false ? 'own' : undefined
 }
 
 const SECRET_NAMES = {

@@ -256,6 +256,18 @@ export interface RateLimit {
   window_started_at: Timestamp;
 }
 
+export interface RealtimeMessage {
+  created_at: Timestamp;
+  number: number;
+  payload: string;
+  process: string;
+}
+
+export interface RealtimeProcess {
+  id: string;
+  seen_at: Timestamp;
+}
+
 export interface ReplayJob {
   confirm_duplicate: boolean;
   created_at: Timestamp;
@@ -496,6 +508,8 @@ export interface DB {
   proof_token: ProofToken;
   publish_key: PublishKey;
   rate_limit: RateLimit;
+  realtime_message: RealtimeMessage;
+  realtime_process: RealtimeProcess;
   replay_job: ReplayJob;
   replay_job_item: ReplayJobItem;
   role: Role;

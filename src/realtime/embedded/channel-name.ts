@@ -15,7 +15,7 @@ export interface ChannelName {
 export const CHANNEL_NAME_LIMIT = 164
 
 /** Longest user id, in characters. */
-export const USER_ID_LIMIT = 128
+const USER_ID_LIMIT = 128
 
 /** The whole name: signatures join names with `:`, so a name that contained one could imitate another signature. */
 const NAME_PATTERN = /^[A-Za-z0-9_\-=@,.;]+$/

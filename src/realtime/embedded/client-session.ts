@@ -74,5 +74,7 @@ function passOn(
   deliver(world, connection.application, published)
   world.relay
     .send({ kind: 'publish', app: app.id, events: [published] })
-    .catch((error: unknown) => world.logger.warn({ err: error }, 'client event not passed to other processes'))
+    .catch((error: unknown) =>
+      world.logger.warn({ err: error }, 'realtime client event lost: see docs/operations.md, realtime processes'),
+    )
 }

@@ -26,10 +26,7 @@ export function deliver(world: RealtimeWorld, application: Application, publishe
   world.counts.published += 1
   world.counts.delivered += delivered
   const bytes = Buffer.byteLength(data)
-  keepPublish(world, application, { at: new Date(nowMs), event, channels, bytes, source, delivered }, data)
-}
-
-function keepPublish(world: RealtimeWorld, application: Application, publish: RecentPublish, data: string): void {
+  const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, delivered }
   application.recent.push(publish)
   if (application.recent.length > RECENT_LIMIT) application.recent.shift()
   world.observe({ app: application.app.id, kind: 'publish', publish, data })

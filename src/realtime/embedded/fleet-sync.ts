@@ -21,7 +21,12 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
   const send = (message: FleetMessage) => deps.fleet().send(message)
   const sendQuietly = (message: FleetMessage) =>
     void send(message).catch((error: unknown) =>
-      deps.world().logger.warn({ err: error, kind: message.kind }, 'realtime: message to other processes not sent'),
+      deps
+        .world()
+        .logger.warn(
+          { err: error, kind: message.kind },
+          'realtime message not sent: see docs/operations.md, realtime processes',
+        ),
     )
 
   function note(application: Application, channel: string, userIds: Iterable<string>): void {

@@ -83,7 +83,8 @@ export function buildFleet(options: FleetOptions): Fleet {
     },
     onListening: () => receive('catch-up'),
     onLost: () => {},
-    onError: (error) => logger.warn({ err: error }, 'realtime: not connected to other processes'),
+    onError: (error) =>
+      logger.warn({ err: error }, 'realtime listener not connected: see docs/operations.md, realtime processes'),
   })
 
   function receive(one: FleetNote | 'catch-up'): void {
@@ -99,7 +100,7 @@ export function buildFleet(options: FleetOptions): Fleet {
         if (one === 'catch-up') await catchUp()
         else await take(one)
       } catch (error) {
-        logger.warn({ err: error }, 'realtime: message of another process not read')
+        logger.warn({ err: error }, 'realtime message not read: see docs/operations.md, realtime processes')
       }
     }
     isReceiving = false
@@ -147,7 +148,9 @@ export function buildFleet(options: FleetOptions): Fleet {
       if (stopping.signal.aborted) return
       const nowMs = clock.now()
       const before = { messages: new Date(nowMs - MESSAGE_KEPT_MS), processes: new Date(nowMs - PROCESS_KEPT_MS) }
-      await beat().catch((error: unknown) => logger.warn({ err: error }, 'realtime: other processes not looked up'))
+      await beat().catch((error: unknown) =>
+        logger.warn({ err: error }, 'realtime processes not looked up: see docs/operations.md, realtime processes'),
+      )
       if (beats % SWEEP_EVERY_BEATS === 0) await sweepFleet(db, before).catch(() => {})
     }
   }

@@ -27,9 +27,14 @@ const CALLS: readonly { method: 'GET' | 'POST'; path: string; handle: Handler }[
   { method: 'POST', path: 'users/*/terminate_connections', handle: terminateUser },
 ]
 
-/** Builds the handler of the HTTP API. */
+/** The routes of the HTTP API. */
+export const PUBLISH_ROUTES: readonly string[] = CALLS.map(
+  ({ method, path }) => `${method} /apps/{id}/${path.replace('*', '{name}')}`,
+)
+
+/** Builds the HTTP API. */
 export function buildPublishApi({ world }: { world: RealtimeWorld }) {
-  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = await serve(world, request)
     const isText = typeof answer.body === 'string'
     const body = Buffer.from(isText ? `${answer.body}\n` : JSON.stringify(answer.body))
@@ -42,9 +47,14 @@ export function buildPublishApi({ world }: { world: RealtimeWorld }) {
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   }
+  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in judge(world, request)) }
 }
 
-async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<ApiAnswer> {
+/** Judges path and signature of a request. */
+function judge(
+  world: RealtimeWorld,
+  request: IncomingMessage,
+): (Omit<SignedRequest, 'segments' | 'body'> & { rest: string }) | ApiAnswer {
   const target = readTarget(request.url ?? '')
   if (!target) return refuse(400, 'The query is malformed')
   const { path, parameters } = target
@@ -53,10 +63,16 @@ async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<Ap
   const application = world.applications.get(id ?? '')
   if (!application || rest === undefined) return refuse(404, 'There is no such application')
   const fault = judgeSignature(application.app, { method, path, parameters }, world.clock.now())
-  if (fault) return fault
+  return fault ?? { application, parameters, rest }
+}
+
+async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<ApiAnswer> {
+  const judged = judge(world, request)
+  if ('status' in judged) return judged
+  const { application, parameters, rest } = judged
   const segments = rest.split('/').map(decode)
   const known = CALLS.filter((call) => matches(call.path, segments))
-  const call = known.find((one) => one.method === method)
+  const call = known.find((one) => one.method === request.method)
   if (!call && known.length > 0)
     return refuse(405, 'Method not allowed', { allow: known.map((one) => one.method).join(', ') })
   if (!call) return refuse(404, 'There is no such path')
@@ -108,7 +124,7 @@ async function publish(
   try {
     await world.relay.send({ kind: 'publish', app: application.app.id, events })
   } catch (error) {
-    world.logger.warn({ err: error }, 'realtime: events not passed to other processes')
+    world.logger.warn({ err: error }, 'realtime publish refused: see docs/operations.md, realtime processes')
     return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
   }
   for (const event of events) deliver(world, application, event)

@@ -74,6 +74,8 @@ export interface RealtimeServer {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Serves the HTTP API below `/apps`. */
   handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Whether a request of the HTTP API has a valid signature. */
+  isSigned(request: IncomingMessage): boolean
   /** Resolves when the server takes connections. */
   ready: Promise<void>
   /**
@@ -146,7 +148,8 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   }
   return {
     handleUpgrade: door.handleUpgrade,
-    handleRequest: api,
+    handleRequest: api.handle,
+    isSigned: api.isSigned,
     ready,
     notePermission: async (permission) => {
       permitHere(find(permission.app), permission)

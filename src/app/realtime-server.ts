@@ -1,0 +1,87 @@
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from '../clock.ts'
+import { findClientAddress } from '../http/client-address.ts'
+import { mountProtocol } from '../http/mount-protocol.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { UpgradeRouter } from '../http/upgrade.ts'
+import type { IdMaker } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import { type RealtimeServer, startRealtimeServer } from '../realtime/embedded/realtime-server.ts'
+import type { RealtimeApp } from '../realtime/embedded/signature.ts'
+import type { AppOptions } from './app.ts'
+
+/** The embedded realtime server of a process. */
+export interface EmbeddedRealtime {
+  app: RealtimeApp
+  /** The running server; undefined before `start`. */
+  server(): RealtimeServer | undefined
+  /** Joins the other processes and takes connections. */
+  start(): void
+  /** Closes the connections. */
+  stop(): Promise<void>
+}
+
+/** What it is mounted with. */
+export interface RealtimeMount {
+  options: AppOptions
+  upgrades: UpgradeRouter
+  limiter: RateLimiter
+  ids: IdMaker
+  keyring: Keyring
+}
+
+/**
+ * Mounts the embedded server where the settings ask for it: `GET /app/{key}` as an upgrade, and the HTTP API below `/apps`
+ * (docs/contract/realtime-server.md). Both answer 503 until `start`.
+ */
+export async function mountRealtimeServer(
+  server: FastifyInstance,
+  mount: RealtimeMount,
+): Promise<EmbeddedRealtime | undefined> {
+  const { options, upgrades, limiter } = mount
+  const { config, clock, random, logger } = options
+  const { embeddedRealtime } = config
+  if (!embeddedRealtime) return undefined
+  const app = embeddedRealtime === 'own' ? deriveApp(mount.keyring) : embeddedRealtime
+  let running: RealtimeServer | undefined
+  upgrades.mount('/app', (request, socket, head) => {
+    if (running) running.handleUpgrade(request, socket, head)
+    else socket.end('HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+  })
+  await mountProtocol(server, {
+    prefix: '/apps',
+    // A publisher is one caller with many requests: its signature, not its address, says whom to serve.
+    limit: (request, reply) => {
+      if (!running?.isSigned(request.raw)) limiter.limitVisit(request, reply)
+    },
+    handle: (request, response) => {
+      if (running) return running.handleRequest(request, response)
+      response.writeHead(503, { 'retry-after': '1' }).end()
+    },
+  })
+  return {
+    app,
+    server: () => running,
+    start: () => {
+      running = startRealtimeServer({
+        ...{ apps: [app], clock, random, logger, ids: mount.ids },
+        db: (options.workerDatabase ?? options.database).db,
+        connectionString: options.connectionString,
+        rest: systemClock.sleep,
+        limits: { connections: config.httpMaxConnections },
+        addressOf: ({ socket, headers }) => {
+          const header = headers['x-forwarded-for']
+          const forwardedFor = Array.isArray(header) ? header.join(',') : header
+          return findClientAddress({ peer: socket.remoteAddress ?? '', forwardedFor, trust: config.trustProxy }).address
+        },
+      })
+    },
+    stop: async () => running?.stop(),
+  }
+}
+
+/** The application of a development server: the same in every process and after every restart with these secrets. */
+function deriveApp(keyring: Keyring): RealtimeApp {
+  const derive = (purpose: string) => (keyring.deriveKeys(purpose)[0] ?? Buffer.alloc(0)).toString('hex')
+  return { id: 'signalbox', key: derive('realtime key').slice(0, 20), secret: derive('realtime secret') }
+}
