@@ -70,7 +70,7 @@ export interface TestRealtime extends AsyncDisposable {
 /** Starts an embedded server on a database. */
 export async function startTestRealtime(
   database: TestDatabase,
-  options: Partial<RealtimeServerDeps> & { clock?: ManualClock } = {},
+  { listenOn = 0, ...options }: Partial<RealtimeServerDeps> & { clock?: ManualClock; listenOn?: number } = {},
 ): Promise<TestRealtime> {
   const clock = options.clock ?? buildManualClock(Date.now())
   const server = startRealtimeServer({
@@ -87,7 +87,7 @@ export async function startTestRealtime(
   const http = createServer((request, response) => void server.handleRequest(request, response))
   http.on('upgrade', server.handleUpgrade)
   await server.ready
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => http.listen(listenOn, '127.0.0.1', resolve))
   const { port } = http.address() as AddressInfo
   const { id: appId, key, secret } = TEST_REALTIME_APP
   const sdk = new Pusher({

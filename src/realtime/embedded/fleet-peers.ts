@@ -23,8 +23,8 @@ export interface PeerList {
   meet(process: string): Peer
   /** Judges what the database says of the others. No clock of another machine is compared with the own one. */
   see(others: readonly OtherProcess[]): void
-  /** Removes a process. */
-  drop(process: string): void
+  /** Removes a process that said that it stops. */
+  end(process: string): void
 }
 
 /** Builds an empty list. */
@@ -35,16 +35,23 @@ export function buildPeerList(callbacks: {
   const peers = new Map<string, Peer>()
   /** What processes last said before they fell silent: their connections may live on. */
   const silent = new Map<string, number>()
+  /** The last message of each process that was taken for ended: if it lives, reading goes on there. */
+  const lasts = new Map<string, number>()
+  /** Processes that said that they stop; the database knows them a moment longer. */
+  const ended = new Set<string>()
 
   function add(process: string, seenAtMs: number): Peer {
-    const peer: Peer = { last: undefined, seenAtMs, looksWithoutBeat: 0, looksWithoutLock: 0 }
+    const peer: Peer = { last: lasts.get(process), seenAtMs, looksWithoutBeat: 0, looksWithoutLock: 0 }
     peers.set(process, peer)
     callbacks.onPeer(process)
     return peer
   }
 
   function drop(process: string): void {
-    if (peers.delete(process)) callbacks.onPeerGone(process)
+    const last = peers.get(process)?.last
+    if (!peers.delete(process)) return
+    if (last !== undefined) lasts.set(process, last)
+    callbacks.onPeerGone(process)
   }
 
   function look(peer: Peer, other: OtherProcess | undefined): void {
@@ -65,10 +72,14 @@ export function buildPeerList(callbacks: {
         if (peer.looksWithoutLock >= LOOKS_WITHOUT_LOCK || silent.has(process)) drop(process)
       }
       for (const [process, seenAtMs] of silent) if (byId.get(process)?.seenAtMs !== seenAtMs) silent.delete(process)
+      for (const kept of [ended, lasts]) for (const process of kept.keys()) if (!byId.has(process)) kept.delete(process)
       // A row without a lock is one of a process that ended, or that has not begun to listen.
       for (const other of others)
-        if (other.isListening && !peers.has(other.id) && !silent.has(other.id)) add(other.id, other.seenAtMs)
+        if (other.isListening && ![peers, silent, ended].some((one) => one.has(other.id))) add(other.id, other.seenAtMs)
     },
-    drop,
+    end: (process) => {
+      ended.add(process)
+      drop(process)
+    },
   }
 }

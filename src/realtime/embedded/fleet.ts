@@ -133,7 +133,7 @@ export function buildFleet(options: FleetOptions): Fleet {
 
   function handle(process: string, payload: string): void {
     const message = JSON.parse(payload) as FleetMessage
-    if (message.kind === 'bye') peers.drop(process)
+    if (message.kind === 'bye') peers.end(process)
     else options.onMessage(process, message)
   }
 
