@@ -56,12 +56,12 @@ describe('another process', () => {
   test('that returns is read on from its last message', () => {
     const { list } = build()
     list.see(row(1))
-    list.meet('p').last = 7
+    list.meet('p')!.last = 7
     list.see(row(2, false))
     list.see(row(3, false))
     expect(list.size()).toBe(0)
     list.see(row(4))
-    expect(list.meet('p').last).toBe(7)
+    expect(list.meet('p')?.last).toBe(7)
   })
 
   test('that said that it stops is not known again while the database still shows it', () => {
@@ -70,6 +70,7 @@ describe('another process', () => {
     list.end('p')
     list.see(row(1))
     list.see(row(2))
+    expect(list.meet('p')).toBeUndefined()
     expect(log).toEqual(['+p', '-p'])
     expect(list.list()).toEqual([])
   })

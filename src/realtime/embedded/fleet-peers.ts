@@ -19,8 +19,8 @@ export interface Peer {
 export interface PeerList {
   size(): number
   list(): [process: string, peer: Peer][]
-  /** The process that sent a message, which may be new here. */
-  meet(process: string): Peer
+  /** The process that sent a message, which may be new here; undefined for one that said before that it stops. */
+  meet(process: string): Peer | undefined
   /** Judges what the database says of the others. No clock of another machine is compared with the own one. */
   see(others: readonly OtherProcess[]): void
   /** Removes a process that said that it stops. */
@@ -63,7 +63,7 @@ export function buildPeerList(callbacks: {
   return {
     size: () => peers.size,
     list: () => [...peers],
-    meet: (process) => peers.get(process) ?? add(process, 0),
+    meet: (process) => (ended.has(process) ? undefined : (peers.get(process) ?? add(process, 0))),
     see: (others) => {
       const byId = new Map(others.map((other) => [other.id, other]))
       for (const [process, peer] of [...peers]) {

@@ -70,6 +70,7 @@ export function buildFleet(options: FleetOptions): Fleet {
   const stopping = new AbortController()
   const incoming: (FleetNote | 'catch-up')[] = []
   let isReceiving = false
+  let isLeaving = false
 
   const listener = buildListener({
     connectionString: options.connectionString,
@@ -114,6 +115,7 @@ export function buildFleet(options: FleetOptions): Fleet {
 
   async function take(note: FleetNote): Promise<void> {
     const peer = peers.meet(note.process)
+    if (!peer) return
     peer.last ??= note.number - 1
     if (note.number <= peer.last) return
     const isNext = note.number === peer.last + 1
@@ -159,11 +161,13 @@ export function buildFleet(options: FleetOptions): Fleet {
     id,
     joined: joined.promise,
     hasPeers: () => peers.size() > 0,
-    send: (message) => (peers.size() === 0 ? Promise.resolve() : sender.send(message)),
+    send: (message) => (peers.size() === 0 || isLeaving ? Promise.resolve() : sender.send(message)),
     run: async () => {
       await Promise.all([listener.run(), beatUntilStopped()])
     },
     stop: async () => {
+      // The goodbye is the last message: the others would take a later one for that of a new process.
+      isLeaving = true
       if (peers.size() > 0) await sender.send({ kind: 'bye' }).catch(() => {})
       stopping.abort()
       joined.resolve()
