@@ -152,7 +152,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     metricsPort: () => metricsListener?.port,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
-      realtimeServer?.start()
+      await realtimeServer?.start()
       metricsListener = await openMetricsPort(options, metrics)
       workers.start()
       if (isApi) running.push(limiter.run())

@@ -10,13 +10,16 @@ import { type RealtimeServer, startRealtimeServer } from '../realtime/embedded/r
 import type { RealtimeApp } from '../realtime/embedded/signature.ts'
 import type { AppOptions } from './app.ts'
 
+/** A start waits this long for the listening connection; the server takes connections whenever it comes. */
+const JOIN_LIMIT_MS = 5_000
+
 /** The embedded realtime server of a process. */
 export interface EmbeddedRealtime {
   app: RealtimeApp
   /** The running server; undefined before `start`. */
   server(): RealtimeServer | undefined
-  /** Joins the other processes and takes connections. */
-  start(): void
+  /** Starts the server, and waits until it has joined the other processes and takes connections; 5 s at most. */
+  start(): Promise<void>
   /** Closes the connections. */
   stop(): Promise<void>
 }
@@ -62,7 +65,7 @@ export async function mountRealtimeServer(
   return {
     app,
     server: () => running,
-    start: () => {
+    start: async () => {
       running = startRealtimeServer({
         ...{ apps: [app], clock, random, logger, ids: mount.ids },
         db: (options.workerDatabase ?? options.database).db,
@@ -75,6 +78,9 @@ export async function mountRealtimeServer(
           return findClientAddress({ peer: socket.remoteAddress ?? '', forwardedFor, trust: config.trustProxy }).address
         },
       })
+      const limit = new AbortController()
+      await Promise.race([running.ready, systemClock.sleep(JOIN_LIMIT_MS, limit.signal)])
+      limit.abort()
     },
     stop: async () => running?.stop(),
   }
