@@ -6,6 +6,7 @@ import { buildChannelRegistry, type ChannelRegistry } from './channel-registry.t
 import type { Connection } from './connection.ts'
 import type { FleetMessage } from './fleet-message.ts'
 import type { RealtimeLimits } from './limits.ts'
+import { buildRecentEndings, type RecentEndings } from './recent-endings.ts'
 import type { RealtimeApp } from './signature.ts'
 
 /** An application in this process. */
@@ -19,6 +20,7 @@ export interface Application {
   byUser: Map<string, Set<Connection>>
   /** The last publishes, oldest first. */
   recent: RecentPublish[]
+  endings: RecentEndings
 }
 
 /** Builds an application without connections. */
@@ -30,6 +32,7 @@ export function buildApplication(app: RealtimeApp, limits: RealtimeLimits): Appl
     connections: new Map(),
     byUser: new Map(),
     recent: [],
+    endings: buildRecentEndings(),
   }
 }
 

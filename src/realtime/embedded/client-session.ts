@@ -5,17 +5,25 @@ import { type ClientFrame, parseClientFrame, readUserData } from './client-frame
 import { CLIENT_EVENT_RATE_CODE, UNAUTHORIZED_CODE } from './close-reason.ts'
 import { type Connection, closeConnection, noteUser, sendText } from './connection.ts'
 import { deliver } from './fan-out.ts'
+import { wasTerminated } from './recent-endings.ts'
 import { PONG_TEXT, writeError, writeSignedIn } from './server-frame.ts'
 import { buildSigninText, judgeToken } from './signature.ts'
 import { subscribe, unsubscribe } from './subscription.ts'
 
-/** Serves one message of a client. */
-export function serveMessage(world: RealtimeWorld, connection: Connection, text: string): void {
-  if (connection.isClosing) return
+/** Notes a sign of life of a client, and counts it: false when the connection is closed or has sent too much. */
+export function admit(world: RealtimeWorld, connection: Connection): boolean {
+  if (connection.isClosing) return false
   const nowMs = world.clock.now()
   connection.lastSeenAtMs = nowMs
   const { messagesPerSecond: perSecond, messageBurst: burst } = world.limits
-  if (!spend(connection.messages, { perSecond, burst }, nowMs)) return void closeConnection(connection, 'frame-flood')
+  if (spend(connection.messages, { perSecond, burst }, nowMs)) return true
+  closeConnection(connection, 'frame-flood')
+  return false
+}
+
+/** Serves one message of a client. */
+export function serveMessage(world: RealtimeWorld, connection: Connection, text: string): void {
+  if (!admit(world, connection)) return
   const frame = parseClientFrame(text)
   switch (frame.kind) {
     case 'ping':
@@ -45,6 +53,7 @@ function signIn(world: RealtimeWorld, connection: Connection, frame: Extract<Cli
   if (!user || !isUserId(user.id)) return void refuse('The user data names no valid user')
   if (connection.userId !== undefined && connection.userId !== user.id)
     return void refuse('The connection is signed in as another user')
+  if (wasTerminated(connection, user.id)) return void closeConnection(connection, 'terminated')
   connection.userId = user.id
   connection.isAuthorized = true
   noteUser(connection, user.id)

@@ -23,6 +23,8 @@ export interface Connection {
   users: Set<string>
   /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
   withdrawn: Set<string>
+  /** Ends its subscriptions. */
+  release: () => void
   isAuthorized: boolean
   /** Whether a close has begun: nothing is sent or read any more. */
   isClosing: boolean
@@ -62,6 +64,8 @@ export function closeConnection(connection: Connection, name: CloseName): void {
   connection.isClosing = true
   const { code, reason } = CLOSE_REASONS[name]
   connection.webSocket.close(code, reason)
+  // Not before what runs now has ended, such as a fan-out; and not when the client answers, which it may never do.
+  setImmediate(connection.release)
 }
 
 /** Notes that a connection acts for a user, so that ending the user's access finds it. */

@@ -5,7 +5,7 @@ import { groupAddress } from '../../http/address-group.ts'
 import type { AddressBook } from './address-book.ts'
 import type { Application, RealtimeWorld } from './application.ts'
 import { openBudget } from './budget.ts'
-import { serveMessage } from './client-session.ts'
+import { admit, serveMessage } from './client-session.ts'
 import { CLOSE_REASONS, type CloseName } from './close-reason.ts'
 import { type Connection, closeConnection, forgetUsers, sendText } from './connection.ts'
 import { judgeHandshake } from './handshake.ts'
@@ -46,6 +46,7 @@ export function buildDoor(parts: DoorParts) {
       ...{ openedAtMs: nowMs, lastSeenAtMs: nowMs },
       messages: openBudget(limits.messageBurst, nowMs),
       clientEvents: openBudget(limits.clientEventsPerSecond, nowMs),
+      release: () => release(world, connection),
     }
     application.connections.set(connection.socketId, connection)
     addresses.open(from.address)
@@ -98,17 +99,13 @@ export function buildDoor(parts: DoorParts) {
 
 function listen(world: RealtimeWorld, connection: Connection): void {
   const { webSocket } = connection
-  const seen = () => {
-    connection.lastSeenAtMs = world.clock.now()
-  }
+  const seen = () => void admit(world, connection)
   webSocket.on('message', (data, isBinary) => {
     if (isBinary) return closeConnection(connection, 'binary-frame')
     serveMessage(world, connection, data.toString())
   })
-  webSocket.on('ping', () => {
-    // The library answers it.
-    seen()
-  })
+  // The library answers pings.
+  webSocket.on('ping', seen)
   webSocket.on('pong', seen)
   // A broken frame, or one over the limit: the library closes the connection with the code of RFC 6455.
   webSocket.on('error', () => {
@@ -120,9 +117,9 @@ function listen(world: RealtimeWorld, connection: Connection): void {
 function release(world: RealtimeWorld, connection: Connection): void {
   const { application, socketId } = connection
   connection.isClosing = true
+  if (!application.connections.delete(socketId)) return
   for (const channel of [...connection.channels.keys()]) unsubscribe(world, connection, channel)
   forgetUsers(connection)
-  application.connections.delete(socketId)
   world.observe({ app: application.app.id, kind: 'disconnected', socketId })
 }
 

@@ -11,6 +11,8 @@ export interface FleetSync extends Relay {
   onMessage(process: string, message: FleetMessage): void
   onPeer(process: string): void
   onPeerGone(process: string): void
+  /** Sends what could not be sent before. */
+  onBeat(): void
 }
 
 /** Builds the sync. `world` and `fleet` are asked for late, because they are built with it. */
@@ -47,12 +49,23 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
         try {
           await send({ kind: 'shares', app: application.app.id, shares })
         } catch {
-          // Sent again with the next change, or as part of a whole state.
+          // Sent again with the next change, or when the database answers again.
           for (const [channel, members] of channels) note(application, channel, members)
           return
         }
       }
     }
+  }
+
+  function sendSoon(): void {
+    if (isSending) return
+    isSending = true
+    // After the messages of this tick: the subscriptions of one page arrive together.
+    setImmediate(() => {
+      void sendChanges().finally(() => {
+        isSending = false
+      })
+    })
   }
 
   function sendState(to: string): void {
@@ -92,7 +105,7 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
         for (const event of message.events) deliver(world, application, event)
         return
       case 'terminate':
-        return void terminateHere(application, message.user)
+        return void terminateHere(world, application, message.user)
       case 'withdraw':
         return void withdrawHere(world, application, message)
       case 'permit':
@@ -105,14 +118,10 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
     markChanged: (application, channel, userId) => {
       if (!deps.fleet().hasPeers()) return
       note(application, channel, userId === undefined ? [] : [userId])
-      if (isSending) return
-      isSending = true
-      // After the messages of this tick: the subscriptions of one page arrive together.
-      setImmediate(() => {
-        void sendChanges().finally(() => {
-          isSending = false
-        })
-      })
+      sendSoon()
+    },
+    onBeat: () => {
+      if (changed.size > 0) sendSoon()
     },
     onMessage: (process, message) => {
       if (message.kind === 'ask') {

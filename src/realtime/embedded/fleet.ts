@@ -59,6 +59,8 @@ export interface FleetOptions {
   onPeer: (process: string) => void
   /** Runs for a process that ended. */
   onPeerGone: (process: string) => void
+  /** Runs when the database has answered a look for others. */
+  onBeat: () => void
 }
 
 /** Builds a fleet. It joins in `run`. */
@@ -142,6 +144,7 @@ export function buildFleet(options: FleetOptions): Fleet {
   async function beat(): Promise<void> {
     const others: OtherProcess[] = await renewProcess(db, id, new Date(clock.now()))
     peers.see(others)
+    options.onBeat()
   }
 
   async function beatUntilStopped(): Promise<void> {

@@ -128,6 +128,13 @@ describe('a message', () => {
     expect(connection.frames.filter(({ event }) => event === 'pusher:pong').length).toBeLessThanOrEqual(20)
   })
 
+  test('that is a ping of WebSocket counts too', async () => {
+    const realtime = await start({ messageBurst: 20, messagesPerSecond: 1 })
+    const connection = await realtime.open()
+    for (let n = 0; n < 100; n += 1) connection.webSocket.ping()
+    expect((await connection.closed).code).toBe(4301)
+  })
+
   test('of raw bytes that are no frame ends the connection', async () => {
     const realtime = await start()
     const socket = connect(realtime.port, '127.0.0.1')
@@ -343,8 +350,41 @@ describe('a withdrawal', () => {
     await connection.waitFor('pusher:subscription_error')
     await settle(connection)
     expect(connection.frames.some(({ event }) => event === 'secret')).toBe(false)
+    // A permission right after the withdrawal may have been decided before it.
     await realtime.server.notePermission({ ...access, socketId: connection.socketId })
-    await connection.subscribe('private-a')
+    connection.frames.length = 0
+    connection.send({ event: 'pusher:subscribe', data: { channel: 'private-a', ...token } })
+    await connection.waitFor('pusher:subscription_error')
+    realtime.clock.advance(5_000)
+    await waitFor('a new permission to count', async () => {
+      await realtime.server.notePermission({ ...access, socketId: connection.socketId })
+      connection.send({ event: 'pusher:subscribe', data: { channel: 'private-a', ...token } })
+      await settle(connection)
+      return connection.frames.some(({ event }) => event === 'pusher_internal:subscription_succeeded')
+    })
+  })
+
+  test('that overtakes the permission, the sign-in or the subscription it ends still counts', async () => {
+    const realtime = await start()
+    const [late, member, signedIn] = await Promise.all([realtime.open(), realtime.open(), realtime.open()])
+    const access = { app: 'app-1', channel: 'presence-a', user: 'u' }
+    await realtime.server.disconnectSubscription(access)
+    await realtime.server.notePermission({ ...access, socketId: late.socketId })
+    for (const one of [late, member]) {
+      const user_id = one === late ? 'other' : 'u'
+      const token = realtime.sdk.authorizeChannel(one.socketId, 'presence-a', { user_id })
+      one.send({ event: 'pusher:subscribe', data: { channel: 'presence-a', ...token } })
+      expect((await one.waitFor('pusher:subscription_error')).data.status).toBe(403)
+    }
+    await realtime.server.terminateUser({ app: 'app-1', user: 'v' })
+    await realtime.server.notePermission({ app: 'app-1', channel: 'private-a', user: 'v', socketId: late.socketId })
+    expect((await late.closed).code).toBe(4009)
+    signedIn.send({ event: 'pusher:signin', data: realtime.sdk.authenticateUser(signedIn.socketId, { id: 'v' }) })
+    expect((await signedIn.closed).code).toBe(4009)
+    realtime.clock.advance(1)
+    const fresh = await realtime.open()
+    fresh.send({ event: 'pusher:signin', data: realtime.sdk.authenticateUser(fresh.socketId, { id: 'v' }) })
+    await fresh.waitFor('pusher:signin_success')
   })
 
   test('comes before a subscription that was authorized earlier', async () => {
@@ -375,4 +415,15 @@ describe('a withdrawal', () => {
     expect(await realtime.server.terminateUser({ app: 'app-1', user: 'u' })).toBe(1)
     expect((await connection.closed).code).toBe(4009)
   })
+})
+
+test('a client that does not answer a close has lost its memberships all the same', async () => {
+  const realtime = await start()
+  const [deaf, other] = await Promise.all([realtime.open(), realtime.open()])
+  await deaf.subscribe('presence-a', { user_id: 'u' })
+  await other.subscribe('presence-a', { user_id: 'v' })
+  deaf.webSocket.pause()
+  await realtime.server.terminateUser({ app: 'app-1', user: 'u' })
+  expect((await other.waitFor('pusher_internal:member_removed')).data).toEqual({ user_id: 'u' })
+  expect(realtime.server.counts().connections).toBe(2)
 })

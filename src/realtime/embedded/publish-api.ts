@@ -187,7 +187,7 @@ async function terminateUser(world: RealtimeWorld, { application, segments }: Si
   } catch {
     return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
   } finally {
-    terminateHere(application, user)
+    terminateHere(world, application, user)
   }
   return { status: 200, body: {} }
 }

@@ -22,6 +22,7 @@ import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
 import { DEFAULT_LIMITS, type RealtimeLimits } from './limits.ts'
 import { judgeLiveness } from './liveness.ts'
 import { buildPublishApi } from './publish-api.ts'
+import { forgetEndings } from './recent-endings.ts'
 import { PING_TEXT } from './server-frame.ts'
 import type { RealtimeApp } from './signature.ts'
 import { type ChannelAccess, permitHere, terminateHere, withdrawHere } from './user-access.ts'
@@ -121,13 +122,15 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   function check(): void {
     const nowMs = clock.now()
     addresses.sweep(nowMs)
-    for (const { connections } of applications.values())
-      for (const connection of connections.values()) {
+    for (const application of applications.values()) {
+      forgetEndings(application, nowMs)
+      for (const connection of application.connections.values()) {
         const verdict = judgeLiveness(connection, limits, nowMs)
         if (verdict === 'nothing') continue
         if (verdict !== 'ping') closeConnection(connection, verdict)
         else if (sendText(world, connection, PING_TEXT)) connection.pingedAtMs = nowMs
       }
+    }
   }
 
   async function checkUntilStopped(): Promise<void> {
@@ -161,7 +164,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
       return ended
     },
     terminateUser: async ({ app, user }) => {
-      const ended = terminateHere(find(app), user)
+      const ended = terminateHere(world, find(app), user)
       await fleet.send({ kind: 'terminate', app, user })
       return ended
     },

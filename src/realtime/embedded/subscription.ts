@@ -4,6 +4,7 @@ import { type ClientFrame, readChannelData } from './client-frame.ts'
 import { type RefusalName, SUBSCRIPTION_REFUSALS } from './close-reason.ts'
 import { type Connection, noteUser, sendText } from './connection.ts'
 import { announce } from './fan-out.ts'
+import { wasWithdrawn } from './recent-endings.ts'
 import {
   type Member,
   writeCacheMiss,
@@ -62,7 +63,9 @@ function judgeSubscription(world: RealtimeWorld, connection: Connection, frame: 
   const channel = parseChannelName(frame.channel)
   if (!channel) return { refusal: 'invalid-name' }
   if (connection.channels.size >= limits.channelsPerConnection) return { refusal: 'too-many-channels' }
-  if (connection.withdrawn.has(channel.name)) return { refusal: 'access-ended' }
+  const isWithdrawnFrom = (user: string) => wasWithdrawn(connection.application, user, channel.name)
+  if (connection.withdrawn.has(channel.name) || [...connection.users].some(isWithdrawnFrom))
+    return { refusal: 'access-ended' }
   if (channel.kind === 'public') return { channel }
   if (channel.kind === 'user') return connection.userId === channel.userId ? { channel } : { refusal: 'not-signed-in' }
   const { channelData } = frame
@@ -74,6 +77,7 @@ function judgeSubscription(world: RealtimeWorld, connection: Connection, frame: 
   if (channelData === undefined && channel.kind !== 'presence') return { channel }
   const user = readChannelData(channelData ?? '')
   if (!user || !isUserId(user.id)) return { refusal: 'invalid-data' }
+  if (isWithdrawnFrom(user.id)) return { refusal: 'access-ended' }
   const isNew = channel.kind === 'presence' && !registry.hasMember(channel.name, user.id)
   if (isNew && registry.countMembers(channel.name) >= limits.members) return { refusal: 'too-many-members' }
   return { channel, user }
