@@ -499,12 +499,27 @@ create table "realtime_message_open" (
 CREATE INDEX realtime_message_open_account_idx ON public.realtime_message_open USING btree (account, created_at);
 CREATE INDEX realtime_message_open_lease_idx ON public.realtime_message_open USING btree (lease_owner, account) WHERE (lease_owner IS NOT NULL);
 
+create unlogged table "realtime_process" (
+  id uuid not null,
+  seen_at timestamp with time zone not null,
+  constraint realtime_process_pkey PRIMARY KEY (id)
+);
+
 create table "realtime_queue" (
   account uuid not null,
   visit_at timestamp(3) with time zone not null,
   constraint realtime_queue_pkey PRIMARY KEY (account)
 );
 CREATE INDEX realtime_queue_visit_idx ON public.realtime_queue USING btree (visit_at);
+
+create unlogged table "realtime_relay" (
+  process uuid not null,
+  number bigint not null,
+  payload text not null,
+  created_at timestamp with time zone not null,
+  constraint realtime_relay_pkey PRIMARY KEY (process, number)
+);
+CREATE INDEX realtime_relay_created_at ON public.realtime_relay USING btree (created_at);
 
 create table "realtime_watch" (
   worker_id text not null,

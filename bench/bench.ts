@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { API_CASES } from './api-case.ts'
 import { IDENTITY_CASES } from './identity-case.ts'
+import type { RealtimeLoad } from './realtime.ts'
 import { measureTable, ROW_NAMES } from './table.ts'
 
 /** The measurements by name, each beside a baseline in the same run: `npm run bench -- --help`. */
@@ -80,6 +81,20 @@ program
   .action(async (count: number, rounds: number) => {
     const { measureOauth } = await import('./oauth.ts')
     await measureOauth({ count, rounds })
+  })
+
+program
+  .command('realtime')
+  .description('connections, memory, fan-out and latency of the embedded realtime server, beside a bare ws broadcast')
+  .argument('[seconds]', 'seconds of the measurement of latency', readSeconds, 5)
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .option('--idle <n>', 'idle clients', readCount, 4_000)
+  .option('--fan-out <n>', 'clients that receive each event', readCount, 2_000)
+  .option('--publishes <n>', 'events of a fan-out', readCount, 50)
+  .option('--per-second <n>', 'events a second of the measurement of latency', readCount, 500)
+  .action(async (seconds: number, rounds: number, options: Omit<RealtimeLoad, 'seconds' | 'rounds'>) => {
+    const { measureRealtime } = await import('./realtime.ts')
+    await measureRealtime({ ...options, seconds, rounds })
   })
 
 program

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
+import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
@@ -203,6 +204,8 @@ const SERVED_ROUTES = [
   'GET /metrics',
   'GET /docs',
   'GET /openapi.json',
+  'GET /app/{key}',
+  ...PUBLISH_ROUTES,
 ].map((route) => route.replaceAll(/\{\w+\}/g, '{}'))
 
 /** The routes in a text, in code spans and calls of curl, in the form of `SERVED_ROUTES`. */

@@ -9,5 +9,7 @@ import { findUserCaller } from './caller.store.ts'
  */
 export async function readUserCaller(db: Database, userId: UserId): Promise<Caller | undefined> {
   const found = await findUserCaller(db, userId)
-  return found && { ...found, sessionId: null, apiKeyId: null, accountId: null, keyPatterns: null }
+  return (
+    found && { ...found, sessionId: null, apiKeyId: null, clientId: null, accountId: null, ceiling: null, proof: null }
+  )
 }

@@ -23,13 +23,19 @@ import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
 import { buildHeld, buildPipeline } from './app-pipeline.ts'
-import { buildBaseUrl, readPort } from './base-url.ts'
+import { buildBaseUrl, buildOwnOrigin, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
+import {
+  describeEmbeddedRealtime,
+  findEmbeddedApp,
+  type MountedRealtime,
+  mountRealtimeServer,
+} from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -75,6 +81,8 @@ export interface App extends Omit<Workers, 'start' | 'notify'> {
   keyring: Keyring
   callbackRules: CallbackRules
   workerId: string
+  /** The embedded realtime server, where the settings ask for one. */
+  realtimeServer: MountedRealtime | undefined
   baseUrl(): string
   /** The actual port of METRICS_PORT, once started. */
   metricsPort(): number | undefined
@@ -114,6 +122,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
     workers.realtime.guard?.apply(note)
   }
   const held = { ...known, apply: applyNote }
+  const embeddedApp = findEmbeddedApp(config, keyring)
+  let realtimeServer: MountedRealtime | undefined
+  const ownOrigin = isApi ? buildOwnOrigin(config, () => readPort(server)) : undefined
+  const realtimeParts = { baseUrl, ownOrigin, server: () => realtimeServer?.server() }
   const workers: Workers = buildWorkers({
     ...options,
     database: options.workerDatabase ?? database,
@@ -123,6 +135,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     keyring,
     sender,
     tracer,
+    embeddedRealtime: embeddedApp && describeEmbeddedRealtime(embeddedApp, realtimeParts),
     ...(isApi && { onChange: held.apply }),
   })
   const { metrics, notify } = workers
@@ -143,24 +156,39 @@ export async function buildApp(options: AppOptions): Promise<App> {
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
+  if (isApi && embeddedApp)
+    realtimeServer = await mountRealtimeServer(server, { options, upgrades, limiter, ids, app: embeddedApp })
   await server.ready()
   const running: Promise<void>[] = []
   let metricsListener: MetricsListener | undefined
-  const built = { ...workers, server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter }
+  const built = {
+    ...workers,
+    server,
+    ids,
+    catalogue,
+    keyring,
+    callbackRules,
+    workerId,
+    baseUrl,
+    limiter,
+    realtimeServer,
+  }
   return {
     ...built,
     metricsPort: () => metricsListener?.port,
     start: async () => {
       await server.listen({ host: config.host, port: config.port })
+      await realtimeServer?.start()
       metricsListener = await openMetricsPort(options, metrics)
       workers.start()
       if (isApi) running.push(limiter.run())
     },
     stop: async () => {
       limiter.stop()
-      upgrades.close()
+      // Realtime clients are closed with a code before their connections end.
+      const drained = Promise.resolve(realtimeServer?.stop()).finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
-      await Promise.all([closeServer(server), workers.stop()])
+      await Promise.all([closeServer(server), workers.stop(), drained])
       // Last, when every span has ended.
       await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
     },

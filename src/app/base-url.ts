@@ -12,6 +12,13 @@ export function buildBaseUrl(config: Config, findPort: () => number | undefined)
   }
 }
 
+/** Where a process reaches its own server: the address that it listens on, the loopback one for all addresses. */
+export function buildOwnOrigin({ host, port }: Config, findPort: () => number | undefined): () => string {
+  const isEvery = host === '0.0.0.0' || host === '::'
+  const name = isEvery ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return () => `http://${name}:${findPort() ?? port}`
+}
+
 /** The port that the server listens on; undefined before it listens. */
 export function readPort(server: FastifyInstance): number | undefined {
   const address = server.server.address()

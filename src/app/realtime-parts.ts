@@ -21,7 +21,8 @@ import type { Config } from './config.ts'
 export interface EmbeddedRealtime {
   /** Its application; its port is known once the service listens. */
   app: () => ProviderApp
-  ends: SubscriptionEnds
+  /** Ends subscriptions; undefined in a process that runs no server, which asks the one at the origin. */
+  ends: SubscriptionEnds | undefined
 }
 
 /** What realtime publishing is built from. */
@@ -34,7 +35,7 @@ export interface RealtimeOptions {
   metrics: RealtimeMetrics
   /** The pool of requests. */
   requestDb: Database
-  /** The embedded server; undefined where it does not run. */
+  /** The embedded server; undefined where the settings ask for none. */
   embedded: EmbeddedRealtime | undefined
   ca?: string | undefined
   /** Runs when messages that waited for the provider are due. */

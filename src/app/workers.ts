@@ -38,7 +38,7 @@ export interface WorkerParts {
   onChange?: (note: string) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
-  /** The embedded realtime server, where it runs in this process. */
+  /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
   ca?: string | undefined

@@ -417,9 +417,21 @@ export interface RealtimeMessageOpen {
   updated_at: Timestamp;
 }
 
+export interface RealtimeProcess {
+  id: string;
+  seen_at: Timestamp;
+}
+
 export interface RealtimeQueue {
   account: string;
   visit_at: Timestamp;
+}
+
+export interface RealtimeRelay {
+  created_at: Timestamp;
+  number: number;
+  payload: string;
+  process: string;
 }
 
 export interface RealtimeWatch {
@@ -707,7 +719,9 @@ export interface DB {
   realtime_message: RealtimeMessage;
   realtime_message_ended: RealtimeMessageEnded;
   realtime_message_open: RealtimeMessageOpen;
+  realtime_process: RealtimeProcess;
   realtime_queue: RealtimeQueue;
+  realtime_relay: RealtimeRelay;
   realtime_watch: RealtimeWatch;
   recovery_code: RecoveryCode;
   replay_job: ReplayJob;

@@ -45,7 +45,7 @@ const REQUIRED = {
 } as const
 
 /** The cluster that names the embedded server. */
-const EMBEDDED_CLUSTER = 'embedded'
+export const EMBEDDED_CLUSTER = 'embedded'
 
 /** Decides what the settings come to. A blank setting is a missing one. Pure. */
 export function decideRealtimeSettings(given: GivenSettings): RealtimeSettings {

@@ -1,0 +1,131 @@
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from '../clock.ts'
+import { findClientAddress } from '../http/client-address.ts'
+import { mountProtocol } from '../http/mount-protocol.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { UpgradeRouter } from '../http/upgrade.ts'
+import type { IdMaker } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
+import { type RealtimeServer, startRealtimeServer } from '../realtime/embedded/realtime-server.ts'
+import type { RealtimeApp } from '../realtime/embedded/signature.ts'
+import { EMBEDDED_CLUSTER } from '../realtime/provider-settings.ts'
+import type { AppOptions } from './app.ts'
+import type { Config } from './config.ts'
+import type { EmbeddedRealtime } from './realtime-parts.ts'
+
+/** A start waits this long for the listening connection; the server takes connections whenever it comes. */
+const JOIN_LIMIT_MS = 5_000
+
+/** The embedded realtime server of a process. */
+export interface MountedRealtime {
+  app: RealtimeApp
+  /** The running server; undefined before `start`. */
+  server(): RealtimeServer | undefined
+  /** Starts the server, and waits until it has joined the other processes and takes connections; 5 s at most. */
+  start(): Promise<void>
+  /** Closes the connections. */
+  stop(): Promise<void>
+}
+
+/** What it is mounted with. */
+export interface RealtimeMount {
+  options: AppOptions
+  upgrades: UpgradeRouter
+  limiter: RateLimiter
+  ids: IdMaker
+  app: RealtimeApp
+}
+
+/** The application of the embedded server; undefined where the settings ask for none. */
+export function findEmbeddedApp({ realtime }: Config, keyring: Keyring): RealtimeApp | undefined {
+  if (realtime.kind !== 'embedded') return undefined
+  const { keys } = realtime
+  return keys ? { id: keys.appId, key: keys.key, secret: keys.secret } : deriveApp(keyring)
+}
+
+/**
+ * The embedded server as publishing sees it. A process that runs one publishes to itself; another one to BASE_URL. Clients
+ * connect to BASE_URL.
+ */
+export function describeEmbeddedRealtime(
+  app: RealtimeApp,
+  parts: { baseUrl: () => string; ownOrigin: (() => string) | undefined; server: () => RealtimeServer | undefined },
+): EmbeddedRealtime {
+  const { baseUrl, ownOrigin, server } = parts
+  return {
+    app: () => {
+      const url = new URL(baseUrl())
+      const isTls = url.protocol === 'https:'
+      const port = Number(url.port) || (isTls ? 443 : 80)
+      return {
+        ...{ appId: app.id, key: app.key, secret: app.secret, cluster: EMBEDDED_CLUSTER },
+        origin: ownOrigin?.() ?? url.origin,
+        socket: { host: url.hostname, port, isTls },
+      }
+    },
+    ends: ownOrigin && {
+      permit: async ({ channel, socketId, userId }) => {
+        await server()?.notePermission({ app: app.id, socketId, channel, user: userId })
+      },
+      endSubscription: async ({ channel, userId }) => {
+        await server()?.disconnectSubscription({ app: app.id, channel, user: userId })
+      },
+      endConnections: async (userId) => {
+        await server()?.terminateUser({ app: app.id, user: userId })
+      },
+    },
+  }
+}
+
+/**
+ * Mounts the embedded server: `GET /app/{key}` as an upgrade, and the HTTP API below `/apps`
+ * (docs/contract/realtime-server.md). Both answer 503 until `start`.
+ */
+export async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount): Promise<MountedRealtime> {
+  const { options, upgrades, limiter, app } = mount
+  const { config, clock, random, logger } = options
+  let running: RealtimeServer | undefined
+  upgrades.mount('/app', (request, socket, head) => {
+    if (running) running.handleUpgrade(request, socket, head)
+    else socket.end('HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+  })
+  await mountProtocol(server, {
+    prefix: '/apps',
+    // A publisher is one caller with many requests: its signature, not its address, says whom to serve.
+    limit: (request, reply) => {
+      if (!running?.isSigned(request.raw)) limiter.limitVisit(request, reply)
+    },
+    handle: (request, response) => {
+      if (running) return running.handleRequest(request, response)
+      response.writeHead(503, { 'retry-after': '1' }).end()
+    },
+  })
+  return {
+    app,
+    server: () => running,
+    start: async () => {
+      running = startRealtimeServer({
+        ...{ apps: [app], clock, random, logger, ids: mount.ids },
+        db: (options.workerDatabase ?? options.database).db,
+        connectionString: options.connectionString,
+        rest: systemClock.sleep,
+        limits: { connections: config.httpMaxConnections },
+        addressOf: ({ socket, headers }) => {
+          const header = headers['x-forwarded-for']
+          const forwardedFor = Array.isArray(header) ? header.join(',') : header
+          return findClientAddress({ peer: socket.remoteAddress ?? '', forwardedFor, trust: config.trustProxy }).address
+        },
+      })
+      const limit = new AbortController()
+      await Promise.race([running.ready, systemClock.sleep(JOIN_LIMIT_MS, limit.signal)])
+      limit.abort()
+    },
+    stop: async () => running?.stop(),
+  }
+}
+
+/** The application of a development server: the same in every process and after every restart with these secrets. */
+function deriveApp(keyring: Keyring): RealtimeApp {
+  const derive = (purpose: string) => (keyring.deriveKeys(purpose)[0] ?? Buffer.alloc(0)).toString('hex')
+  return { id: 'signalbox', key: derive('realtime key').slice(0, 20), secret: derive('realtime secret') }
+}

@@ -1,0 +1,56 @@
+/** What a channel demands of its subscribers. `user` is the channel of one signed-in user (`#server-to-user-<id>`). */
+export type ChannelKind = 'public' | 'private' | 'presence' | 'encrypted' | 'user'
+
+/** A valid channel name and what its prefix says. */
+export interface ChannelName {
+  name: string
+  kind: ChannelKind
+  /** Whether new subscribers receive the last event first. */
+  isCache: boolean
+  /** The user of a `user` channel. */
+  userId?: string
+}
+
+/** Longest channel name, in characters. The client libraries send up to 200; the protocol allows 164. */
+export const CHANNEL_NAME_LIMIT = 164
+
+/** Longest user id, in characters. */
+const USER_ID_LIMIT = 128
+
+/** The whole name: signatures join names with `:`, so a name that contained one could imitate another signature. */
+const NAME_PATTERN = /^[A-Za-z0-9_\-=@,.;]+$/
+
+const USER_PREFIX = '#server-to-user-'
+
+/** The longer prefix first. */
+const PREFIXES: readonly { prefix: string; kind: ChannelKind; isCache: boolean }[] = [
+  { prefix: 'private-encrypted-cache-', kind: 'encrypted', isCache: true },
+  { prefix: 'private-encrypted-', kind: 'encrypted', isCache: false },
+  { prefix: 'private-cache-', kind: 'private', isCache: true },
+  { prefix: 'private-', kind: 'private', isCache: false },
+  { prefix: 'presence-cache-', kind: 'presence', isCache: true },
+  { prefix: 'presence-', kind: 'presence', isCache: false },
+  { prefix: 'cache-', kind: 'public', isCache: true },
+]
+
+/** Reads a channel name; undefined for a value that is none. */
+export function parseChannelName(name: unknown): ChannelName | undefined {
+  if (typeof name !== 'string') return undefined
+  if (name.startsWith(USER_PREFIX)) {
+    const userId = name.slice(USER_PREFIX.length)
+    return isUserId(userId) ? { name, kind: 'user', isCache: false, userId } : undefined
+  }
+  if (name.length > CHANNEL_NAME_LIMIT || !NAME_PATTERN.test(name)) return undefined
+  const found = PREFIXES.find(({ prefix }) => name.startsWith(prefix))
+  return found ? { name, kind: found.kind, isCache: found.isCache } : { name, kind: 'public', isCache: false }
+}
+
+/** The channel on which one signed-in user receives events. */
+export function nameUserChannel(userId: string): string {
+  return `${USER_PREFIX}${userId}`
+}
+
+/** Whether a value can name a user: 1 to 128 characters, none of them a control character. */
+export function isUserId(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0 && value.length <= USER_ID_LIMIT && !/\p{Cc}/u.test(value)
+}

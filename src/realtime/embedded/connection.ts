@@ -1,0 +1,90 @@
+import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
+import type { Application, RealtimeWorld } from './application.ts'
+import type { Budget } from './budget.ts'
+import type { ChannelName } from './channel-name.ts'
+import { CLOSE_REASONS, type CloseName } from './close-reason.ts'
+import { encodeTextFrame } from './server-frame.ts'
+
+/** An open connection. */
+export interface Connection {
+  application: Application
+  socketId: string
+  /** The group of its address, for the limits. */
+  address: string
+  webSocket: WebSocket
+  /** The connection below the WebSocket. */
+  socket: Duplex
+  /** Its subscriptions by channel. */
+  channels: Map<string, ChannelName>
+  /** The user it signed in as. */
+  userId?: string
+  /** Every user it is known to act for. */
+  users: Set<string>
+  /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
+  withdrawn: Set<string>
+  /** Ends its subscriptions. */
+  release: () => void
+  isAuthorized: boolean
+  /** Whether a close has begun: nothing is sent or read any more. */
+  isClosing: boolean
+  openedAtMs: number
+  lastSeenAtMs: number
+  pingedAtMs?: number | undefined
+  messages: Budget
+  clientEvents: Budget
+}
+
+/**
+ * Writes a frame, and says whether it was. The frame is written to the socket itself, encoded once for all its receivers. The
+ * WebSocket library writes its own frames whole within one tick, so that none is split. A client for which too much waits is
+ * cut off: it would hold the memory of every later message.
+ */
+export function sendFrame(world: RealtimeWorld, connection: Connection, frame: Buffer): boolean {
+  const { socket } = connection
+  if (connection.isClosing || !socket.writable) return false
+  if (socket.writableLength + frame.length > world.limits.waitingBytes) {
+    world.counts.cut += 1
+    connection.isClosing = true
+    connection.webSocket.terminate()
+    return false
+  }
+  socket.write(frame)
+  return true
+}
+
+/** Sends one text. */
+export function sendText(world: RealtimeWorld, connection: Connection, text: string): boolean {
+  return sendFrame(world, connection, encodeTextFrame(text))
+}
+
+/** Closes a connection with its code. The WebSocket library ends it when the client does not answer. */
+export function closeConnection(connection: Connection, name: CloseName): void {
+  if (connection.isClosing) return
+  connection.isClosing = true
+  const { code, reason } = CLOSE_REASONS[name]
+  connection.webSocket.close(code, reason)
+  // Not before what runs now has ended, such as a fan-out; and not when the client answers, which it may never do.
+  setImmediate(connection.release)
+}
+
+/** Notes that a connection acts for a user, so that ending the user's access finds it. */
+export function noteUser(connection: Connection, userId: string): void {
+  if (connection.users.has(userId)) return
+  connection.users.add(userId)
+  const { byUser } = connection.application
+  const known = byUser.get(userId)
+  if (known) known.add(connection)
+  else byUser.set(userId, new Set([connection]))
+}
+
+/** Removes a connection from the index of users. */
+export function forgetUsers(connection: Connection): void {
+  const { byUser } = connection.application
+  for (const userId of connection.users) {
+    const known = byUser.get(userId)
+    known?.delete(connection)
+    if (known?.size === 0) byUser.delete(userId)
+  }
+  connection.users.clear()
+}

@@ -1,0 +1,85 @@
+import type { OtherProcess } from './fleet.store.ts'
+
+/** Looks without a lock after which a process has ended: one may fall between two of its connections. */
+const LOOKS_WITHOUT_LOCK = 2
+
+/** Looks without a sign of life after which a process has ended, although the database still sees its connection. */
+const LOOKS_WITHOUT_BEAT = 15
+
+/** Another process, as this one knows it. */
+export interface Peer {
+  /** The number of its last message that was handled; undefined before the first. */
+  last: number | undefined
+  seenAtMs: number
+  looksWithoutBeat: number
+  looksWithoutLock: number
+}
+
+/** The other processes that live, as far as this one knows. */
+export interface PeerList {
+  size(): number
+  list(): [process: string, peer: Peer][]
+  /** The process that sent a message, which may be new here; undefined for one that said before that it stops. */
+  meet(process: string): Peer | undefined
+  /** Judges what the database says of the others. No clock of another machine is compared with the own one. */
+  see(others: readonly OtherProcess[]): void
+  /** Removes a process that said that it stops. */
+  end(process: string): void
+}
+
+/** Builds an empty list. */
+export function buildPeerList(callbacks: {
+  onPeer: (process: string) => void
+  onPeerGone: (process: string) => void
+}): PeerList {
+  const peers = new Map<string, Peer>()
+  /** What processes last said before they fell silent: their connections may live on. */
+  const silent = new Map<string, number>()
+  /** The last message of each process that was taken for ended: if it lives, reading goes on there. */
+  const lasts = new Map<string, number>()
+  /** Processes that said that they stop; the database knows them a moment longer. */
+  const ended = new Set<string>()
+
+  function add(process: string, seenAtMs: number): Peer {
+    const peer: Peer = { last: lasts.get(process), seenAtMs, looksWithoutBeat: 0, looksWithoutLock: 0 }
+    peers.set(process, peer)
+    callbacks.onPeer(process)
+    return peer
+  }
+
+  function drop(process: string): void {
+    const last = peers.get(process)?.last
+    if (!peers.delete(process)) return
+    if (last !== undefined) lasts.set(process, last)
+    callbacks.onPeerGone(process)
+  }
+
+  function look(peer: Peer, other: OtherProcess | undefined): void {
+    peer.looksWithoutLock = other?.isListening ? 0 : peer.looksWithoutLock + 1
+    peer.looksWithoutBeat = other && other.seenAtMs !== peer.seenAtMs ? 0 : peer.looksWithoutBeat + 1
+    if (other) peer.seenAtMs = other.seenAtMs
+  }
+
+  return {
+    size: () => peers.size,
+    list: () => [...peers],
+    meet: (process) => (ended.has(process) ? undefined : (peers.get(process) ?? add(process, 0))),
+    see: (others) => {
+      const byId = new Map(others.map((other) => [other.id, other]))
+      for (const [process, peer] of [...peers]) {
+        look(peer, byId.get(process))
+        if (peer.looksWithoutBeat >= LOOKS_WITHOUT_BEAT) silent.set(process, peer.seenAtMs)
+        if (peer.looksWithoutLock >= LOOKS_WITHOUT_LOCK || silent.has(process)) drop(process)
+      }
+      for (const [process, seenAtMs] of silent) if (byId.get(process)?.seenAtMs !== seenAtMs) silent.delete(process)
+      for (const kept of [ended, lasts]) for (const process of kept.keys()) if (!byId.has(process)) kept.delete(process)
+      // A row without a lock is one of a process that ended, or that has not begun to listen.
+      for (const other of others)
+        if (other.isListening && ![peers, silent, ended].some((one) => one.has(other.id))) add(other.id, other.seenAtMs)
+    },
+    end: (process) => {
+      ended.add(process)
+      drop(process)
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import type { Clock } from '../../clock.ts'
+import type { IdMaker } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { Random } from '../../random.ts'
+import { buildAddressBook } from './address-book.ts'
+import {
+  type Application,
+  buildApplication,
+  type Observation,
+  type RealtimeCounts,
+  type RealtimeWorld,
+  type RecentPublish,
+} from './application.ts'
+
+import { closeConnection, sendText } from './connection.ts'
+import { buildDoor } from './door.ts'
+import { buildFleet, type Fleet } from './fleet.ts'
+import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
+import { DEFAULT_LIMITS, type RealtimeLimits } from './limits.ts'
+import { judgeLiveness } from './liveness.ts'
+import { buildPublishApi } from './publish-api.ts'
+import { forgetEndings } from './recent-endings.ts'
+import { PING_TEXT } from './server-frame.ts'
+import type { RealtimeApp } from './signature.ts'
+import { type ChannelAccess, permitHere, terminateHere, withdrawHere } from './user-access.ts'
+
+/** How often connections are checked for signs of life. */
+const CHECK_MS = 1_000
+
+/** A stop spreads its closes over this time, so that the clients do not return at once. */
+const DRAIN_MS = 1_000
+
+/** Then connections whose client does not answer are ended. */
+const DRAIN_LIMIT_MS = 2_000
+
+/** What the server is built from. */
+export interface RealtimeServerDeps {
+  apps: readonly RealtimeApp[]
+  db: Database
+  /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
+  connectionString: string
+  clock: Clock
+  random: Random
+  ids: IdMaker
+  logger: Logger
+  /** Overrides of `DEFAULT_LIMITS`. */
+  limits?: Partial<RealtimeLimits>
+  /** Origins that may connect from a browser; undefined: all. */
+  allowedOrigins?: readonly string[]
+  /** The address that the limits count a request for: behind proxies not that of the socket. */
+  addressOf?: (request: IncomingMessage) => string
+  /** Runs for what happens in the server. Must not throw. */
+  observe?: (observation: Observation) => void
+  /** Waits in real time, for the stop; it bounds the network. */
+  rest: Clock['sleep']
+}
+
+/** An occupied channel, over all processes. */
+export interface OccupiedChannel {
+  name: string
+  connections: number
+  /** Of a presence channel. */
+  members?: number
+}
+
+/** Names an application, and a user's access in it. */
+export type AppAccess = ChannelAccess & { app: string }
+
+/** A running server of the Pusher protocol, version 7. */
+export interface RealtimeServer {
+  /** Serves `GET /app/{key}` upgrades. */
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Serves the HTTP API below `/apps`. */
+  handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Whether a request of the HTTP API has a valid signature. */
+  isSigned(request: IncomingMessage): boolean
+  /** Resolves when the server takes connections. */
+  ready: Promise<void>
+  /**
+   * Notes that a subscription of a socket was authorized for a user, in every process: so `disconnectSubscription` and
+   * `terminateUser` find connections that never sign in. Permits the channel again after a withdrawal.
+   */
+  notePermission(permission: AppAccess & { socketId: string }): Promise<void>
+  /**
+   * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
+   * `notePermission`. Resolves with the number of subscriptions that ended in this process.
+   */
+  disconnectSubscription(access: AppAccess): Promise<number>
+  /** Closes the connections of a user, in every process. Resolves with their number in this process. */
+  terminateUser(user: { app: string; user: string }): Promise<number>
+  /** The occupied channels of an application. */
+  listChannels(app: string): OccupiedChannel[]
+  /** The last publishes of an application, newest first. */
+  listPublishes(app: string): RecentPublish[]
+  counts(): Readonly<RealtimeCounts>
+  /** Takes no more connections, closes those that are open, and leaves the other processes. */
+  stop(): Promise<void>
+}
+
+/** Starts the server: it joins the other processes on the same database, and then takes connections. */
+export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
+  const { clock, logger } = deps
+  const limits = { ...DEFAULT_LIMITS, ...deps.limits }
+  const applications = new Map(deps.apps.map((app) => [app.id, buildApplication(app, limits)]))
+  const addresses = buildAddressBook()
+  const stopping = new AbortController()
+  let isJoined = false
+  const sync: FleetSync = buildFleetSync({ world: () => world, fleet: () => fleet })
+  const counts = { connections: 0, opened: 0, refused: 0, cut: 0, published: 0, delivered: 0 }
+  const observe = deps.observe ?? (() => {})
+  const world: RealtimeWorld = { ...deps, limits, applications, counts, observe, relay: sync }
+  const fleet: Fleet = buildFleet({ ...deps, ...sync, id: deps.ids.next<'process'>() })
+  const addressOf = deps.addressOf ?? ((request) => request.socket.remoteAddress ?? '')
+  const { allowedOrigins } = deps
+  const isServing = () => isJoined && !stopping.signal.aborted
+  const door = buildDoor({ world, addresses, addressOf, allowedOrigins, isServing })
+  const api = buildPublishApi({ world })
+
+  function check(): void {
+    const nowMs = clock.now()
+    addresses.sweep(nowMs)
+    for (const application of applications.values()) {
+      forgetEndings(application, nowMs)
+      for (const connection of application.connections.values()) {
+        const verdict = judgeLiveness(connection, limits, nowMs)
+        if (verdict === 'nothing') continue
+        if (verdict !== 'ping') closeConnection(connection, verdict)
+        else if (sendText(world, connection, PING_TEXT)) connection.pingedAtMs = nowMs
+      }
+    }
+  }
+
+  async function checkUntilStopped(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(CHECK_MS, stopping.signal)
+      if (!stopping.signal.aborted) check()
+    }
+  }
+
+  const ready = fleet.joined.then(() => {
+    isJoined = true
+  })
+  const running = [fleet.run(), checkUntilStopped()]
+  const find = (app: string): Application => {
+    const application = applications.get(app)
+    if (!application) throw new Error('no such realtime application')
+    return application
+  }
+  return {
+    handleUpgrade: door.handleUpgrade,
+    handleRequest: api.handle,
+    isSigned: api.isSigned,
+    ready,
+    notePermission: async (permission) => {
+      permitHere(find(permission.app), permission)
+      await fleet.send({ kind: 'permit', ...permission })
+    },
+    disconnectSubscription: async (access) => {
+      const ended = withdrawHere(world, find(access.app), access)
+      await fleet.send({ kind: 'withdraw', ...access })
+      return ended
+    },
+    terminateUser: async ({ app, user }) => {
+      const ended = terminateHere(world, find(app), user)
+      await fleet.send({ kind: 'terminate', app, user })
+      return ended
+    },
+    listChannels: (app) => listOccupied(find(app)),
+    listPublishes: (app) => [...find(app).recent].reverse(),
+    counts: () => counts,
+    stop: async () => {
+      stopping.abort()
+      await drain([...applications.values()], deps.rest)
+      await fleet.stop()
+      await Promise.all(running)
+      logger.debug({ ...counts }, 'realtime server stopped')
+    },
+  }
+}
+
+function listOccupied({ registry }: Application): OccupiedChannel[] {
+  return registry
+    .list()
+    .filter(({ kind }) => kind !== 'user')
+    .map(({ name, kind }) => ({
+      name,
+      connections: registry.countConnections(name),
+      ...(kind === 'presence' && { members: registry.countMembers(name) }),
+    }))
+}
+
+/** Closes every connection with 4100, some at a time, and ends those that remain. */
+async function drain(applications: readonly Application[], rest: Clock['sleep']): Promise<void> {
+  const open = applications.flatMap(({ connections }) => [...connections.values()])
+  const steps = Math.min(10, Math.ceil(open.length / 50))
+  for (let step = 0; step < steps; step += 1) {
+    const first = Math.floor((step * open.length) / steps)
+    const end = Math.floor(((step + 1) * open.length) / steps)
+    for (const connection of open.slice(first, end)) closeConnection(connection, 'shutting-down')
+    if (step < steps - 1) await rest(DRAIN_MS / steps)
+  }
+  const closed = open.map(
+    ({ socket }) =>
+      new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve()))),
+  )
+  const limit = new AbortController()
+  await Promise.race([Promise.all(closed), rest(DRAIN_LIMIT_MS, limit.signal)])
+  limit.abort()
+  for (const { webSocket } of open) webSocket.terminate()
+}

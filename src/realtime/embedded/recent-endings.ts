@@ -1,0 +1,55 @@
+import type { Application } from './application.ts'
+import type { Connection } from './connection.ts'
+
+/**
+ * How long the end of an access is remembered, in milliseconds. A permission that was decided before it, in another process,
+ * may arrive after it.
+ */
+const REMEMBERED_MS = 5_000
+
+/** What ended lately in an application. */
+export interface RecentEndings {
+  /** When the access of a user to a channel was withdrawn. */
+  withdrawals: Map<string, number>
+  /** When the connections of a user were terminated. */
+  terminations: Map<string, number>
+}
+
+/** Nothing ended. */
+export function buildRecentEndings(): RecentEndings {
+  return { withdrawals: new Map(), terminations: new Map() }
+}
+
+/** A user id has no control character, so that no two pairs are alike. */
+const keyOf = (user: string, channel: string) => `${user}\n${channel}`
+
+/** Remembers a withdrawal. */
+export function noteWithdrawal(
+  { endings }: Application,
+  access: { user: string; channel: string },
+  nowMs: number,
+): void {
+  endings.withdrawals.set(keyOf(access.user, access.channel), nowMs)
+}
+
+/** Remembers a termination. */
+export function noteTermination({ endings }: Application, user: string, nowMs: number): void {
+  endings.terminations.set(user, nowMs)
+}
+
+/** Whether the access of a user to a channel was withdrawn lately. */
+export function wasWithdrawn({ endings }: Application, user: string, channel: string): boolean {
+  return endings.withdrawals.has(keyOf(user, channel))
+}
+
+/** Whether the connections of a user were terminated lately, and this one was open then. */
+export function wasTerminated({ application, openedAtMs }: Connection, user: string): boolean {
+  const terminatedAtMs = application.endings.terminations.get(user)
+  return terminatedAtMs !== undefined && openedAtMs <= terminatedAtMs
+}
+
+/** Forgets what ended earlier. */
+export function forgetEndings({ endings }: Application, nowMs: number): void {
+  for (const kept of [endings.withdrawals, endings.terminations])
+    for (const [key, atMs] of kept) if (nowMs - atMs >= REMEMBERED_MS) kept.delete(key)
+}
