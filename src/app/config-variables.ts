@@ -170,6 +170,16 @@ export const VARIABLES = {
     '64',
     'Limit of POSTs in flight for one webhook, over all processes.',
   ),
+  PROVISIONING_CONCURRENCY: variable(
+    integer(1, 10000),
+    '64',
+    'Limit of requests in flight to provisioning targets, of one process.',
+  ),
+  PROVISIONING_CONCURRENCY_PER_TARGET: variable(
+    integer(1, 1000),
+    '8',
+    'Limit of requests in flight to one provisioning target, over all processes.',
+  ),
   RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '30000', 'Requests a minute, per caller and per address.'),
   RATE_LIMIT_STRICT_PER_MINUTE: variable(
     integer(1, 10_000_000),

@@ -62,6 +62,8 @@ export interface Config {
   webhookLedgerRetentionDays: number
   webhookConcurrency: number
   webhookConcurrencyPerWebhook: number
+  provisioningConcurrency: number
+  provisioningConcurrencyPerTarget: number
   rateLimitPerMinute: number
   rateLimitStrictPerMinute: number
   trustProxy: TrustProxy
@@ -192,6 +194,8 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
+    provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
+    provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,

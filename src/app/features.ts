@@ -24,6 +24,7 @@ import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
+import { targetRoutes } from '../provisioning/target.routes.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
 import { sessionListRoutes } from '../session/session-list.routes.ts'
@@ -153,6 +154,7 @@ export const FEATURES: readonly Feature[] = [
   feature(routingExplanationRoutes, nothing),
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
+  feature(targetRoutes, (parts) => parts),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(healthRoutes, ({ health }) => health),
 ]

@@ -11,14 +11,16 @@ import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
 import type { Random } from '../random.ts'
+import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
-import { buildSecretCache } from '../webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
+import { secretContextOf } from '../webhook/webhook.ts'
 import type { Config } from './config.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
+import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 
 /** What the workers of a process are built from. */
 export interface WorkerParts {
@@ -43,6 +45,7 @@ export interface WorkerParts {
 export interface Workers {
   dispatcher: Dispatcher
   router: Router
+  provisioner: Dispatcher
   replayWorker: ReplayWorker
   maintenance: Maintenance
   mailWorker: MailWorker
@@ -62,6 +65,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { config, database, clock, logger, workerId, keyring } = parts
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
+  const isProvisioner = config.roles.includes('provisioning')
+  const isWorker = isDispatcher || isProvisioner
   const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
   const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
   const dispatcher: Dispatcher = buildDispatcher({
@@ -76,18 +81,24 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers: [dispatcher] })
+  const provisioner = buildProvisioningDispatcher(parts, lease, () => {})
+  // A trigger notes that something was queued for a target; what else becomes due is seen by polling.
+  const onChange = (note: string) => {
+    if (note === 'p' || note === '*') provisioner.notify()
+    parts.onChange?.(note)
+  }
   // The router sees what else is due, and notifies the dispatcher.
   const onWork = () => router.notify()
   const notifier = buildNotifier({
     connectionString: parts.connectionString,
     clock,
     random: parts.random,
-    ...(isDispatcher && {
+    ...(isWorker && {
       onWork,
       workerId,
       hasPeers: () => lease.hasPeers() && dispatcher.measureRoom().fastSlots === 0,
     }),
-    ...(parts.onChange && { onChange: parts.onChange }),
+    ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
   })
   const notify = () => notifier.notify()
@@ -99,6 +110,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   return {
     dispatcher,
     router,
+    provisioner,
     replayWorker,
     maintenance,
     mailWorker,
@@ -108,6 +120,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
+      if (isProvisioner) running.push(provisioner.run())
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
     },
     stop: async () => {
@@ -115,11 +128,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
       replayWorker.stop()
       maintenance.stop()
       mailWorker.stop()
-      await dispatcher.stop()
+      await Promise.all([dispatcher.stop(), provisioner.stop()])
       await notifier.stop()
       await Promise.all(running)
       // Claims that are left unknown are found by other workers when the lease runs out.
-      if (isDispatcher && !dispatcher.mayLeak())
+      if (isWorker && !dispatcher.mayLeak() && !provisioner.mayLeak())
         await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
     },
   }
@@ -130,7 +143,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
   return buildWebhookPolicy({
     ...parts,
     db: database.db,
-    secrets: buildSecretCache(parts.keyring),
+    secrets: buildSecretCache(parts.keyring, secretContextOf),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,

@@ -300,6 +300,15 @@ export interface components {
       /** The `link_code` of the redirect_url. */
       code: string
     }
+    CreateProvisioningTarget: {
+      /** HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */
+      url: string
+      protocol?: components['schemas']['ProvisioningProtocol']
+      name?: string | null
+      description?: string | null
+      /** The bearer token of a SCIM service. Never shown again. */
+      token?: string
+    }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
       filters: Array<string>
@@ -750,6 +759,63 @@ export interface components {
       /** The name of the person as JSON, at the first sign-in only. */
       user?: string
     }
+    /** `webhook`: signed events are posted to the URL. `scim`: the users of a SCIM 2.0 service are changed. */
+    ProvisioningProtocol: "webhook" | "scim"
+    ProvisioningTarget: {
+      /** A UUID in lower case. */
+      document_id: string
+      protocol: components['schemas']['ProvisioningProtocol']
+      url: string
+      name: string | null
+      description: string | null
+      /** While false, what is queued for the target rests. */
+      is_actived: boolean
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** A UUID in lower case. */
+      updated_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      deleted_at: string | null
+    }
+    ProvisioningTargetAnswer: {
+      data: components['schemas']['ProvisioningTarget']
+      message: string
+    }
+    ProvisioningTargetPage: {
+      data: Array<components['schemas']['ProvisioningTarget']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    ProvisioningTargetWithSecret: {
+      /** A UUID in lower case. */
+      document_id: string
+      protocol: components['schemas']['ProvisioningProtocol']
+      url: string
+      name: string | null
+      description: string | null
+      /** While false, what is queued for the target rests. */
+      is_actived: boolean
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** A UUID in lower case. */
+      updated_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      deleted_at: string | null
+      /** `whsec_...`. Shown once; null in an idempotent replay, and of a SCIM service. */
+      secret: string | null
+    }
+    ProvisioningTargetWithSecretAnswer: {
+      data: components['schemas']['ProvisioningTargetWithSecret']
+      message: string
+    }
     Publication: {
       /** An active event type with the source `external`. */
       event: string
@@ -1083,6 +1149,14 @@ export interface components {
       /** Not blank. */
       name?: string
       status?: components['schemas']['ContractStatus']
+    }
+    UpdateProvisioningTarget: {
+      /** HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */
+      url?: string
+      name?: string | null
+      description?: string | null
+      /** The bearer token of a SCIM service. Never shown again. */
+      token?: string
     }
     UpdateRole: {
       /** Not blank; no control characters. */
@@ -1795,6 +1869,69 @@ export interface operations {
     query: undefined
     body: components['schemas']['EndTokens'] | undefined
     answer: components['schemas']['RevokedTokensAnswer']
+  }
+  /** List provisioning targets */
+  provisioningTargetFindAll: {
+    method: "GET"
+    url: "/api/v3/provisioning/target"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "url" | "-url" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetPage']
+  }
+  /** Create a provisioning target */
+  provisioningTargetCreate: {
+    method: "POST"
+    url: "/api/v3/provisioning/target"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreateProvisioningTarget']
+    answer: components['schemas']['ProvisioningTargetWithSecretAnswer']
+  }
+  /** Delete a provisioning target (soft) */
+  provisioningTargetDelete: {
+    method: "DELETE"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Read one provisioning target */
+  provisioningTargetFindOne: {
+    method: "GET"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Change a provisioning target */
+  provisioningTargetUpdate: {
+    method: "PATCH"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateProvisioningTarget']
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Activate or deactivate a provisioning target */
+  provisioningTargetActive: {
+    method: "PATCH"
+    url: "/api/v3/provisioning/target/{id}/active"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['SetActive']
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Replace the secret of a provisioning target */
+  provisioningTargetRotateSecret: {
+    method: "POST"
+    url: "/api/v3/provisioning/target/{id}/rotate-secret"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetWithSecretAnswer']
   }
   /** Compare the event table with the code */
   webhookCatalogueStatus: {

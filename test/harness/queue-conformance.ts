@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Claim, DeliveryQueue, Work } from '../../src/delivery/policy.ts'
 import { buildWorker, countByGroup, idsOf, MINUTE_MS, type QueueUnderTest } from './queue-under-test.ts'
 
-/** The attempts of a row that the schedule makes at most (docs/contract/delivery.md#fixed-constants). */
+/** The attempts of a row of the queue of webhooks that the schedule makes at most (docs/contract/delivery.md#fixed-constants). */
 const SCHEDULED_ATTEMPTS = 5
 
 /** Describes what every implementation of the queue does. `open` makes an empty one. */
@@ -296,17 +296,24 @@ function describeAttempts<C extends Work, E extends Claim, S>(open: Opens<C, E, 
     return attempts
   }
 
-  it.each(['failed', 'interrupted'] as const)('ends a row whose attempts are %s with the fifth', async (end) => {
-    await using t = await open()
-    const [worker, group] = [buildWorker(t), await t.addGroup()]
-    const [id] = await t.addRows(group)
-    const attempts = await exhaust(t, id!, async (claims) => (await worker.settle(claims, end)).length === 1)
-    expect(attempts).toBe(SCHEDULED_ATTEMPTS)
-    expect(await t.readRow(id!)).toEqual({ state: 'ended', attempts: SCHEDULED_ATTEMPTS, dueAt: null })
-    expect(await t.countLogged(id!)).toBe(SCHEDULED_ATTEMPTS)
-  })
+  it.each(['failed', 'interrupted'] as const)(
+    'ends a row whose attempts are %s with the last of the schedule',
+    async (end) => {
+      await using t = await open()
+      const [worker, group] = [buildWorker(t), await t.addGroup()]
+      const [id] = await t.addRows(group)
+      const attempts = await exhaust(t, id!, async (claims) => (await worker.settle(claims, end)).length === 1)
+      expect(attempts).toBe(t.scheduledAttempts ?? SCHEDULED_ATTEMPTS)
+      expect(await t.readRow(id!)).toEqual({
+        state: 'ended',
+        attempts: t.scheduledAttempts ?? SCHEDULED_ATTEMPTS,
+        dueAt: null,
+      })
+      expect(await t.countLogged(id!)).toBe(t.scheduledAttempts ?? SCHEDULED_ATTEMPTS)
+    },
+  )
 
-  it('makes no sixth attempt, whatever mixture of results, releases and lost workers comes between', async () => {
+  it('makes no attempt beyond those of the schedule, whatever mixture of results, releases and lost workers comes between', async () => {
     await using t = await open()
     const [worker, group] = [buildWorker(t), await t.addGroup()]
     const [id] = await t.addRows(group)
@@ -333,8 +340,12 @@ function describeAttempts<C extends Work, E extends Claim, S>(open: Opens<C, E, 
       round += 1
       return ways[round % ways.length]!(claims)
     })
-    expect(attempts).toBe(SCHEDULED_ATTEMPTS)
-    expect(await t.readRow(id!)).toEqual({ state: 'ended', attempts: SCHEDULED_ATTEMPTS, dueAt: null })
+    expect(attempts).toBe(t.scheduledAttempts ?? SCHEDULED_ATTEMPTS)
+    expect(await t.readRow(id!)).toEqual({
+      state: 'ended',
+      attempts: t.scheduledAttempts ?? SCHEDULED_ATTEMPTS,
+      dueAt: null,
+    })
   })
 }
 

@@ -30,6 +30,8 @@ export interface BreakingQueue<Claimed extends Work, Ended extends Claim, Settle
 export interface QueueUnderTest<Claimed extends Work, Ended extends Claim, Settled> extends AsyncDisposable {
   queue: DeliveryQueue<Claimed, Ended, Settled>
   clock: ManualClock
+  /** The attempts of a row that the schedule makes at most; 5 unless said (docs/contract/delivery.md#fixed-constants). */
+  scheduledAttempts?: number
   /** Makes a group whose rows are claimed. */
   addGroup(): Promise<string>
   /** Writes rows that wait; returns their ids in the order in which they are to be claimed. */

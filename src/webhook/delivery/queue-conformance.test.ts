@@ -1,17 +1,18 @@
 import pino from 'pino'
+import { openBreakingDatabase, WORKER_POOL } from '../../../test/harness/breaking-database.ts'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import { describeQueue } from '../../../test/harness/queue-conformance.ts'
-import type { AttemptEnd, Break, QueueUnderTest } from '../../../test/harness/queue-under-test.ts'
-import { waitFor } from '../../../test/harness/wait.ts'
+import type { AttemptEnd, QueueUnderTest } from '../../../test/harness/queue-under-test.ts'
 import type { WebhookId } from '../../id.ts'
 import { buildKeyring } from '../../keyring.ts'
-import { type Database, INDEX_ONLY_PLANS, openDatabase } from '../../postgres/database.ts'
+import { type Database, openDatabase } from '../../postgres/database.ts'
 import { systemRandom } from '../../random.ts'
+import { buildSecretCache } from '../../signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
+import { secretContextOf } from '../webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import { buildSecretCache } from './secret-cache.ts'
 import type { EndedAttempt, SettledAttempts } from './settle.ts'
 import { buildWebhookPolicy } from './webhook-policy.ts'
 
@@ -24,7 +25,7 @@ const RESULTS: Record<AttemptEnd, EndedAttempt['result']> = {
 async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, EndedAttempt, SettledAttempts>> {
   const database = await createTestDatabase({ poolSize: 1 })
   const { connectionString } = database
-  const workers = openDatabase({ ...POOL, connectionString, size: 8 })
+  const workers = openDatabase({ ...WORKER_POOL, connectionString, size: 8 })
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   const queueOver = (db: Database) => buildQueue(db, { ...ledger.deps, clock })
@@ -67,17 +68,8 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
     countLogged: async (id) =>
       (await database.db.selectFrom('webhook_attempt').select('attempt').where('dispatch', '=', id).execute()).length,
     openBreaking: (point) => {
-      const breaking = openBreakingDatabase(connectionString, point)
-      const hasEnded = async () => {
-        await waitFor('the end of the connection', async () => {
-          const { rows } = await database.pool.query(
-            'select from pg_stat_activity where datname = current_database() and application_name = $1',
-            [BREAKING],
-          )
-          return rows.length === 0
-        })
-      }
-      return { ...breaking, hasEnded, queue: queueOver(breaking.db) }
+      const breaking = openBreakingDatabase(database, point)
+      return { ...breaking, queue: queueOver(breaking.db) }
     },
     [Symbol.asyncDispose]: async () => {
       await workers.close()
@@ -85,11 +77,6 @@ async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, Ended
     },
   }
 }
-
-/** As the workers of the service connect. */
-const POOL = { applicationName: 'signalbox test', settings: INDEX_ONLY_PLANS, onError: () => {} }
-
-const BREAKING = 'signalbox breaking'
 
 function buildQueue(
   db: Database,
@@ -100,7 +87,7 @@ function buildQueue(
     db,
     logger: pino({ level: 'silent' }),
     tracer: buildContextTracer(systemRandom),
-    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)),
+    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom), secretContextOf),
     sender: {
       post: () => Promise.reject(new Error('the queue posts nothing')),
       idleConnectionCount: () => 0,
@@ -111,33 +98,6 @@ function buildQueue(
     perWebhook: 100,
   })
   return queue
-}
-
-/** A pool of one connection that is cut at a statement, `begin` and `commit` included. */
-function openBreakingDatabase(connectionString: string, point: Break) {
-  const opened = openDatabase({ ...POOL, applicationName: BREAKING, connectionString, size: 1 })
-  let sent = 0
-  let isBroken = false
-  opened.pool.on('connect', (client) => {
-    const cut = () => {
-      isBroken = true
-      ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
-    }
-    const send = client.query.bind(client) as (...input: unknown[]) => Promise<unknown>
-    const query = (...input: unknown[]) => {
-      const isHere = sent === point.statement
-      sent += 1
-      if (isHere && point.at === 'before') cut()
-      const answered = send(...input)
-      if (!isHere || point.at === 'before') return answered
-      return answered.then(() => {
-        cut()
-        throw new Error('Connection terminated: the answer is lost')
-      })
-    }
-    Object.assign(client, { query })
-  })
-  return { db: opened.db, hasBroken: () => isBroken, [Symbol.asyncDispose]: () => opened.close() }
 }
 
 describeQueue('the queue of webhooks', openWebhookQueue)
