@@ -158,10 +158,11 @@ create function provisioning_digest(email text, name text, user_status text) ret
     else md5(json_build_array(email, name, user_status)::text) end
 $$;
 
--- A UUID of this instant (RFC 9562, version 7).
-create function uuid_at(at timestamptz) returns uuid language sql volatile as $$
-  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-    placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
+-- A UUID of this instant (RFC 9562, version 7). `n` orders those of one millisecond.
+create function uuid_at(at timestamptz, n integer) returns uuid language sql volatile as $$
+  select encode(set_byte(set_byte(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+    6, 112 | ((n >> 8) & 15)), 7, n & 255), 'hex')::uuid
 $$;
 
 -- Queues the present state of users for targets, behind what is queued already. Streams are locked in the order of
@@ -169,7 +170,7 @@ $$;
 create function queue_provisioning(targets uuid[], users uuid[], types text[], at timestamptz, of_job uuid)
 returns integer language sql volatile as $$
   with asked as materialized (
-    select u.document_id as user_id, x.type, u.email, u.name, uuid_at(at) as event_id,
+    select u.document_id as user_id, x.type, u.email, u.name, uuid_at(at, 0) as event_id,
       case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end as user_status
     from unnest(users, types) x (id, type)
     cross join lateral (select * from "user" u where u.document_id = x.id offset 0) u
@@ -183,7 +184,7 @@ returns integer language sql volatile as $$
   ), queued as (
     insert into provisioning_delivery (document_id, target, user_id, position, event_id, type, email, name, user_status,
       job, created_at, updated_at)
-    select uuid_at(at), s.target, s.user_id, s.position, a.event_id, a.type, a.email, a.name, a.user_status, of_job, at, at
+    select uuid_at(at, s.position), s.target, s.user_id, s.position, a.event_id, a.type, a.email, a.name, a.user_status, of_job, at, at
     from streamed s join asked a on a.user_id = s.user_id
     returning document_id
   )

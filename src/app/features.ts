@@ -24,6 +24,8 @@ import type { Keyring } from '../keyring.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
+import { jobRoutes } from '../provisioning/job/job.routes.ts'
+import { deliveryRoutes } from '../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../provisioning/target.routes.ts'
 import type { Random } from '../random.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
@@ -155,6 +157,8 @@ export const FEATURES: readonly Feature[] = [
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
   feature(targetRoutes, (parts) => parts),
+  feature(deliveryRoutes, (parts) => parts),
+  feature(jobRoutes, (parts) => parts),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(healthRoutes, ({ health }) => health),
 ]

@@ -9,9 +9,13 @@ import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
 import type { Database } from '../postgres/database.ts'
+import { deleteOldJobs } from '../provisioning/job/job.store.ts'
+import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
+import { TARGET_SECRETS } from '../provisioning/stored-secrets.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { reencryptSecrets } from '../signed-post/reencrypt.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -22,8 +26,8 @@ import {
   deleteOldDispatches,
   deleteOrphanedDispatches,
 } from '../webhook/ledger/removal.store.ts'
-import { reencryptSecrets } from '../webhook/reencrypt.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
+import { WEBHOOK_SECRETS } from '../webhook/stored-secrets.ts'
 import type { Config } from './config.ts'
 import { deleteIdleWorkers } from './maintenance.store.ts'
 
@@ -87,6 +91,9 @@ export type SweepReport = Record<
   | 'invitations'
   | 'loginFlows'
   | 'loginCodes'
+  | 'provisioningDeliveries'
+  | 'provisioningOrphans'
+  | 'provisioningJobs'
   | 'reencrypted',
   number
 >
@@ -115,6 +122,11 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     }
   }
 
+  async function reencrypt(): Promise<number> {
+    const ofWebhooks = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
+    return ofWebhooks + (await reencryptSecrets({ keyring }, db, TARGET_SECRETS))
+  }
+
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
     const before = (ms: number) => new Date(now - ms)
     const ledgerKeptMs = config.webhookLedgerRetentionDays * DAY_MS
@@ -138,7 +150,10 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),
-      reencrypted: () => reencryptSecrets({ keyring }, db),
+      provisioningDeliveries: () => inBatches(() => deleteOldDeliveries(db, before(ledgerKeptMs), BATCH_SIZE)),
+      provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
+      provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      reencrypted: reencrypt,
     }
   }
 

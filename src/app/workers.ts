@@ -10,6 +10,7 @@ import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
+import { buildJobWorker, type JobWorker } from '../provisioning/job/job-worker.ts'
 import type { Random } from '../random.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
@@ -46,6 +47,7 @@ export interface Workers {
   dispatcher: Dispatcher
   router: Router
   provisioner: Dispatcher
+  provisioningJobs: JobWorker
   replayWorker: ReplayWorker
   maintenance: Maintenance
   mailWorker: MailWorker
@@ -82,6 +84,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers: [dispatcher] })
   const provisioner = buildProvisioningDispatcher(parts, lease, () => {})
+  const provisioningJobs = buildJobWorker({
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
+    onQueued: () => provisioner.notify(),
+  })
   // A trigger notes that something was queued for a target; what else becomes due is seen by polling.
   const onChange = (note: string) => {
     if (note === 'p' || note === '*') provisioner.notify()
@@ -111,6 +117,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     dispatcher,
     router,
     provisioner,
+    provisioningJobs,
     replayWorker,
     maintenance,
     mailWorker,
@@ -120,12 +127,13 @@ export function buildWorkers(parts: WorkerParts): Workers {
     start: () => {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
-      if (isProvisioner) running.push(provisioner.run())
+      if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
       if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
     },
     stop: async () => {
       router.stop()
       replayWorker.stop()
+      provisioningJobs.stop()
       maintenance.stop()
       mailWorker.stop()
       await Promise.all([dispatcher.stop(), provisioner.stop()])

@@ -136,6 +136,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
       for (;;) {
         const { events } = await app.router.drain()
         await app.replayWorker.drain()
+        await app.provisioningJobs.drain()
         const attempts = (await app.dispatcher.drain()) + (await app.provisioner.drain())
         if (events === 0 && attempts === 0) return
       }
