@@ -83,7 +83,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers: [dispatcher] })
-  const provisioner = buildProvisioningDispatcher(parts, lease, () => {})
+  const provisioner = buildProvisioningDispatcher(parts, lease, (recorded) => metrics.countProvisioning(recorded))
   const provisioningJobs = buildJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
     onQueued: () => provisioner.notify(),

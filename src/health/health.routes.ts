@@ -45,6 +45,26 @@ export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
       method: 'GET',
+      path: '/api/v3/health/component/integration/provisioning',
+      resource: 'health',
+      action: 'provisioning',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Health of provisioning',
+      description:
+        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
+      data: ComponentSchema,
+    },
+    {
+      handle: async ({ readProvisioningHealth }: HealthDeps) => ({
+        data: toComponentRow(await readProvisioningHealth()),
+        message: 'Health of provisioning.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
       path: '/api/v3/health',
       resource: 'health',
       action: 'find-all',
@@ -54,8 +74,11 @@ export const healthRoutes: Routes<HealthDeps> = [
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
-      handle: async ({ readWebhookOutHealth }: HealthDeps) => {
-        const components = [toComponentRow(await readWebhookOutHealth())]
+      handle: async ({ readWebhookOutHealth, readProvisioningHealth }: HealthDeps) => {
+        const components = [
+          toComponentRow(await readWebhookOutHealth()),
+          toComponentRow(await readProvisioningHealth()),
+        ]
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

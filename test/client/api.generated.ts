@@ -1692,6 +1692,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['HealthAnswer']
   }
+  /** Health of provisioning */
+  healthProvisioning: {
+    method: "GET"
+    url: "/api/v3/health/component/integration/provisioning"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
+  }
   /** Health of outbound webhooks */
   healthWebhookOut: {
     method: "GET"

@@ -35,6 +35,7 @@ export const EVENT_NAMES = [
   'event.publish',
   'event.tenant-visible',
   'health.find-all',
+  'health.provisioning',
   'health.webhook-out',
   'identity.create',
   'identity.delete',

@@ -3,8 +3,8 @@ import { IdParams } from '../../http/schema.ts'
 import { readPage } from '../../listing/page.ts'
 import { loadTarget } from '../target.ts'
 import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
-import { readJobOutcomes, selectJobs, toJobRecord } from './job.store.ts'
-import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, startJob } from './job.ts'
+import { selectJobs, toJobRecord } from './job.store.ts'
+import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
 
 const JOB_FIELDS = {
   document_id: { type: 'uuid' },
@@ -111,9 +111,9 @@ export const jobRoutes: Routes<JobDeps> = [
       data: JobWithOutcomes,
     },
     {
-      load: (_deps: JobDeps, { db, params }) => loadJob(db, params.id),
-      handle: async (_deps, { db, target: job }) => ({
-        data: { ...toJobRow(job), deliveries: toOutcomesRow(await readJobOutcomes(db, job.id)) },
+      load: (_deps: JobDeps, { db, params }) => loadJobWithOutcomes(db, params.id),
+      handle: async (_deps, { target: { job, outcomes } }) => ({
+        data: { ...toJobRow(job), deliveries: toOutcomesRow(outcomes) },
         message: 'Provisioning job.',
         changed: [{ id: job.id, account: null }],
       }),

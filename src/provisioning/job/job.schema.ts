@@ -66,8 +66,8 @@ export function toJobRow(record: JobRecord): Static<typeof JobRow> {
 }
 
 /** Maps what became of the deliveries of a job. */
-export function toOutcomesRow(outcomes: ReadonlyMap<string, number>) {
-  return Object.fromEntries(OUTCOMES.map((status) => [status, outcomes.get(status) ?? 0])) as Record<
+export function toOutcomesRow(outcomes: Readonly<Record<string, number>>) {
+  return Object.fromEntries(OUTCOMES.map((status) => [status, outcomes[status] ?? 0])) as Record<
     (typeof OUTCOMES)[number],
     number
   >

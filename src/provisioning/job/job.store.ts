@@ -71,16 +71,21 @@ export async function findJob(db: Database, id: string): Promise<JobRecord | und
   return row && toJobRecord(row)
 }
 
+/** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
 const insert = statement<JobColumns>(`
+  with t as materialized (
+    select document_id from provisioning_target where document_id = $2 and is_actived and deleted_at is null
+    for no key update
+  )
   insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
-  select $1, $2, $3, 'running', (select count(*) from "user"), $4, $5, $5
+  select $1, t.document_id, $3, 'running', (select count(*) from "user"), $4, $5, $5 from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
   returning ${RETURNED}`)
 
-/** Inserts a running job. Undefined when its target has one that has not ended. */
+/** Inserts a running job. Undefined when its target is not active, or has a job that has not ended. */
 export async function insertJob(
   db: Database,
-  row: { id: JobId; target: TargetId; kind: JobKind; by: UserId | null; now: Date },
+  row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
 ): Promise<JobRecord | undefined> {
   const [inserted] = await insert(db, [row.id, row.target, row.kind, row.by, row.now])
   return inserted && toJobRecord(inserted)
@@ -100,14 +105,26 @@ export async function moveJob(
   return row && toJobRecord(row)
 }
 
-const countOutcomes = statement<{ status: string; deliveries: number }>(`
-  select case when status in ('pending', 'retrying') then 'waiting' else status end as status, count(*)::int as deliveries
-  from provisioning_delivery where job = $1 group by 1`)
+const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }>(`
+  select ${RETURNED}, (
+    select json_object_agg(o.status, o.deliveries) from (
+      select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
+        count(*) as deliveries
+      from provisioning_delivery d where d.job = j.document_id group by 1
+    ) o
+  ) as outcomes
+  from provisioning_job j where document_id = $1`)
 
-/** What became of the deliveries of a job that the ledger still has, by status; `waiting` are those that have not ended. */
-export async function readJobOutcomes(db: Database, id: JobId): Promise<Map<string, number>> {
-  const rows = await countOutcomes(db, [id])
-  return new Map(rows.map((row) => [row.status, row.deliveries]))
+/**
+ * The job with this id, and how many of its deliveries that the ledger still has came to which status; `waiting` are those
+ * that have not ended.
+ */
+export async function findJobWithOutcomes(
+  db: Database,
+  id: string,
+): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
+  const [row] = await selectWithOutcomes(db, [id])
+  return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
 }
 
 /** The jobs that run, oldest first. */

@@ -5,7 +5,7 @@ import type { ProvisioningEvent } from '../delivery/payload.ts'
 import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
 import type { TargetId } from '../target.store.ts'
 import { loadTarget } from '../target.ts'
-import { findJob, insertJob, moveJob } from './job.store.ts'
+import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
 
 export type JobId = Id<'provisioning job'>
 
@@ -74,6 +74,16 @@ export async function loadJob(db: Database, id: string): Promise<JobRecord> {
   return job
 }
 
+/** The same with what became of its deliveries. */
+export async function loadJobWithOutcomes(
+  db: Database,
+  id: string,
+): Promise<{ job: JobRecord; outcomes: Record<string, number> }> {
+  const found = await findJobWithOutcomes(db, id)
+  if (!found) throw notFound('provisioning job')
+  return found
+}
+
 /**
  * Starts a job for a target. Throws 404, 409 `target_inactive`, and 409 `conflict` when the target has a job that has not
  * ended or the event queue is off.
@@ -83,12 +93,11 @@ export async function startJob(
   db: Database,
   input: { target: string; kind: JobKind; by: UserId | null; now: Date },
 ): Promise<JobRecord> {
-  const target = await loadTarget(db, input.target, { lock: true })
-  if (!target.isActived) throw new Problem('target_inactive', 'The target is inactive. Activate it first.')
   checkQueueOn(deps)
-  const job = { id: deps.ids.next<'provisioning job'>(), target: target.id, kind: input.kind, by: input.by }
-  const inserted = await insertJob(db, { ...job, now: input.now })
+  const inserted = await insertJob(db, { ...input, id: deps.ids.next<'provisioning job'>() })
   if (inserted) return inserted
+  const { isActived } = await loadTarget(db, input.target)
+  if (!isActived) throw new Problem('target_inactive', 'The target is inactive. Activate it first.')
   throw new Problem('conflict', 'The target has a job that has not ended. Wait for it, or cancel it.')
 }
 
