@@ -17,7 +17,7 @@ import {
 } from './target.store.ts'
 
 /** Living targets at most: each gets a delivery within the transaction of every change of a user. */
-export const TARGETS_LIMIT = 50
+const TARGETS_LIMIT = 50
 
 /** What the operations on targets use. */
 export interface TargetDeps extends CallbackDeps {

@@ -97,7 +97,7 @@ function openSecret(
 }
 
 /** The outcome of an attempt that made no POST. */
-export function withoutPost(errorClass: ErrorClass): PostOutcome {
+function withoutPost(errorClass: ErrorClass): PostOutcome {
   return { durationMs: 0, result: { errorClass }, responseExcerpt: null, responseHeaders: null, timings: null }
 }
 

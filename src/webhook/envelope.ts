@@ -1,5 +1,5 @@
 /** Version of the body a subscriber reads (docs/contract/webhooks.md#envelope). */
-export const ENVELOPE_API_VERSION = '2026-09-11'
+const ENVELOPE_API_VERSION = '2026-09-11'
 
 /** What an envelope tells about an event. Thin: never the resource itself. */
 export interface EnvelopeEvent {

@@ -56,7 +56,6 @@ const created = async (path: string, body: object): Promise<Json> => {
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
   return answer.body.data
 }
-const listed = async (path: string): Promise<Json> => (await world.app.admin('GET', path)).body.data
 const idOf = async (row: Promise<Json>) => ({ id: (await row).document_id as string })
 
 const newAccount = () => created('/api/v3/identity/account', { name: name() })
@@ -68,10 +67,9 @@ const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${world.rece
 const newTarget = () => created('/api/v3/provisioning/target', { url: `${world.receiver.origin}/${name()}` })
 const newDelivery = async () => {
   const { id: target } = await idOf(newTarget())
-  await newUser()
-  await world.app.settle()
-  const [row] = await listed(`/api/v3/provisioning/delivery?filters=target|eq|${target}`)
-  return { id: row.document_id as string }
+  await newUser().then(() => world.app.settle())
+  const { body } = await world.app.admin('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}`)
+  return { id: body.data[0].document_id as string }
 }
 const newProvisioningJob = async () => created(`/api/v3/provisioning/target/${(await idOf(newTarget())).id}/sync`, {})
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
@@ -364,8 +362,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'provisioning-job.cancel': of(newProvisioningJob),
   'provisioning-job.resume': async () => {
     const params = await idOf(newProvisioningJob())
-    await created(`/api/v3/provisioning/job/${params.id}/pause`, {})
-    return { params }
+    return created(`/api/v3/provisioning/job/${params.id}/pause`, {}).then(() => ({ params }))
   },
   'webhook.dashboard': undefined,
   'health.webhook-out': whenCheckIsOld,

@@ -23,10 +23,10 @@ export async function loadDelivery(db: Database, id: string): Promise<DeliveryDe
 }
 
 /** Why a delivery is not replayed. */
-export type ReplayRefusal = 'target_inactive' | 'superseded' | 'under_way' | 'waits' | 'not_confirmed'
+type ReplayRefusal = 'target_inactive' | 'superseded' | 'under_way' | 'waits' | 'not_confirmed'
 
 /** Decides over the replay of a delivery (docs/contract/provisioning.md#replay-of-a-delivery). Pure. */
-export function decideDeliveryReplay(
+function decideDeliveryReplay(
   { status, isTargetActive, isUnderWay, isSuperseded, isReplayWaiting }: DeliveryReplayFacts,
   isConfirmed: boolean,
 ): 'replay' | ReplayRefusal {
