@@ -20,6 +20,12 @@ export function buildProvisioningDispatcher(
     db: database.db,
     secrets: buildSecretCache(parts.keyring, targetSecretContextOf),
     version: VERSION,
+    scim: {
+      fetch: parts.fetchTarget,
+      now: () => performance.now(),
+      openToken: (target, sealed) => parts.keyring.open(sealed, targetSecretContextOf(target)),
+      userAgent: `Signalbox-Provisioning/${VERSION}`,
+    },
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.provisioningConcurrency,
     perTarget: config.provisioningConcurrencyPerTarget,

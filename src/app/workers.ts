@@ -7,6 +7,7 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
 import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
@@ -35,6 +36,8 @@ export interface WorkerParts {
   workerId: string
   keyring: Keyring
   sender: HttpSender
+  /** Makes the requests to SCIM services. */
+  fetchTarget: GuardedFetch
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
   onChange?: (note: string) => void

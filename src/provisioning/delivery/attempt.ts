@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { describeOutcome, type PostOutcome, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
 import { buildTraceHeaders } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
+import { type PushDeps, pushUser } from '../scim/push-user.ts'
 import type { ClaimedDelivery } from './claimed-delivery.ts'
 import { buildPayload } from './payload.ts'
 import type { EndedDelivery } from './settle.ts'
@@ -13,6 +14,8 @@ export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   /** The service's version, for the `user-agent`. */
   version: string
   tracer: Tracer
+  /** What a SCIM service is changed with. */
+  scim: PushDeps
 }
 
 /** Makes one attempt of a claimed delivery and says what came of it. Never throws. `signal` interrupts it. */
@@ -23,7 +26,11 @@ export async function attemptDelivery(
 ): Promise<EndedDelivery> {
   const startedAtMs = deps.clock.now()
   const span = startSpan(deps.tracer, claimed)
-  const outcome = await postChange(deps, claimed, { signal, span, startedAtMs })
+  const outcome =
+    claimed.target.protocol === 'scim'
+      ? await pushUser(deps.scim, claimed, { signal, headers: buildTraceHeaders(span.context) })
+      : await postChange(deps, claimed, { signal, span, startedAtMs })
+  if (claimed.target.protocol === 'scim') deps.onPoint?.('after-post')
   span.end(describeOutcome(outcome))
   return {
     id: claimed.id,

@@ -110,6 +110,12 @@ function buildQueue(db: Database, clock: ReturnType<typeof buildManualClock>) {
       close: async () => {},
     },
     version: '0.0.0',
+    scim: {
+      fetch: () => Promise.reject(new Error('the queue requests nothing')),
+      now: () => 0,
+      openToken: () => '',
+      userAgent: 'test',
+    },
     concurrency: 100,
     perTarget: 100,
   })
