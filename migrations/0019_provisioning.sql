@@ -52,7 +52,7 @@ create table provisioning_stream (
   claimed uuid,
   claimed_at timestamptz(3),
   fence integer not null default 0,
-  -- What the target accepted last (provisioning_digest); null when it has accepted nothing.
+  -- What the target has (provisioning_digest): null before the first attempt, 'unknown' after one without a success.
   delivered_digest text,
   -- The id that a SCIM service gave the user.
   remote_id text,

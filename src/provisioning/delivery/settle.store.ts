@@ -59,7 +59,7 @@ export interface DeliveryChange {
 }
 
 /**
- * The streams are locked. What ends makes room for the next delivery of its user, due at once; of a deleted target all
+ * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the next delivery of its user, due at once; of a deleted target all
  * that waits is cancelled.
  */
 const SETTLE = `
@@ -95,7 +95,7 @@ const SETTLE = `
         when c.status <> 'cancelled' and s.waiting > 1 then c.ended_at
       end,
       delivered_digest = case when c.status = 'delivered'
-        then provisioning_digest(d.email, d.name, d.user_status) else s.delivered_digest end,
+        then provisioning_digest(d.email, d.name, d.user_status) else 'unknown' end,
       remote_id = case when c.is_remote_known then c.remote_id else s.remote_id end
     from change c cross join lateral (select * from delivery d where d.target = c.target and d.user_id = c.user_id) d
     where s.target = c.target and s.user_id = c.user_id

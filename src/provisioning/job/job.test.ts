@@ -17,6 +17,8 @@ describe('decideSync', () => {
     ['reconcile', {}, 'user.provisioned'],
     ['reconcile', { deliveredDigest: 'a' }, null],
     ['reconcile', { deliveredDigest: 'b' }, 'user.updated'],
+    ['reconcile', { deliveredDigest: 'unknown' }, 'user.updated'],
+    ['reconcile', { isDeleted: true, deliveredDigest: 'unknown' }, 'user.deprovisioned'],
     ['reconcile', { deliveredDigest: 'deleted' }, 'user.provisioned'],
     ['reconcile', { isDeleted: true }, null],
     ['reconcile', { isDeleted: true, deliveredDigest: 'deleted' }, null],

@@ -52,7 +52,7 @@ export interface UserAtTarget {
   isDeleted: boolean
   /** Deliveries of the user that have not ended. */
   waiting: number
-  /** The present state, and what the target accepted last (null: nothing; `deleted`: its end). */
+  /** The present state, and what the target has (null: nothing; `deleted`: its end; `unknown` after a failed attempt). */
   digest: string
   deliveredDigest: string | null
 }
