@@ -58,6 +58,23 @@ create table "account_member_role" (
 );
 CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role);
 
+create table "alert_incident" (
+  document_id uuid not null,
+  incident text not null,
+  subject text not null,
+  summary text not null,
+  url text,
+  since timestamp(3) with time zone not null,
+  resolved_at timestamp(3) with time zone,
+  firing_posted_at timestamp(3) with time zone,
+  resolved_posted_at timestamp(3) with time zone,
+  due_at timestamp(3) with time zone not null,
+  attempts integer not null default 0,
+  constraint alert_incident_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX alert_incident_due_idx ON public.alert_incident USING btree (due_at) WHERE ((firing_posted_at IS NULL) OR ((resolved_at IS NOT NULL) AND (resolved_posted_at IS NULL)));
+CREATE UNIQUE INDEX alert_incident_firing_key ON public.alert_incident USING btree (incident, subject) WHERE (resolved_at IS NULL);
+
 create table "api_key" (
   document_id uuid not null,
   "user" uuid not null,

@@ -222,3 +222,26 @@ begin
 end $$;
 create trigger queue_change after insert or update of email, name, is_actived, deleted_at on "user"
   for each row execute function queue_user_change();
+
+-- Alerts --------------------------------------------------------------------------------------------------------------
+
+-- What an operator should know of, from its beginning to its end; each is posted once.
+create table alert_incident (
+  document_id uuid primary key,
+  incident text not null,
+  -- What it is about, such as the id of a target.
+  subject text not null,
+  summary text not null,
+  url text,
+  since timestamptz(3) not null,
+  resolved_at timestamptz(3),
+  -- When its beginning and its end were posted.
+  firing_posted_at timestamptz(3),
+  resolved_posted_at timestamptz(3),
+  -- When the next POST is due, or is tried by another process.
+  due_at timestamptz(3) not null,
+  attempts integer not null default 0
+);
+create unique index alert_incident_firing_key on alert_incident (incident, subject) where resolved_at is null;
+create index alert_incident_due_idx on alert_incident (due_at)
+  where firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null);

@@ -109,7 +109,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ids,
     workerId,
     keyring,
-    sender,
+    ...{ sender, baseUrl },
     fetchTarget: buildGuardedFetch({ lookup, rules: callbackRules, ...(ca && { ca }) }),
     tracer,
     ...(isApi && { onChange: held.apply }),

@@ -215,6 +215,11 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), 'none', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
+  ALERT_WEBHOOK_SECRET: secretVariable(
+    sinkSecret,
+    'none: alerts are not signed',
+    'The secret that signs alerts, as whsec_ and base64.',
+  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
   BRAND_NAME: variable(brandName, 'Signalbox', 'The name of the product on the pages that people see.'),
   BRAND_LOGO: variable(

@@ -63,6 +63,8 @@ export interface Config {
   webhookConcurrency: number
   webhookConcurrencyPerWebhook: number
   provisioningConcurrency: number
+  alertWebhookUrl: string | undefined
+  alertWebhookSecret: string | undefined
   provisioningConcurrencyPerTarget: number
   rateLimitPerMinute: number
   rateLimitStrictPerMinute: number
@@ -194,6 +196,8 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
+    alertWebhookUrl: values.ALERT_WEBHOOK_URL,
+    alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
     provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,

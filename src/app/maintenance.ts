@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { deleteEndedInvitations } from '../account/invitation.store.ts'
+import { deleteOldIncidents } from '../alert/alert.store.ts'
 import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
@@ -94,6 +95,7 @@ export type SweepReport = Record<
   | 'provisioningDeliveries'
   | 'provisioningOrphans'
   | 'provisioningJobs'
+  | 'incidents'
   | 'reencrypted',
   number
 >
@@ -153,6 +155,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       provisioningDeliveries: () => inBatches(() => deleteOldDeliveries(db, before(ledgerKeptMs), BATCH_SIZE)),
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
       reencrypted: reencrypt,
     }
   }

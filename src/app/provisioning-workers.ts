@@ -22,7 +22,7 @@ export function buildProvisioningDispatcher(
     version: VERSION,
     scim: {
       fetch: parts.fetchTarget,
-      now: () => performance.now(),
+      now: () => clock.now(),
       openToken: (target, sealed) => parts.keyring.open(sealed, targetSecretContextOf(target)),
       userAgent: `Signalbox-Provisioning/${VERSION}`,
     },

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
@@ -7,6 +8,7 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
 import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import type { Lookup } from '../outbound/dns.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
@@ -19,6 +21,7 @@ import { VERSION } from '../version.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
+import { buildAppAlertWorker } from './alerts.ts'
 import type { Config } from './config.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
@@ -38,6 +41,8 @@ export interface WorkerParts {
   sender: HttpSender
   /** Makes the requests to SCIM services. */
   fetchTarget: GuardedFetch
+  lookup: Lookup
+  baseUrl: () => string
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
   onChange?: (note: string) => void
@@ -54,6 +59,7 @@ export interface Workers {
   replayWorker: ReplayWorker
   maintenance: Maintenance
   mailWorker: MailWorker
+  alertWorker: AlertWorker
   metrics: Metrics
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
@@ -115,6 +121,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
   const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
+  const alertWorker = buildAppAlertWorker(parts)
   const running: Promise<void>[] = []
   return {
     dispatcher,
@@ -124,6 +131,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     replayWorker,
     maintenance,
     mailWorker,
+    alertWorker,
     metrics,
     notify,
     isProven: (withinMs) => notifier.isProven(withinMs),
@@ -131,7 +139,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
-      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
+      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
     },
     stop: async () => {
       router.stop()
@@ -139,6 +147,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       provisioningJobs.stop()
       maintenance.stop()
       mailWorker.stop()
+      alertWorker.stop()
       await Promise.all([dispatcher.stop(), provisioner.stop()])
       await notifier.stop()
       await Promise.all(running)

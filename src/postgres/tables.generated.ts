@@ -62,6 +62,20 @@ export interface AccountMemberRole {
   role: string;
 }
 
+export interface AlertIncident {
+  attempts: Generated<number>;
+  document_id: string;
+  due_at: Timestamp;
+  firing_posted_at: Timestamp | null;
+  incident: string;
+  resolved_at: Timestamp | null;
+  resolved_posted_at: Timestamp | null;
+  since: Timestamp;
+  subject: string;
+  summary: string;
+  url: string | null;
+}
+
 export interface ApiKey {
   created_at: Timestamp;
   document_id: string;
@@ -573,6 +587,7 @@ export interface DB {
   account_invitation: AccountInvitation;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  alert_incident: AlertIncident;
   api_key: ApiKey;
   audit_log: AuditLog;
   contract: Contract;

@@ -137,6 +137,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
         const { events } = await app.router.drain()
         await app.replayWorker.drain()
         await app.provisioningJobs.drain()
+        await app.alertWorker.drain()
         const attempts = (await app.dispatcher.drain()) + (await app.provisioner.drain())
         if (events === 0 && attempts === 0) return
       }

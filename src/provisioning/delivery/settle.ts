@@ -1,3 +1,4 @@
+import { beginIncidents, endIncidents } from '../../alert/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/event.ts'
 import type { IdMaker, UserId } from '../../id.ts'
@@ -75,10 +76,36 @@ export async function settleEndedDeliveries(
     const valid = recorded.filter((one) => one.isRecorded)
     await settleDeliveries(tx, valid.map(toChange))
     const [first] = valid
-    if (first) await recordEvents(deps, tx, valid.flatMap(draftDeadLetter), first.attempt.endedAt)
+    if (first) await report(deps, tx, valid, first.attempt.endedAt)
     deps.onRecording?.()
     return { recorded }
   })
+}
+
+/** The kind of incident that a dead letter begins, for its target, and the next delivery that it accepts ends. */
+const DEAD_LETTER_INCIDENT = 'provisioning-dead-letter'
+
+/** Records the events and the incidents of dead letters, and the end of the incidents of targets that accept again. */
+async function report(
+  deps: SettleDeliveryDeps,
+  tx: Database,
+  recorded: readonly RecordedDelivery[],
+  now: Date,
+): Promise<void> {
+  const targetsOf = (status: string) => [
+    ...new Set(recorded.filter(({ decision }) => decision.status === status).map(({ attempt }) => attempt.target)),
+  ]
+  const dead = targetsOf('dead_letter')
+  const accepting = targetsOf('delivered').filter((target) => !dead.includes(target))
+  await endIncidents(tx, { incident: DEAD_LETTER_INCIDENT, subjects: accepting, now })
+  const incidents = dead.map((target) => ({
+    incident: DEAD_LETTER_INCIDENT,
+    subject: target,
+    summary: `A change of a user has not reached the provisioning target ${target} with all eight attempts.`,
+    url: `/api/v3/provisioning/target/${target}`,
+  }))
+  await beginIncidents(deps, tx, incidents, now)
+  await recordEvents(deps, tx, recorded.flatMap(draftDeadLetter), now)
 }
 
 function toChange({ attempt, decision }: RecordedDelivery): DeliveryChange {

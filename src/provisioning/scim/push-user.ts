@@ -8,7 +8,7 @@ import { buildScimUser, buildUserQuery, readId, readOnlyId } from './scim-user.t
 /** What a push uses. */
 export interface PushDeps {
   fetch: GuardedFetch
-  /** Monotonic milliseconds, for the measured duration. */
+  /** Milliseconds, for the measured duration. */
   now: () => number
   /** Opens the sealed token of a target. Throws when no key does. */
   openToken: (target: string, sealed: string) => string
