@@ -23,12 +23,12 @@ afterAll(() => world[Symbol.asyncDispose]())
 const pathOf = (path: string, id = ids[path.split('/')[4] ?? ''] ?? UNKNOWN) => path.replace('{id}', id)
 
 describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
-  it('is closed to a manager of an account, whatever ids it knows', async () => {
+  it('is closed to an administrator of an account, whatever ids it knows', async () => {
     const account = await world.call('POST', '/api/v3/identity/account', { name: 'Acme' })
     const { call, userId } = await world.t.signInMember([account.document_id as AccountId])
     const path = `/api/v3/identity/account/${account.document_id}/member`
-    const [role] = await world.call('GET', '/api/v3/identity/role?filters=name|eq|account-manager')
-    if (role) await world.call('PATCH', path, { user: userId, roles: [role.document_id] })
+    const [role] = await world.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
+    await world.call('PATCH', path, { user: userId, roles: [role.document_id] })
     const answer = await call(route.method, pathOf(route.path), route.body ? {} : undefined)
     expect([answer.status, answer.body.code]).toEqual([403, 'permission_denied'])
   })
