@@ -351,19 +351,19 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'provisioning-target.delete': of(newTarget),
   'provisioning-target.active': of(newTarget, { body: { is_actived: false } }),
   'provisioning-target.rotate-secret': of(newTarget),
-  'provisioning-target.sync': of(newTarget),
-  'provisioning-target.reconcile': of(newTarget),
   'provisioning-delivery.find-all': undefined,
   'provisioning-delivery.find-one': async () => ({ params: await newDelivery() }),
   'provisioning-delivery.replay': async () => ({ params: await newDelivery(), body: { confirm_duplicate: true } }),
+  'provisioning-target.sync': of(newTarget),
+  'provisioning-target.reconcile': of(newTarget),
   'provisioning-job.find-all': undefined,
   'provisioning-job.find-one': of(newProvisioningJob),
   'provisioning-job.pause': of(newProvisioningJob),
-  'provisioning-job.cancel': of(newProvisioningJob),
   'provisioning-job.resume': async () => {
     const params = await idOf(newProvisioningJob())
     return created(`/api/v3/provisioning/job/${params.id}/pause`, {}).then(() => ({ params }))
   },
+  'provisioning-job.cancel': of(newProvisioningJob),
   'webhook.dashboard': undefined,
   'health.webhook-out': whenCheckIsOld,
   'health.provisioning': whenCheckIsOld,
