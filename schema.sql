@@ -58,6 +58,23 @@ create table "account_member_role" (
 );
 CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role);
 
+create table "alert_incident" (
+  document_id uuid not null,
+  incident text not null,
+  subject text not null,
+  summary text not null,
+  url text,
+  since timestamp(3) with time zone not null,
+  resolved_at timestamp(3) with time zone,
+  firing_posted_at timestamp(3) with time zone,
+  resolved_posted_at timestamp(3) with time zone,
+  due_at timestamp(3) with time zone not null,
+  attempts integer not null default 0,
+  constraint alert_incident_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX alert_incident_due_idx ON public.alert_incident USING btree (due_at) WHERE ((firing_posted_at IS NULL) OR ((resolved_at IS NOT NULL) AND (resolved_posted_at IS NULL)));
+CREATE UNIQUE INDEX alert_incident_firing_key ON public.alert_incident USING btree (incident, subject) WHERE (resolved_at IS NULL);
+
 create table "api_key" (
   document_id uuid not null,
   "user" uuid not null,
@@ -437,6 +454,138 @@ create table "proof_token" (
 );
 CREATE INDEX proof_token_expires_idx ON public.proof_token USING btree (expires_at);
 CREATE INDEX proof_token_user_idx ON public.proof_token USING btree ("user", purpose, created_at);
+
+create table "provisioning_attempt" (
+  delivery uuid not null,
+  attempt integer not null,
+  attempt_trigger text not null,
+  worker text not null,
+  started_at timestamp(3) with time zone not null,
+  duration_ms integer not null,
+  status_code integer,
+  error_class text,
+  response_excerpt text,
+  response_headers jsonb,
+  timings jsonb,
+  constraint provisioning_attempt_delivery_fkey FOREIGN KEY (delivery) REFERENCES provisioning_delivery(document_id) ON DELETE CASCADE,
+  constraint provisioning_attempt_pkey PRIMARY KEY (delivery, attempt)
+);
+
+create table "provisioning_delivery" (
+  document_id uuid not null,
+  target uuid not null,
+  user_id uuid not null,
+  "position" integer not null,
+  event_id uuid not null,
+  type text not null,
+  email text not null,
+  name text,
+  user_status text not null,
+  status text not null default 'pending'::text,
+  attempts integer not null default 0,
+  attempt_trigger text not null default 'schedule'::text,
+  last_attempt_at timestamp(3) with time zone,
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  delivered_at timestamp(3) with time zone,
+  ended_at timestamp(3) with time zone,
+  job uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint provisioning_delivery_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'replay'::text]))),
+  constraint provisioning_delivery_check CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['pending'::text, 'retrying'::text])))),
+  constraint provisioning_delivery_check1 CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 8))),
+  constraint provisioning_delivery_pkey PRIMARY KEY (document_id),
+  constraint provisioning_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'dead_letter'::text, 'cancelled'::text]))),
+  constraint provisioning_delivery_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE,
+  constraint provisioning_delivery_target_user_id_position_key UNIQUE (target, user_id, "position"),
+  constraint provisioning_delivery_type_check CHECK ((type = ANY (ARRAY['user.provisioned'::text, 'user.updated'::text, 'user.disabled'::text, 'user.enabled'::text, 'user.deprovisioned'::text]))),
+  constraint provisioning_delivery_user_status_check CHECK ((user_status = ANY (ARRAY['active'::text, 'disabled'::text, 'deleted'::text])))
+);
+CREATE INDEX provisioning_delivery_created_idx ON public.provisioning_delivery USING btree (created_at, document_id);
+CREATE INDEX provisioning_delivery_ended_idx ON public.provisioning_delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX provisioning_delivery_failed_idx ON public.provisioning_delivery USING btree (status, ended_at) WHERE (status = ANY (ARRAY['failed'::text, 'dead_letter'::text]));
+CREATE INDEX provisioning_delivery_job_idx ON public.provisioning_delivery USING btree (job, status) WHERE (job IS NOT NULL);
+CREATE INDEX provisioning_delivery_open_idx ON public.provisioning_delivery USING btree (target, user_id, "position") WHERE (ended_at IS NULL);
+CREATE INDEX provisioning_delivery_user_idx ON public.provisioning_delivery USING btree (user_id, created_at, document_id);
+
+create table "provisioning_job" (
+  document_id uuid not null,
+  target uuid not null,
+  kind text not null,
+  status text not null,
+  total integer not null,
+  processed integer not null default 0,
+  queued integer not null default 0,
+  last_user uuid,
+  failures integer not null default 0,
+  last_error text,
+  begun_by xid8 not null default pg_current_xact_id(),
+  created_by uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone,
+  constraint provisioning_job_kind_check CHECK ((kind = ANY (ARRAY['sync'::text, 'reconcile'::text]))),
+  constraint provisioning_job_pkey PRIMARY KEY (document_id),
+  constraint provisioning_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
+  constraint provisioning_job_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE
+);
+CREATE INDEX provisioning_job_created_idx ON public.provisioning_job USING btree (created_at);
+CREATE UNIQUE INDEX provisioning_job_open_key ON public.provisioning_job USING btree (target) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'failed'::text]));
+
+create table "provisioning_stream" (
+  target uuid not null,
+  user_id uuid not null,
+  "position" integer not null,
+  waiting integer not null,
+  due_at timestamp(3) with time zone,
+  lease_owner text,
+  claimed uuid,
+  claimed_at timestamp(3) with time zone,
+  fence integer not null default 0,
+  delivered_digest text,
+  remote_id text,
+  constraint provisioning_stream_check CHECK ((((lease_owner IS NULL) = (claimed IS NULL)) AND ((claimed IS NULL) = (claimed_at IS NULL)))),
+  constraint provisioning_stream_check1 CHECK (((waiting > 0) = ((due_at IS NOT NULL) OR (claimed IS NOT NULL)))),
+  constraint provisioning_stream_check2 CHECK (((due_at IS NULL) OR (claimed IS NULL))),
+  constraint provisioning_stream_pkey PRIMARY KEY (target, user_id),
+  constraint provisioning_stream_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE,
+  constraint provisioning_stream_waiting_check CHECK ((waiting >= 0))
+);
+CREATE INDEX provisioning_stream_due_idx ON public.provisioning_stream USING btree (target, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX provisioning_stream_lease_idx ON public.provisioning_stream USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+
+create table "provisioning_target" (
+  document_id uuid not null,
+  protocol text not null default 'webhook'::text,
+  url text not null,
+  name text,
+  description text,
+  is_actived boolean not null default true,
+  secret_encrypted text not null,
+  created_by uuid,
+  updated_by uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  constraint provisioning_target_pkey PRIMARY KEY (document_id),
+  constraint provisioning_target_protocol_check CHECK ((protocol = ANY (ARRAY['webhook'::text, 'scim'::text])))
+);
+CREATE INDEX provisioning_target_created_idx ON public.provisioning_target USING btree (created_at);
+
+create table "provisioning_total" (
+  status text not null,
+  came bigint not null,
+  constraint provisioning_total_pkey PRIMARY KEY (status)
+);
+
+create table "provisioning_turn" (
+  target uuid not null,
+  served_at timestamp(3) with time zone not null,
+  constraint provisioning_turn_pkey PRIMARY KEY (target),
+  constraint provisioning_turn_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE
+);
 
 create table "publish_key" (
   caller text not null,

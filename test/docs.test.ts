@@ -72,7 +72,7 @@ describe('docs/operations.md', () => {
   test('has a section for each class of a failed attempt, and for nothing else', () => {
     const classes = [
       ...listUnion('src/outbound/post-result.ts', 'PostErrorClass'),
-      ...listUnion('src/webhook/delivery/outcome.ts', 'ErrorClass'),
+      ...listUnion('src/signed-post/attempt-result.ts', 'ErrorClass'),
     ]
     expect(classes).toContain('blocked_address')
     expect(listSections(operations.text, 'Failed attempts').sort()).toEqual(classes.sort())

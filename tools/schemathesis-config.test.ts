@@ -10,6 +10,7 @@ const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta
 
 const KINDS = [
   ...['account', 'apiKey', 'contract', 'dispatch', 'event', 'eventType', 'oauthClient'],
+  ...['provisioningDelivery', 'provisioningJob', 'provisioningTarget'],
   ...['replayJob', 'role', 'session', 'subscription', 'user', 'webhook'],
 ]
 const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))

@@ -8,6 +8,9 @@ export type SeededIds = Readonly<
     | 'event'
     | 'oauthClient'
     | 'eventType'
+    | 'provisioningDelivery'
+    | 'provisioningJob'
+    | 'provisioningTarget'
     | 'replayJob'
     | 'role'
     | 'session'
@@ -33,6 +36,9 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/identity/session': 'session',
   '/api/v3/identity/user': 'user',
   '/api/v3/oauth/client': 'oauthClient',
+  '/api/v3/provisioning/delivery': 'provisioningDelivery',
+  '/api/v3/provisioning/job': 'provisioningJob',
+  '/api/v3/provisioning/target': 'provisioningTarget',
   '/api/v3/webhook/dispatch': 'dispatch',
   '/api/v3/webhook/event': 'eventType',
   '/api/v3/webhook/event-occurrence': 'event',

@@ -71,8 +71,14 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
   const { events } = await call('POST', 'webhook/publish', { event: 'seed.made', id: '1' })
   const filters = [`document_id|eq|${dispatch}`]
   const [session] = (await call('GET', 'identity/session')) as unknown as { document_id: string }[]
+  const provisioningTarget = await create('provisioning/target', { url: sinkUrl })
+  const user = await create('identity/user', { email: 'seed@example.com' })
+  const [delivery] = (await call('GET', 'provisioning/delivery')) as unknown as { document_id: string }[]
   return {
     account,
+    provisioningTarget,
+    provisioningDelivery: String(delivery?.document_id),
+    provisioningJob: await create(`provisioning/target/${provisioningTarget}/sync`, {}),
     webhook,
     eventType,
     subscription,
@@ -83,7 +89,7 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
     apiKey: await create('identity/api-key', { name: 'seed', permissions: ['contract:*'] }),
     session: String(session?.document_id),
     role: await create('identity/role', { name: 'seed', permissions: ['contract:*'] }),
-    user: await create('identity/user', { email: 'seed@example.com' }),
+    user,
     oauthClient: await create('oauth/client', {
       name: 'Seed',
       type: 'confidential',

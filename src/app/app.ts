@@ -12,7 +12,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
-import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
+import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
 import { loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
@@ -133,7 +133,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ids,
     workerId,
     keyring,
-    sender,
+    ...{ sender, baseUrl },
+    fetchTarget: buildGuardedFetch({ lookup, rules: callbackRules, ...(ca && { ca }) }),
     tracer,
     embeddedRealtime: embeddedApp && describeEmbeddedRealtime(embeddedApp, realtimeParts),
     ...(isApi && { onChange: held.apply }),

@@ -184,6 +184,16 @@ export const VARIABLES = {
     '64',
     'Limit of POSTs in flight for one webhook, over all processes.',
   ),
+  PROVISIONING_CONCURRENCY: variable(
+    integer(1, 10000),
+    '64',
+    'Limit of requests in flight to provisioning targets, of one process.',
+  ),
+  PROVISIONING_CONCURRENCY_PER_TARGET: variable(
+    integer(1, 1000),
+    '8',
+    'Limit of requests in flight to one provisioning target, over all processes.',
+  ),
   RATE_LIMIT_PER_MINUTE: variable(integer(1, 10_000_000), '30000', 'Requests a minute, per caller and per address.'),
   RATE_LIMIT_STRICT_PER_MINUTE: variable(
     integer(1, 10_000_000),
@@ -227,6 +237,11 @@ export const VARIABLES = {
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), '443, or 80 without TLS', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
   ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
+  ALERT_WEBHOOK_SECRET: secretVariable(
+    sinkSecret,
+    'none: alerts are not signed',
+    'The secret that signs alerts, as whsec_ and base64.',
+  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
   BRAND_NAME: variable(
     brandName,

@@ -67,6 +67,10 @@ export interface Config {
   webhookConcurrencyPerWebhook: number
   /** The realtime provider, or what is missing of its settings. */
   realtime: RealtimeSettings
+  provisioningConcurrency: number
+  alertWebhookUrl: string | undefined
+  alertWebhookSecret: string | undefined
+  provisioningConcurrencyPerTarget: number
   rateLimitPerMinute: number
   rateLimitStrictPerMinute: number
   trustProxy: TrustProxy
@@ -203,6 +207,10 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime: readRealtimeSettings(values),
+    alertWebhookUrl: values.ALERT_WEBHOOK_URL,
+    alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
+    provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
+    provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,

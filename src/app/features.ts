@@ -33,6 +33,9 @@ import type { TokenIssuer } from '../oauth/token-issuer.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { signInBrowser } from '../pages/browser-session.ts'
+import { jobRoutes } from '../provisioning/job/job.routes.ts'
+import { deliveryRoutes } from '../provisioning/ledger/delivery.routes.ts'
+import { targetRoutes } from '../provisioning/target.routes.ts'
 import type { Random } from '../random.ts'
 import { type RealtimeDeps, realtimeRoutes } from '../realtime/realtime.routes.ts'
 import { sessionRoutes } from '../session/session.routes.ts'
@@ -196,6 +199,9 @@ export const FEATURES: readonly Feature[] = [
   feature(routingExplanationRoutes, nothing),
   feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
   feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
+  feature(targetRoutes, (parts) => parts),
+  feature(deliveryRoutes, (parts) => parts),
+  feature(jobRoutes, (parts) => parts),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { deleteEndedInvitations } from '../account/invitation.store.ts'
+import { deleteOldIncidents } from '../alert/alert.store.ts'
 import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
@@ -13,6 +14,9 @@ import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.sto
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
 import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
+import { deleteOldJobs } from '../provisioning/job/job.store.ts'
+import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
+import { TARGET_SECRETS } from '../provisioning/stored-secrets.ts'
 import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
 import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
@@ -20,6 +24,7 @@ import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
 import { reencryptTotpSecrets } from '../sign-in/totp-factor.ts'
+import { reencryptSecrets } from '../signed-post/reencrypt.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -30,8 +35,8 @@ import {
   deleteOldDispatches,
   deleteOrphanedDispatches,
 } from '../webhook/ledger/removal.store.ts'
-import { reencryptSecrets } from '../webhook/reencrypt.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
+import { WEBHOOK_SECRETS } from '../webhook/stored-secrets.ts'
 import type { Config } from './config.ts'
 import { deleteIdleWorkers } from './maintenance.store.ts'
 
@@ -110,6 +115,10 @@ export type SweepReport = Record<
   | 'oauthExpiredKeys'
   | 'realtimeMessages'
   | 'realtimeWatches'
+  | 'provisioningDeliveries'
+  | 'provisioningOrphans'
+  | 'provisioningJobs'
+  | 'incidents'
   | 'reencrypted'
   | 'reencryptedFactors',
   number
@@ -137,6 +146,12 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       total += count
       if (count < BATCH_SIZE || stopping.signal.aborted) return total
     }
+  }
+
+  async function reencrypt(): Promise<number> {
+    const ofWebhooks = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
+    const ofTargets = await reencryptSecrets({ keyring }, db, TARGET_SECRETS)
+    return ofWebhooks + ofTargets + (await reencryptSigningKeys(keyring, db))
   }
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
@@ -170,8 +185,12 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),
       realtimeMessages: () => inBatches(() => deleteOldMessages(db, before(MESSAGE_KEPT_MS), BATCH_SIZE)),
       realtimeWatches: () => deleteOldWatches(db, before(WORKER_KEPT_MS)),
+      provisioningDeliveries: () => inBatches(() => deleteOldDeliveries(db, before(ledgerKeptMs), BATCH_SIZE)),
+      provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
+      provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
+      incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
       reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
-      reencrypted: async () => (await reencryptSecrets({ keyring }, db)) + (await reencryptSigningKeys(keyring, db)),
+      reencrypted: reencrypt,
     }
   }
 

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
 import {
   type DatabasePool,
+  EVENT_QUEUE_OFF,
   INDEX_ONLY_PLANS,
   inTransaction,
   openDatabase,
@@ -55,8 +56,10 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     // Closing a pool does not wait for its connections, and the embedded server may close them first.
     if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
   }
+  const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
   const database = openDatabase({
     connectionString,
+    settings,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
@@ -65,7 +68,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
   const direct = config.databaseListenUrl ?? connectionString
   const workerDatabase = openDatabase({
     connectionString: direct,
-    settings: INDEX_ONLY_PLANS,
+    settings: `${INDEX_ONLY_PLANS} ${settings}`,
     size: config.databaseWorkerPoolSize,
     applicationName: 'signalbox worker',
     onError,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
@@ -7,18 +8,24 @@ import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildMailWorker, type MailWorker } from '../mail/mail-worker.ts'
 import { buildMetrics, type Metrics } from '../metrics/metrics.ts'
+import type { Lookup } from '../outbound/dns.ts'
+import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
+import { buildJobWorker, type JobWorker } from '../provisioning/job/job-worker.ts'
 import type { Random } from '../random.ts'
+import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
-import { buildSecretCache } from '../webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
 import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
+import { secretContextOf } from '../webhook/webhook.ts'
+import { buildAppAlertWorker } from './alerts.ts'
 import type { Config } from './config.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
+import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import { buildRealtimeParts, type EmbeddedRealtime, type RealtimeParts } from './realtime-parts.ts'
 
 /** What the workers of a process are built from. */
@@ -33,6 +40,10 @@ export interface WorkerParts {
   workerId: string
   keyring: Keyring
   sender: HttpSender
+  /** Makes the requests to SCIM services. */
+  fetchTarget: GuardedFetch
+  lookup: Lookup
+  baseUrl: () => string
   tracer: Tracer
   /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
   onChange?: (note: string) => void
@@ -53,9 +64,12 @@ export interface Workers {
   realtimeDispatcher: Dispatcher | undefined
   realtime: RealtimeParts
   router: Router
+  provisioner: Dispatcher
+  provisioningJobs: JobWorker
   replayWorker: ReplayWorker
   maintenance: Maintenance
   mailWorker: MailWorker
+  alertWorker: AlertWorker
   metrics: Metrics
   /** Tells this process and the others that there is work. Never throws. */
   notify(): void
@@ -73,6 +87,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { db } = database
   const isDispatcher = config.roles.includes('dispatcher')
   const isPublisher = config.roles.includes('realtime')
+  const isProvisioner = config.roles.includes('provisioning')
+  const isWorker = isDispatcher || isPublisher || isProvisioner
   const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
   const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
@@ -86,18 +102,28 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
+  const provisioner = buildProvisioningDispatcher(parts, lease, (recorded) => metrics.countProvisioning(recorded))
+  const provisioningJobs = buildJobWorker({
+    ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
+    onQueued: () => provisioner.notify(),
+  })
+  // A trigger notes that something was queued for a target; what else becomes due is seen by polling.
+  const onChange = (note: string) => {
+    if (note === 'p' || note === '*') provisioner.notify()
+    parts.onChange?.(note)
+  }
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
     connectionString: parts.connectionString,
     clock,
     random: parts.random,
-    ...((isDispatcher || isPublisher) && {
+    ...(isWorker && {
       onWork,
       workerId,
       hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
-    ...(parts.onChange && { onChange: parts.onChange }),
+    ...((parts.onChange || isProvisioner) && { onChange }),
     onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
   })
   const notify = () => notifier.notify()
@@ -105,15 +131,19 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
   const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
+  const alertWorker = buildAppAlertWorker(parts)
   const running: Promise<void>[] = []
   return {
     dispatcher,
     realtimeDispatcher,
     realtime,
     router,
+    provisioner,
+    provisioningJobs,
     replayWorker,
     maintenance,
     mailWorker,
+    alertWorker,
     metrics,
     notify,
     isProven: (withinMs) => notifier.isProven(withinMs),
@@ -121,19 +151,22 @@ export function buildWorkers(parts: WorkerParts): Workers {
       running.push(notifier.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       if (isPublisher) startRealtime(realtime, realtimeDispatcher, running)
-      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run())
+      if (isProvisioner) running.push(provisioner.run(), provisioningJobs.run())
+      if (config.roles.includes('maintenance')) running.push(maintenance.run(), mailWorker.run(), alertWorker.run())
     },
     stop: async () => {
       router.stop()
       replayWorker.stop()
+      provisioningJobs.stop()
       maintenance.stop()
       mailWorker.stop()
-      await Promise.all([dispatcher.stop(), realtimeDispatcher?.stop(), realtime.watch?.stop()])
+      alertWorker.stop()
+      await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
       await notifier.stop()
       await Promise.all(running)
       await realtime.client?.close()
       // Claims that are left unknown are found by other workers when the lease runs out.
-      if ((isDispatcher || isPublisher) && !dispatchers.some((one) => one.mayLeak()))
+      if (isWorker && ![...dispatchers, provisioner].some((one) => one.mayLeak()))
         await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
     },
   }
@@ -163,7 +196,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
   return buildWebhookPolicy({
     ...parts,
     db: database.db,
-    secrets: buildSecretCache(parts.keyring),
+    secrets: buildSecretCache(parts.keyring, secretContextOf),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,

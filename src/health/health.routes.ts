@@ -67,6 +67,26 @@ export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
       method: 'GET',
+      path: '/api/v3/health/component/integration/provisioning',
+      resource: 'health',
+      action: 'provisioning',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Health of provisioning',
+      description:
+        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
+      data: ComponentSchema,
+    },
+    {
+      handle: async ({ readProvisioningHealth }: HealthDeps) => ({
+        data: toComponentRow(await readProvisioningHealth()),
+        message: 'Health of provisioning.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
       path: '/api/v3/health',
       resource: 'health',
       action: 'find-all',
@@ -76,11 +96,13 @@ export const healthRoutes: Routes<HealthDeps> = [
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
-      handle: async ({ readWebhookOutHealth, readRealtimeHealth }: HealthDeps) => {
+      handle: async ({ readWebhookOutHealth, readRealtimeHealth, readProvisioningHealth }: HealthDeps) => {
         const realtime = await readRealtimeHealth()
         // A service that no realtime provider was given for is whole without it.
-        const healths = [await readWebhookOutHealth(), ...(realtime.isWanted ? [realtime] : [])]
-        const components = healths.map(toComponentRow)
+        const ofRealtime = realtime.isWanted ? [realtime] : []
+        const components = [await readWebhookOutHealth(), await readProvisioningHealth(), ...ofRealtime].map(
+          toComponentRow,
+        )
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

@@ -147,12 +147,15 @@ describe('work that waits', () => {
 it('the overall status is that of the worst component', async () => {
   expect((await ask('/api/v3/health')).data).toMatchObject({
     status: 'operational',
-    components: [{ component: 'webhook-out' }],
+    components: [{ component: 'webhook-out' }, { component: 'provisioning' }],
   })
   await addExhausted(10)
   expect((await ask('/api/v3/health')).data).toMatchObject({
     status: 'degraded',
-    components: [{ component: 'webhook-out', status: 'degraded' }],
+    components: [
+      { component: 'webhook-out', status: 'degraded' },
+      { component: 'provisioning', status: 'operational' },
+    ],
   })
 })
 

@@ -26,6 +26,8 @@ export const PROBLEMS = {
   identity_not_linked: { status: 409, title: 'Identity not linked' },
   duplicate_not_confirmed: { status: 409, title: 'Possible duplicate not confirmed' },
   webhook_inactive: { status: 409, title: 'Webhook inactive or deleted' },
+  target_inactive: { status: 409, title: 'Target inactive or deleted' },
+  delivery_superseded: { status: 409, title: 'Delivery superseded by a later one' },
   limit_reached: { status: 409, title: 'Limit reached' },
   idempotency_in_progress: { status: 409, title: 'First request with this key in progress' },
   link_invalid: { status: 410, title: 'Link not valid' },

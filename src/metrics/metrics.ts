@@ -4,6 +4,8 @@ import { readWebhookOutFacts } from '../health/health.store.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
+import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
+import { readEndedDeliveries, readProvisioningFacts } from '../provisioning/provisioning-health.ts'
 import { readTotals } from '../webhook/delivery/delivery-count.store.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
@@ -18,6 +20,8 @@ export interface Metrics {
   contentType: string
   /** Counts recorded attempts and notices. */
   countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
+  /** Counts recorded attempts of provisioning. */
+  countProvisioning(recorded: readonly RecordedDelivery[]): void
   /** Counts an answered request. */
   countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
   realtime: RealtimeMetrics
@@ -63,6 +67,12 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
     labelNames: ['event'],
     registers,
   })
+  const provisioned = new Counter({
+    name: 'provisioning_attempts_total',
+    help: 'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
+    labelNames: ['error'],
+    registers,
+  })
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Duration of a request, by route and status.',
@@ -83,6 +93,9 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
         duration.observe(attempt.durationMs / 1000)
       }
       for (const notice of seen) notices.inc({ event: notice.event })
+    },
+    countProvisioning: (recorded) => {
+      for (const { decision } of recorded) provisioned.inc({ error: decision.lastError ?? 'none' })
     },
     countRequest: ({ route, method, status, durationMs }) =>
       requests.observe({ route, method, status: String(status) }, durationMs / 1000),
@@ -110,8 +123,10 @@ function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise
     help: 'The longest wait of these; 0 when none waits.',
     registers,
   })
+  const provisioning = buildProvisioningMetrics(registers)
   return async () => {
     const totals = await readTotals(deps.db)
+    await provisioning(deps.db, new Date(deps.clock.now()))
     const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
     for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
     backlog.set(facts.backlog)
@@ -120,7 +135,44 @@ function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise
   }
 }
 
-/** prom-client cannot set a Counter to a total of the database, so a Gauge is rendered as a counter. */
+/** The statuses in which a delivery of provisioning ends. */
+const PROVISIONING_ENDS = ['delivered', 'failed', 'dead_letter', 'cancelled'] as const
+
+/** The metrics of provisioning of all processes. */
+function buildProvisioningMetrics(registers: Registry[]): (db: Database, now: Date) => Promise<void> {
+  const deliveries = new Gauge({
+    name: 'provisioning_deliveries_total',
+    help: 'Deliveries to provisioning targets that ended in each status, over all time and all processes.',
+    labelNames: ['status'],
+    registers,
+  })
+  const deadLetters = new Gauge({
+    name: 'provisioning_dead_letters_total',
+    help: 'Those of them that ended as dead letter.',
+    registers,
+  })
+  const backlog = new Gauge({
+    name: 'provisioning_backlog',
+    help: 'Users with a due delivery, over all targets; 10000 stands for that many or more.',
+    registers,
+  })
+  const oldest = new Gauge({
+    name: 'provisioning_oldest_due_seconds',
+    help: 'The longest wait of these; 0 when none waits.',
+    registers,
+  })
+  return async (db, now) => {
+    const [totals, facts] = [await readEndedDeliveries(db), await readProvisioningFacts(db, now)]
+    for (const status of PROVISIONING_ENDS) deliveries.set({ status }, totals.get(status) ?? 0)
+    deadLetters.set(totals.get('dead_letter') ?? 0)
+    backlog.set(facts.backlog)
+    oldest.set(facts.oldest_pending_s)
+  }
+}
+
+/** Totals of the database: prom-client cannot set a Counter, so a Gauge is rendered as one. */
+const TOTALS = ['webhook_out_deliveries_total', 'provisioning_deliveries_total', 'provisioning_dead_letters_total']
+
 function toCounter(text: string): string {
-  return text.replace('# TYPE webhook_out_deliveries_total gauge', '# TYPE webhook_out_deliveries_total counter')
+  return TOTALS.reduce((rest, name) => rest.replace(`# TYPE ${name} gauge`, `# TYPE ${name} counter`), text)
 }

@@ -2,7 +2,9 @@ import type { Dispatcher } from 'undici'
 import { type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
 import { type Connection, openConnection } from './connection.ts'
 import type { Lookup } from './dns.ts'
+import type { PostErrorClass } from './post-result.ts'
 import { resolveTarget } from './resolve.ts'
+import { classifyError } from './send-request.ts'
 
 /** Limits of one request, in milliseconds: the look-up, TCP and TLS, and everything together. */
 const DNS_TIMEOUT_MS = 3_000
@@ -15,10 +17,13 @@ const ANSWER_LIMIT_BYTES = 262_144
 /** A request whose answer was refused or did not come. `code` is a constant for the log; it names no address. */
 export class GuardedFetchError extends Error {
   readonly code: string
-  constructor(code: string) {
+  /** The stage that failed. */
+  readonly errorClass: PostErrorClass
+  constructor(code: string, errorClass: PostErrorClass) {
     super(`request not answered: ${code}`)
     this.name = 'GuardedFetchError'
     this.code = code
+    this.errorClass = errorClass
   }
 }
 
@@ -51,13 +56,14 @@ export function buildGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { lookup, rules } = options
   return async (url, request) => {
     const checked = checkCallbackUrl(url, rules)
-    if (!checked.ok) throw new GuardedFetchError(checked.code.toUpperCase())
-    if (checked.url.protocol !== 'https:' && !rules.allowHttp) throw new GuardedFetchError('URL_NOT_HTTPS')
+    if (!checked.ok) throw new GuardedFetchError(checked.code.toUpperCase(), 'blocked_address')
+    if (checked.url.protocol !== 'https:' && !rules.allowHttp)
+      throw new GuardedFetchError('URL_NOT_HTTPS', 'blocked_address')
     const target = checked.url
     const deadline = AbortSignal.timeout(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)
     const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline
     const resolution = await resolveTarget({ lookup }, target, { rules, limitMs: DNS_TIMEOUT_MS, signal })
-    if (!resolution.ok) throw new GuardedFetchError(resolution.errorCode)
+    if (!resolution.ok) throw new GuardedFetchError(resolution.errorCode, resolution.errorClass)
     const connection = openConnection(
       {
         origin: target.origin,
@@ -97,8 +103,8 @@ async function send(
     })
   } catch (error) {
     if (error instanceof GuardedFetchError) throw error
-    if (request.signal.aborted) throw new GuardedFetchError('TIMEOUT')
-    throw new GuardedFetchError(readCode(error))
+    if (request.signal.aborted) throw new GuardedFetchError('TIMEOUT', 'timeout')
+    throw new GuardedFetchError(readCode(error), classifyError(error as Error).errorClass)
   }
 }
 
@@ -114,7 +120,7 @@ async function readAnswer(answer: Dispatcher.ResponseData): Promise<Uint8Array<A
   let size = 0
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > ANSWER_LIMIT_BYTES) throw new GuardedFetchError('ANSWER_TOO_LARGE')
+    if (size > ANSWER_LIMIT_BYTES) throw new GuardedFetchError('ANSWER_TOO_LARGE', 'protocol')
     chunks.push(chunk)
   }
   return new Uint8Array(Buffer.concat(chunks))

@@ -128,7 +128,7 @@ function isDialling(connection: Connection, got: Reception): boolean {
 }
 
 /** Classifies the stage of a failure by the code of the error. */
-function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: string } {
+export function classifyError(error: Error): { errorClass: PostErrorClass; errorCode: string } {
   if (error instanceof DialError) return { errorClass: error.stage, errorCode: error.code }
   // By its class: undici 8 omits the parser's code.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'protocol', errorCode: 'INVALID_HTTP' }

@@ -60,6 +60,9 @@ export const INDEX_ONLY_PLANS = [
   .map((setting) => `-c ${setting}`)
   .join(' ')
 
+/** The setting of sessions in which triggers queue nothing (docs/contract/events.md#event-queue-switch). */
+export const EVENT_QUEUE_OFF = '-c signalbox.event_queue=off'
+
 /**
  * Opens a pool on `connectionString` with at most `size` connections, opened on demand.
  * A lost idle connection is reported to `onError` and replaced at the next use; it does not end the process.

@@ -62,6 +62,20 @@ export interface AccountMemberRole {
   role: string;
 }
 
+export interface AlertIncident {
+  attempts: Generated<number>;
+  document_id: string;
+  due_at: Timestamp;
+  firing_posted_at: Timestamp | null;
+  incident: string;
+  resolved_at: Timestamp | null;
+  resolved_posted_at: Timestamp | null;
+  since: Timestamp;
+  subject: string;
+  summary: string;
+  url: string | null;
+}
+
 export interface ApiKey {
   created_at: Timestamp;
   document_id: string;
@@ -348,6 +362,101 @@ export interface ProofToken {
   purpose: string;
   token_hash: Buffer;
   user: string;
+}
+
+export interface ProvisioningAttempt {
+  attempt: number;
+  attempt_trigger: string;
+  delivery: string;
+  duration_ms: number;
+  error_class: string | null;
+  response_excerpt: string | null;
+  response_headers: Json | null;
+  started_at: Timestamp;
+  status_code: number | null;
+  timings: Json | null;
+  worker: string;
+}
+
+export interface ProvisioningDelivery {
+  attempt_trigger: Generated<string>;
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  delivered_at: Timestamp | null;
+  document_id: string;
+  email: string;
+  ended_at: Timestamp | null;
+  event_id: string;
+  job: string | null;
+  last_attempt_at: Timestamp | null;
+  last_duration_ms: number | null;
+  last_error: string | null;
+  last_status_code: number | null;
+  name: string | null;
+  position: number;
+  status: Generated<string>;
+  target: string;
+  type: string;
+  updated_at: Timestamp;
+  user_id: string;
+  user_status: string;
+}
+
+export interface ProvisioningJob {
+  begun_by: Generated<string>;
+  created_at: Timestamp;
+  created_by: string | null;
+  document_id: string;
+  ended_at: Timestamp | null;
+  failures: Generated<number>;
+  kind: string;
+  last_error: string | null;
+  last_user: string | null;
+  processed: Generated<number>;
+  queued: Generated<number>;
+  status: string;
+  target: string;
+  total: number;
+  updated_at: Timestamp;
+}
+
+export interface ProvisioningStream {
+  claimed: string | null;
+  claimed_at: Timestamp | null;
+  delivered_digest: string | null;
+  due_at: Timestamp | null;
+  fence: Generated<number>;
+  lease_owner: string | null;
+  position: number;
+  remote_id: string | null;
+  target: string;
+  user_id: string;
+  waiting: number;
+}
+
+export interface ProvisioningTarget {
+  created_at: Timestamp;
+  created_by: string | null;
+  deleted_at: Timestamp | null;
+  description: string | null;
+  document_id: string;
+  is_actived: Generated<boolean>;
+  name: string | null;
+  protocol: Generated<string>;
+  secret_encrypted: string;
+  updated_at: Timestamp;
+  updated_by: string | null;
+  url: string;
+}
+
+export interface ProvisioningTotal {
+  came: number;
+  status: string;
+}
+
+export interface ProvisioningTurn {
+  served_at: Timestamp;
+  target: string;
 }
 
 export interface PublishKey {
@@ -689,6 +798,7 @@ export interface DB {
   account_invitation: AccountInvitation;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  alert_incident: AlertIncident;
   api_key: ApiKey;
   audit_log: AuditLog;
   contract: Contract;
@@ -714,6 +824,13 @@ export interface DB {
   passkey: Passkey;
   permission: Permission;
   proof_token: ProofToken;
+  provisioning_attempt: ProvisioningAttempt;
+  provisioning_delivery: ProvisioningDelivery;
+  provisioning_job: ProvisioningJob;
+  provisioning_stream: ProvisioningStream;
+  provisioning_target: ProvisioningTarget;
+  provisioning_total: ProvisioningTotal;
+  provisioning_turn: ProvisioningTurn;
   publish_key: PublishKey;
   rate_limit: RateLimit;
   realtime_message: RealtimeMessage;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { verifyTimestamped } from '../outbound/signature.ts'
-import { buildDeliveryHeaders, buildEnvelope, type EnvelopeEvent } from './envelope.ts'
+import { buildDeliveryHeaders } from '../signed-post/delivery-headers.ts'
+import { buildEnvelope, type EnvelopeEvent } from './envelope.ts'
 
 const EVENT: EnvelopeEvent = {
   id: '0190a5c0-0000-7000-8000-000000000001',
@@ -45,11 +46,11 @@ describe('buildDeliveryHeaders', () => {
     const body = buildEnvelope({ event: EVENT, attempt: 3 })
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
     const headers = buildDeliveryHeaders({
-      version: '1.2.3',
+      userAgent: 'Signalbox-Webhooks/1.2.3',
       secret,
       eventId: EVENT.id,
       eventType: EVENT.type,
-      dispatchId: 'd-1',
+      deliveryId: 'd-1',
       attempt: 3,
       timestampSeconds: 1_789_000_000,
       body,

@@ -1,5 +1,3 @@
-import { buildSignatureHeaders, type SigningKeys } from '../outbound/signature.ts'
-
 /** Version of the body a subscriber reads (docs/contract/webhooks.md#envelope). */
 const ENVELOPE_API_VERSION = '2026-09-11'
 
@@ -40,27 +38,4 @@ export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }):
       url: event.url,
     },
   })
-}
-
-/**
- * Every header of one attempt (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers). `timestampSeconds` is the time of this attempt; `version` the service's.
- */
-export function buildDeliveryHeaders(input: {
-  version: string
-  secret: SigningKeys | string
-  eventId: string
-  eventType: string
-  dispatchId: string
-  attempt: number
-  timestampSeconds: number
-  body: string
-}): Record<string, string> {
-  return {
-    'content-type': 'application/json',
-    'user-agent': `Signalbox-Webhooks/${input.version}`,
-    'x-service-event': input.eventType,
-    'x-service-delivery': input.dispatchId,
-    'x-service-attempt': String(input.attempt),
-    ...buildSignatureHeaders(input),
-  }
 }

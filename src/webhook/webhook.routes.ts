@@ -1,13 +1,13 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
 import { buildReach, checkOwnerInScope } from './account-reach.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
   changeWebhook,
-  checkNewUrl,
   createWebhook,
   deleteWebhook,
   loadWebhook,

@@ -255,7 +255,7 @@ export async function findSecretsByUrl(
 /** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
 export async function listStaleSecrets(
   db: Database,
-  input: { prefix: string; after: WebhookId | null; limit: number },
+  input: { prefix: string; after: string | null; limit: number },
 ): Promise<{ id: WebhookId; secretEncrypted: string }[]> {
   const { rows } = await sql<{ id: WebhookId; secretEncrypted: string }>`
     select document_id as id, secret_encrypted as "secretEncrypted" from webhook
@@ -266,6 +266,6 @@ export async function listStaleSecrets(
 }
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
-export async function replaceSecret(db: Database, id: WebhookId, secretEncrypted: string): Promise<void> {
+export async function replaceSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
   await db.updateTable('webhook').set({ secret_encrypted: secretEncrypted }).where('document_id', '=', id).execute()
 }

@@ -2,12 +2,10 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId, WebhookId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
-import { type CallbackRules, checkCallbackUrl } from '../outbound/callback-url.ts'
-import type { Lookup } from '../outbound/dns.ts'
-import { checkRegistrationDns } from '../outbound/resolve.ts'
 import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
+import { type CallbackDeps, checkNewUrl, checkUrl } from '../signed-post/callback-field.ts'
 import { buildUnsynced, TEST_EVENT } from './subscription.ts'
 import {
   changeLockedWebhook,
@@ -30,12 +28,10 @@ import {
 const ACCOUNT_DELETED_REASON = 'account-deleted'
 
 /** What the operations on webhooks use. */
-export interface WebhookDeps {
+export interface WebhookDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
   keyring: Keyring
-  callbackRules: CallbackRules
-  lookup: Lookup
   /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
@@ -48,7 +44,7 @@ export interface WebhookDeps {
 }
 
 /** The context under which a webhook's secret is sealed: a box of one row does not open on another. */
-export function secretContextOf(id: WebhookId): string {
+export function secretContextOf(id: string): string {
   return `webhook:${id}`
 }
 
@@ -63,22 +59,6 @@ export async function loadWebhook(
 
 function throwNotFound(): never {
   throw notFound('webhook')
-}
-
-/**
- * Applies the URL rules, and asks the name service (docs/contract/webhooks.md#url-rules). A name server may take seconds,
- * so this runs outside any transaction. Throws a 422 on `url`.
- */
-export async function checkNewUrl(deps: Pick<WebhookDeps, 'lookup' | 'callbackRules'>, url: string): Promise<void> {
-  const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
-  if (!resolved.ok) throw invalidField('url', resolved.code, resolved.message)
-}
-
-/** Applies the URL rules alone: for a URL that stays as it is. Throws a 422 on `url`. */
-function checkUrl(deps: Pick<WebhookDeps, 'callbackRules'>, url: string): URL {
-  const checked = checkCallbackUrl(url, deps.callbackRules)
-  if (!checked.ok) throw invalidField('url', checked.code, checked.message)
-  return checked.url
 }
 
 /** Asks the name service about the URL of an update, if it is a new one. Throws 404, and a 422 on `url`. */
@@ -227,7 +207,7 @@ export async function rotateSecret(
   input: { caller: Caller; now: Date },
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
   const secret = createSecret(deps.random)
-  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id as WebhookId))
+  const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id))
   const webhook = await rotateSecretOf(db, id, { secretEncrypted, by: input.caller.userId, now: input.now })
   return { webhook: webhook ?? throwNotFound(), secret }
 }

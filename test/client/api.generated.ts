@@ -385,6 +385,15 @@ export interface components {
       name: string
       credential: components['schemas']['PasskeyRegistration']
     }
+    CreateProvisioningTarget: {
+      /** HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */
+      url: string
+      protocol?: components['schemas']['ProvisioningProtocol']
+      name?: string | null
+      description?: string | null
+      /** The bearer token of a SCIM service. Never shown again. */
+      token?: string
+    }
     CreateReplayJob: {
       /** Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
       filters: Array<string>
@@ -1091,7 +1100,7 @@ export interface components {
       title: string
       status: number
       /** Stable; programs decide on it. */
-      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "realtime_unavailable" | "overloaded" | "dependency_unavailable"
+      code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "realtime_unavailable" | "overloaded" | "dependency_unavailable"
       /** A sentence that a person can act on. */
       detail: string
       request_id: string
@@ -1110,6 +1119,223 @@ export interface components {
       error?: string
       /** The name of the person as JSON, at the first sign-in only. */
       user?: string
+    }
+    ProvisionedUser: {
+      /** A UUID in lower case. */
+      document_id: string
+      email: string
+      name: string | null
+      status: "active" | "disabled" | "deleted"
+    }
+    ProvisioningData: {
+      user: components['schemas']['ProvisionedUser']
+    }
+    ProvisioningDelivery: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      target: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      event_id: string
+      type: components['schemas']['ProvisioningEvent']
+      status: components['schemas']['ProvisioningDeliveryStatus']
+      /** Attempts over the whole life of the row; never reset. */
+      attempts: number
+      /** ISO 8601, UTC, milliseconds. */
+      next_attempt_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      last_attempt_at: string | null
+      last_status_code: number | null
+      /** The class of the last failure; null after a success. */
+      last_error: string | null
+      last_duration_ms: number | null
+      /** ISO 8601, UTC, milliseconds. */
+      delivered_at: string | null
+      /** A UUID in lower case. */
+      job: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+    }
+    ProvisioningDeliveryAnswer: {
+      data: components['schemas']['ProvisioningDelivery']
+      message: string
+    }
+    ProvisioningDeliveryPage: {
+      data: Array<components['schemas']['ProvisioningDelivery']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    /** `pending`: no attempt yet. `retrying`: waits for the next one. `delivered`. `failed`: ended at once by a 4xx or a 3xx. `dead_letter`: eight attempts done. `cancelled`: its target was deleted first. */
+    ProvisioningDeliveryStatus: "pending" | "retrying" | "delivered" | "failed" | "dead_letter" | "cancelled"
+    ProvisioningDeliveryWithAttempts: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      target: string
+      /** A UUID in lower case. */
+      user: string
+      /** A UUID in lower case. */
+      event_id: string
+      type: components['schemas']['ProvisioningEvent']
+      status: components['schemas']['ProvisioningDeliveryStatus']
+      /** Attempts over the whole life of the row; never reset. */
+      attempts: number
+      /** ISO 8601, UTC, milliseconds. */
+      next_attempt_at: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      last_attempt_at: string | null
+      last_status_code: number | null
+      /** The class of the last failure; null after a success. */
+      last_error: string | null
+      last_duration_ms: number | null
+      /** ISO 8601, UTC, milliseconds. */
+      delivered_at: string | null
+      /** A UUID in lower case. */
+      job: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      data: components['schemas']['ProvisioningData']
+      attempts_log: Array<components['schemas']['Attempt']>
+    }
+    ProvisioningDeliveryWithAttemptsAnswer: {
+      data: components['schemas']['ProvisioningDeliveryWithAttempts']
+      message: string
+    }
+    ProvisioningEvent: "user.provisioned" | "user.updated" | "user.disabled" | "user.enabled" | "user.deprovisioned"
+    ProvisioningJob: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      target: string
+      /** `sync`: every user. `reconcile`: those whose state the target has not accepted. */
+      kind: "sync" | "reconcile"
+      /** `failed`: several rounds failed in a row; it can be resumed where it stopped. */
+      status: "running" | "paused" | "done" | "cancelled" | "failed"
+      /** Users to look at, deleted ones included. */
+      total: number
+      /** Users looked at. */
+      processed: number
+      /** Deliveries queued. */
+      queued: number
+      last_error: string | null
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      ended_at: string | null
+    }
+    ProvisioningJobAnswer: {
+      data: components['schemas']['ProvisioningJob']
+      message: string
+    }
+    /** What became of the deliveries that the ledger still has. */
+    ProvisioningJobDeliveries: {
+      waiting: number
+      delivered: number
+      failed: number
+      dead_letter: number
+      cancelled: number
+    }
+    ProvisioningJobPage: {
+      data: Array<components['schemas']['ProvisioningJob']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    ProvisioningJobWithOutcomes: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      target: string
+      /** `sync`: every user. `reconcile`: those whose state the target has not accepted. */
+      kind: "sync" | "reconcile"
+      /** `failed`: several rounds failed in a row; it can be resumed where it stopped. */
+      status: "running" | "paused" | "done" | "cancelled" | "failed"
+      /** Users to look at, deleted ones included. */
+      total: number
+      /** Users looked at. */
+      processed: number
+      /** Deliveries queued. */
+      queued: number
+      last_error: string | null
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      ended_at: string | null
+      deliveries: components['schemas']['ProvisioningJobDeliveries']
+    }
+    ProvisioningJobWithOutcomesAnswer: {
+      data: components['schemas']['ProvisioningJobWithOutcomes']
+      message: string
+    }
+    /** `webhook`: signed events are posted to the URL. `scim`: the users of a SCIM 2.0 service are changed. */
+    ProvisioningProtocol: "webhook" | "scim"
+    ProvisioningTarget: {
+      /** A UUID in lower case. */
+      document_id: string
+      protocol: components['schemas']['ProvisioningProtocol']
+      url: string
+      name: string | null
+      description: string | null
+      /** While false, what is queued for the target rests. */
+      is_actived: boolean
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** A UUID in lower case. */
+      updated_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      deleted_at: string | null
+    }
+    ProvisioningTargetAnswer: {
+      data: components['schemas']['ProvisioningTarget']
+      message: string
+    }
+    ProvisioningTargetPage: {
+      data: Array<components['schemas']['ProvisioningTarget']>
+      message: string
+      pagination: components['schemas']['Pagination']
+    }
+    ProvisioningTargetWithSecret: {
+      /** A UUID in lower case. */
+      document_id: string
+      protocol: components['schemas']['ProvisioningProtocol']
+      url: string
+      name: string | null
+      description: string | null
+      /** While false, what is queued for the target rests. */
+      is_actived: boolean
+      /** A UUID in lower case. */
+      created_by: string | null
+      /** A UUID in lower case. */
+      updated_by: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      deleted_at: string | null
+      /** `whsec_...`. Shown once; null in an idempotent replay, and of a SCIM service. */
+      secret: string | null
+    }
+    ProvisioningTargetWithSecretAnswer: {
+      data: components['schemas']['ProvisioningTargetWithSecret']
+      message: string
     }
     Publication: {
       /** An active event type with the source `external`. */
@@ -1275,6 +1501,10 @@ export interface components {
     ReplayPreviewAnswer: {
       data: components['schemas']['ReplayPreview']
       message: string
+    }
+    ReplayProvisioningDelivery: {
+      /** It may have arrived already; make it again. */
+      confirm_duplicate?: boolean
     }
     ResetPassword: {
       /** The `token` of the link. */
@@ -1581,6 +1811,14 @@ export interface components {
       id_token_signed_response_alg?: "ES256" | "RS256"
       /** Whether every request for a token needs DPoP. */
       dpop_bound_access_tokens?: boolean
+    }
+    UpdateProvisioningTarget: {
+      /** HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */
+      url?: string
+      name?: string | null
+      description?: string | null
+      /** The bearer token of a SCIM service. Never shown again. */
+      token?: string
     }
     UpdateRole: {
       /** Not blank; no control characters. */
@@ -2089,6 +2327,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['HealthAnswer']
   }
+  /** Health of provisioning */
+  healthProvisioning: {
+    method: "GET"
+    url: "/api/v3/health/component/integration/provisioning"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
+  }
   /** Health of realtime publishing */
   healthRealtime: {
     method: "GET"
@@ -2547,6 +2794,159 @@ export interface operations {
     query: undefined
     body: components['schemas']['AccessTokenHookCall']
     answer: components['schemas']['AccessTokenHookAnswer']
+  }
+  /** List deliveries to provisioning targets */
+  provisioningDeliveryFindAll: {
+    method: "GET"
+    url: "/api/v3/provisioning/delivery"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ProvisioningDeliveryPage']
+  }
+  /** Read one delivery with its attempts */
+  provisioningDeliveryFindOne: {
+    method: "GET"
+    url: "/api/v3/provisioning/delivery/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningDeliveryWithAttemptsAnswer']
+  }
+  /** Make a delivery once more */
+  provisioningDeliveryReplay: {
+    method: "POST"
+    url: "/api/v3/provisioning/delivery/{id}/replay"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['ReplayProvisioningDelivery'] | undefined
+    answer: components['schemas']['ProvisioningDeliveryAnswer']
+  }
+  /** List provisioning jobs */
+  provisioningJobFindAll: {
+    method: "GET"
+    url: "/api/v3/provisioning/job"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ProvisioningJobPage']
+  }
+  /** Read one provisioning job with its progress */
+  provisioningJobFindOne: {
+    method: "GET"
+    url: "/api/v3/provisioning/job/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobWithOutcomesAnswer']
+  }
+  /** Cancel a provisioning job */
+  provisioningJobCancel: {
+    method: "POST"
+    url: "/api/v3/provisioning/job/{id}/cancel"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobAnswer']
+  }
+  /** Pause a provisioning job */
+  provisioningJobPause: {
+    method: "POST"
+    url: "/api/v3/provisioning/job/{id}/pause"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobAnswer']
+  }
+  /** Resume a provisioning job */
+  provisioningJobResume: {
+    method: "POST"
+    url: "/api/v3/provisioning/job/{id}/resume"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobAnswer']
+  }
+  /** List provisioning targets */
+  provisioningTargetFindAll: {
+    method: "GET"
+    url: "/api/v3/provisioning/target"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "url" | "-url" | "created_at" | "-created_at" | "updated_at" | "-updated_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetPage']
+  }
+  /** Create a provisioning target */
+  provisioningTargetCreate: {
+    method: "POST"
+    url: "/api/v3/provisioning/target"
+    path: undefined
+    query: undefined
+    body: components['schemas']['CreateProvisioningTarget']
+    answer: components['schemas']['ProvisioningTargetWithSecretAnswer']
+  }
+  /** Delete a provisioning target (soft) */
+  provisioningTargetDelete: {
+    method: "DELETE"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Read one provisioning target */
+  provisioningTargetFindOne: {
+    method: "GET"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Change a provisioning target */
+  provisioningTargetUpdate: {
+    method: "PATCH"
+    url: "/api/v3/provisioning/target/{id}"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateProvisioningTarget']
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Activate or deactivate a provisioning target */
+  provisioningTargetActive: {
+    method: "PATCH"
+    url: "/api/v3/provisioning/target/{id}/active"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['SetActive']
+    answer: components['schemas']['ProvisioningTargetAnswer']
+  }
+  /** Send a provisioning target what it has not accepted */
+  provisioningTargetReconcile: {
+    method: "POST"
+    url: "/api/v3/provisioning/target/{id}/reconcile"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobAnswer']
+  }
+  /** Replace the secret of a provisioning target */
+  provisioningTargetRotateSecret: {
+    method: "POST"
+    url: "/api/v3/provisioning/target/{id}/rotate-secret"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningTargetWithSecretAnswer']
+  }
+  /** Send every user to a provisioning target */
+  provisioningTargetSync: {
+    method: "POST"
+    url: "/api/v3/provisioning/target/{id}/sync"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['ProvisioningJobAnswer']
   }
   /** List occupied private channels */
   realtimeChannelFindAll: {

@@ -7,7 +7,8 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseHeaderLines, parseHeadersFile } from '../../src/command/receiver/capture.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../../src/webhook/envelope.ts'
+import { buildDeliveryHeaders } from '../../src/signed-post/delivery-headers.ts'
+import { buildEnvelope } from '../../src/webhook/envelope.ts'
 import { buildCleanEnvironment, PROJECT_ROOT, runToEnd } from '../harness/process.ts'
 
 const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
@@ -28,11 +29,11 @@ const BODY = buildEnvelope({
   attempt: 2,
 })
 const HEADERS = buildDeliveryHeaders({
-  version: '1.0.0',
+  userAgent: 'Signalbox-Webhooks/1.0.0',
   secret: SECRET,
   eventId: EVENT_ID,
   eventType: 'contract.update',
-  dispatchId: EVENT_ID,
+  deliveryId: EVENT_ID,
   attempt: 2,
   timestampSeconds: SIGNED_AT,
   body: BODY,

@@ -95,6 +95,21 @@ const makeJob = async () => {
   return idOf('/api/v3/webhook/dispatch/replay', { filters: [`document_id|eq|${id}`] })
 }
 
+const makeTarget = () => idOf('/api/v3/provisioning/target', { url: 'https://target.example.com/' })
+const makeProvisioningJob = async () => idOf(`/api/v3/provisioning/target/${(await makeTarget()).id}/sync`, {})
+const makeProvisioningDelivery = async () => {
+  const { id: target } = await makeTarget()
+  await makeUser()
+  const { rows } = await app.database.pool.query(
+    `with d as (
+       update provisioning_delivery set status = 'failed', ended_at = created_at where target = $1 returning *
+     ), s as (update provisioning_stream set waiting = 0, due_at = null where target = $1)
+     select document_id from d`,
+    [target],
+  )
+  return { id: rows[0].document_id as string }
+}
+
 const PASSWORD = 'correct horse battery'
 const TARGET = 'https://b.example.test'
 const logIn = ({ email }: { email: string }) =>
@@ -365,6 +380,24 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   'replay-job.cancel': [onceElse(409), makeJob],
+  'provisioning-target.create': [EACH, async () => ({ body: { url: 'https://target.example.com/' } })],
+  'provisioning-target.update': [SAME, async () => ({ ...(await makeTarget()), body: { name: 'Renamed' } })],
+  'provisioning-target.delete': [onceElse(404), makeTarget],
+  'provisioning-target.active': [SAME, async () => ({ ...(await makeTarget()), body: { is_actived: false } })],
+  'provisioning-target.rotate-secret': [EACH, makeTarget],
+  'provisioning-target.sync': [onceElse(409), makeTarget],
+  'provisioning-target.reconcile': [onceElse(409), makeTarget],
+  'provisioning-delivery.replay': [onceElse(409), makeProvisioningDelivery],
+  'provisioning-job.pause': [onceElse(409), makeProvisioningJob],
+  'provisioning-job.resume': [
+    onceElse(409),
+    async () => {
+      const { id } = await makeProvisioningJob()
+      await make(`/api/v3/provisioning/job/${id}/pause`)
+      return { id }
+    },
+  ],
+  'provisioning-job.cancel': [onceElse(409), makeProvisioningJob],
 }
 
 const CHANGES = (ROUTE_TREE as readonly RouteDeclaration[]).filter(({ method }) => method !== 'GET')

@@ -6,7 +6,7 @@ import type { TestCall } from '../harness/app.ts'
 import { type ContractWorld, type Json, readEnvelope, startContractWorld } from './contract-world.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
-const MODULES = ['webhook', 'identity', 'contract', 'audit', 'health']
+const MODULES = ['webhook', 'identity', 'contract', 'audit', 'health', 'provisioning']
 
 /** Routes without an event of their own: a publication records the published event, and a dry run none. */
 const SILENT = ['event.publish']
@@ -156,6 +156,25 @@ async function walkLedger(dispatch: string) {
     await step(`replay-job.${action}`, undefined, { id: job })
 }
 
+async function walkProvisioning() {
+  const { document_id: id } = await step('provisioning-target.create', { url: `${world.receiver.origin}/target` })
+  await step('provisioning-target.find-all')
+  await step('provisioning-target.find-one', undefined, { id })
+  await step('provisioning-target.update', { name: 'walked' }, { id })
+  await step('provisioning-target.rotate-secret', undefined, { id })
+  const { document_id: job } = await step('provisioning-target.sync', undefined, { id })
+  await step('provisioning-job.find-all')
+  for (const action of ['find-one', 'pause', 'resume', 'cancel'])
+    await step(`provisioning-job.${action}`, undefined, { id: job })
+  await step('provisioning-target.reconcile', undefined, { id })
+  await world.app.settle()
+  const [{ document_id: delivery }] = await step('provisioning-delivery.find-all')
+  await step('provisioning-delivery.find-one', undefined, { id: delivery })
+  await step('provisioning-delivery.replay', { confirm_duplicate: true }, { id: delivery })
+  await step('provisioning-target.active', { is_actived: false }, { id })
+  await step('provisioning-target.delete', undefined, { id })
+}
+
 async function walkCatalogue() {
   const { document_id: id } = await step('event.create', { internal: 'invoice.paid' })
   await step('event.find-all')
@@ -168,6 +187,7 @@ async function walkCatalogue() {
   await step('webhook.dashboard')
   await step('audit-log.find-all')
   await step('health.webhook-out')
+  await step('health.provisioning')
   await step('health.find-all')
 }
 
@@ -181,13 +201,14 @@ beforeAll(async () => {
   await walkProviders()
   await walkContract(account)
   await walkWebhook(account)
+  await walkProvisioning()
   await walkCatalogue()
   await world.app.settle()
   delivered.push(...world.received(watcher).map((request) => readEnvelope(request)))
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-it('Endpoints 21: every declared route of the webhook, identity, contract, audit and health modules answers', () => {
+it('Endpoints 21: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
 })
 

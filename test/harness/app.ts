@@ -145,7 +145,9 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
       for (;;) {
         const { events } = await app.router.drain()
         await app.replayWorker.drain()
-        const attempts = await app.dispatcher.drain()
+        await app.provisioningJobs.drain()
+        await app.alertWorker.drain()
+        const attempts = (await app.dispatcher.drain()) + (await app.provisioner.drain())
         const messages = (await app.realtimeDispatcher?.drain()) ?? 0
         if (events === 0 && attempts === 0 && messages === 0) return
       }

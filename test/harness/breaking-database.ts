@@ -9,8 +9,8 @@ export const WORKER_POOL = { applicationName: 'signalbox test', settings: INDEX_
 const BREAKING = 'signalbox breaking'
 
 /** A pool of one connection that is cut at a statement, `begin` and `commit` included. */
-export function openBreakingDatabase(database: TestDatabase, point: Break) {
-  const { connectionString } = database
+export function openBreakingDatabase(database: Pick<TestDatabase, 'connectionString' | 'pool'>, point: Break) {
+  const { connectionString, pool } = database
   const opened = openDatabase({ ...WORKER_POOL, applicationName: BREAKING, connectionString, size: 1 })
   let sent = 0
   let isBroken = false
@@ -33,19 +33,14 @@ export function openBreakingDatabase(database: TestDatabase, point: Break) {
     }
     Object.assign(client, { query })
   })
-  return {
-    db: opened.db,
-    hasBroken: () => isBroken,
-    /** Resolves when the server has noticed: nothing of the connection runs there any more. */
-    hasEnded: async () => {
-      await waitFor('the end of the connection', async () => {
-        const { rows } = await database.pool.query(
-          'select from pg_stat_activity where datname = current_database() and application_name = $1',
-          [BREAKING],
-        )
-        return rows.length === 0
-      })
-    },
-    [Symbol.asyncDispose]: () => opened.close(),
+  const hasEnded = async () => {
+    await waitFor('the end of the connection', async () => {
+      const { rows } = await pool.query(
+        'select from pg_stat_activity where datname = current_database() and application_name = $1',
+        [BREAKING],
+      )
+      return rows.length === 0
+    })
   }
+  return { db: opened.db, hasBroken: () => isBroken, hasEnded, [Symbol.asyncDispose]: () => opened.close() }
 }

@@ -3,7 +3,7 @@ import type { Claim, DeliveryQueue, Work } from '../../src/delivery/policy.ts'
 import { describeGroupOrder } from './queue-group-order.ts'
 import { buildWorker, countByGroup, idsOf, MINUTE_MS, type QueueUnderTest } from './queue-under-test.ts'
 
-/** The attempts of a row that the schedule makes at most (docs/contract/delivery.md#fixed-constants). */
+/** The attempts of a row of the queue of webhooks that the schedule makes at most (docs/contract/delivery.md#fixed-constants). */
 const SCHEDULED_ATTEMPTS = 5
 
 /** In what the queues of policies differ. */

@@ -1,6 +1,7 @@
 import type { DispatchId, WebhookId } from '../../src/id.ts'
+import type { ErrorClass } from '../../src/signed-post/attempt-result.ts'
 import { readTotals } from '../../src/webhook/delivery/delivery-count.store.ts'
-import type { AttemptTrigger, ErrorClass } from '../../src/webhook/delivery/outcome.ts'
+import type { AttemptTrigger } from '../../src/webhook/delivery/outcome.ts'
 import { listMiscounts } from '../harness/delivery-counts.ts'
 import { applyLog, type LogEntry } from './model.ts'
 import type { World } from './world.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { AttemptResult } from '../../src/signed-post/attempt-result.ts'
 import {
-  type AttemptResult,
   type AttemptTrigger,
   type DispatchStatus,
   decideOutcome,

@@ -1,12 +1,7 @@
 import type { AccountId, DispatchId, EventId, WebhookId } from '../../src/id.ts'
+import type { AttemptResult, ErrorClass } from '../../src/signed-post/attempt-result.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
-import {
-  type AttemptResult,
-  type AttemptTrigger,
-  type DispatchStatus,
-  decideOutcome,
-  type ErrorClass,
-} from '../../src/webhook/delivery/outcome.ts'
+import { type AttemptTrigger, type DispatchStatus, decideOutcome } from '../../src/webhook/delivery/outcome.ts'
 
 /** A webhook as the simulation knows it. */
 export interface ModelWebhook {

@@ -12,10 +12,11 @@ import type { HttpSender, PostRequest } from '../../src/outbound/http-sender.ts'
 import type { PostErrorClass, PostResult } from '../../src/outbound/post-result.ts'
 import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/database.ts'
 import type { Random } from '../../src/random.ts'
+import type { AttemptResult } from '../../src/signed-post/attempt-result.ts'
+import { buildSecretCache } from '../../src/signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
-import type { AttemptResult } from '../../src/webhook/delivery/outcome.ts'
-import { buildSecretCache } from '../../src/webhook/delivery/secret-cache.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
+import { secretContextOf } from '../../src/webhook/webhook.ts'
 
 /**
  * Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. `cut`: it loses
@@ -137,7 +138,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       clock,
       logger,
       sender,
-      secrets: buildSecretCache(deps.keyring),
+      secrets: buildSecretCache(deps.keyring, secretContextOf),
       tracer: buildContextTracer(deps.random),
       version: '0.0.0',
       enableApiEventQueue: true,

@@ -2,8 +2,9 @@ import { request } from 'undici'
 import type { Clock } from '../../clock.ts'
 import type { IdMaker } from '../../id.ts'
 import { TOTAL_TIMEOUT_MS } from '../../outbound/http-sender.ts'
+import { buildDeliveryHeaders } from '../../signed-post/delivery-headers.ts'
 import { VERSION } from '../../version.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../../webhook/envelope.ts'
+import { buildEnvelope } from '../../webhook/envelope.ts'
 import type { EventRow } from './event-feed.ts'
 
 /** One delivery as a webhook would receive it: the exact body, and every header (docs/contract/webhooks.md#delivery-headers). */
@@ -21,11 +22,11 @@ export function buildDelivery(
   const attempt = 1
   const body = buildEnvelopeOf(row, attempt)
   const headers = buildDeliveryHeaders({
-    version: VERSION,
+    userAgent: `Signalbox-Webhooks/${VERSION}`,
     secret,
     eventId: row.document_id,
     eventType: row.event,
-    dispatchId: deps.ids.next<'dispatch'>(),
+    deliveryId: deps.ids.next<'dispatch'>(),
     attempt,
     timestampSeconds: Math.floor(deps.clock.now() / 1000),
     body,

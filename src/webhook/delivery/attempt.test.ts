@@ -6,11 +6,11 @@ import type { PostRequest } from '../../outbound/http-sender.ts'
 import type { PostResult } from '../../outbound/post-result.ts'
 import { createSecret, verifyTimestamped } from '../../outbound/signature.ts'
 import { systemRandom } from '../../random.ts'
+import { buildSecretCache } from '../../signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
 import { secretContextOf } from '../webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import { buildSecretCache } from './secret-cache.ts'
 
 const WEBHOOK = '0198a000-0000-7000-8000-000000000001' as WebhookId
 const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
@@ -55,7 +55,7 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
     close: async () => {},
   }
   const tracer = buildContextTracer(systemRandom)
-  const secrets = buildSecretCache(keyring)
+  const secrets = buildSecretCache(keyring, secretContextOf)
   const deps = { clock, secrets, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (sealed: string | null) => makeAttempt(deps, claimed(sealed), new AbortController().signal)

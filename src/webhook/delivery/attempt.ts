@@ -1,26 +1,18 @@
 import type { Clock } from '../../clock.ts'
-import type { HttpSender } from '../../outbound/http-sender.ts'
-import type { PostResult } from '../../outbound/post-result.ts'
-import type { SigningKeys } from '../../outbound/signature.ts'
+import { describeOutcome, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
 import { buildTraceHeaders, parseStoredContext } from '../../tracing/trace-context.ts'
 import type { Span, Tracer } from '../../tracing/tracer.ts'
-import { buildDeliveryHeaders, buildEnvelope } from '../envelope.ts'
+import { buildEnvelope } from '../envelope.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import { classifyResult, type ErrorClass } from './outcome.ts'
-import type { SecretCache } from './secret-cache.ts'
 import type { EndedAttempt } from './settle.ts'
 
 /** What one attempt uses. */
-export interface AttemptDeps {
+export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   clock: Clock
-  secrets: SecretCache
-  sender: HttpSender
   workerId: string
   /** The service's version, for the `user-agent`. */
   version: string
   tracer: Tracer
-  /** Runs right after the POST: crash tests end the process there. */
-  onPoint?: (point: 'after-post') => void
 }
 
 /**
@@ -35,16 +27,32 @@ export async function makeAttempt(
 ): Promise<EndedAttempt> {
   const startedAtMs = deps.clock.now()
   const span = startSpan(deps.tracer, claimed)
-  const outcome = await postSigned(deps, claimed, { startedAtMs, signal, span })
-  endSpan(span, outcome)
+  const { webhook, event, attempt } = claimed
+  const outcome = await postSigned(
+    { ...deps, userAgent: `Signalbox-Webhooks/${deps.version}` },
+    {
+      receiver: webhook.id,
+      url: webhook.url,
+      secretEncrypted: webhook.secretEncrypted,
+      eventId: event.id,
+      eventType: event.type,
+      deliveryId: claimed.id,
+      attempt,
+      startedAtMs,
+      body: buildEnvelope({ event, attempt }),
+      moreHeaders: buildTraceHeaders(span.context),
+      signal,
+    },
+  )
+  span.end(describeOutcome(outcome))
   return {
     id: claimed.id,
     fence: claimed.fence,
-    attempt: claimed.attempt,
+    attempt,
     trigger: claimed.trigger,
     isTest: claimed.isTest,
-    webhook: claimed.webhook.id,
-    event: claimed.event.type,
+    webhook: webhook.id,
+    event: event.type,
     workerId: deps.workerId,
     traceId: span.context.traceId,
     startedAt: new Date(startedAtMs),
@@ -72,71 +80,4 @@ function startSpan(tracer: Tracer, { event, webhook, id, attempt, trigger }: Cla
       'signalbox.trigger': trigger,
     },
   })
-}
-
-function endSpan(span: Span, { durationMs, result }: AttemptOutcome): void {
-  const errorClass = classifyResult(result)
-  span.end({
-    durationMs,
-    attributes: {
-      ...('statusCode' in result && { 'http.response.status_code': result.statusCode }),
-      ...(errorClass !== undefined && { 'error.type': errorClass }),
-    },
-    isError: errorClass !== undefined,
-  })
-}
-
-type AttemptOutcome = Pick<EndedAttempt, 'durationMs' | 'result' | 'responseExcerpt' | 'responseHeaders' | 'timings'>
-
-async function postSigned(
-  deps: AttemptDeps,
-  claimed: ClaimedDispatch,
-  context: { startedAtMs: number; signal: AbortSignal; span: Span },
-): Promise<AttemptOutcome> {
-  const secret = openSecret(deps.secrets, claimed)
-  if ('errorClass' in secret) return withoutPost(secret.errorClass)
-  const body = buildEnvelope({ event: claimed.event, attempt: claimed.attempt })
-  const headers = buildDeliveryHeaders({
-    version: deps.version,
-    secret: secret.keys,
-    eventId: claimed.event.id,
-    eventType: claimed.event.type,
-    dispatchId: claimed.id,
-    attempt: claimed.attempt,
-    timestampSeconds: Math.floor(context.startedAtMs / 1000),
-    body,
-  })
-  const result = await deps.sender.post({
-    url: claimed.webhook.url,
-    headers: { ...headers, ...buildTraceHeaders(context.span.context) },
-    body,
-    signal: context.signal,
-    poolKey: claimed.webhook.id,
-  })
-  deps.onPoint?.('after-post')
-  return toOutcome(result)
-}
-
-function openSecret(
-  secrets: SecretCache,
-  claimed: ClaimedDispatch,
-): { keys: SigningKeys } | { errorClass: ErrorClass } {
-  const sealed = claimed.webhook.secretEncrypted
-  if (sealed === null) return { errorClass: 'secret_missing' }
-  try {
-    return { keys: secrets.open(claimed.webhook.id, sealed) }
-  } catch {
-    return { errorClass: 'secret_unreadable' }
-  }
-}
-
-function withoutPost(errorClass: ErrorClass): AttemptOutcome {
-  return { durationMs: 0, result: { errorClass }, responseExcerpt: null, responseHeaders: null, timings: null }
-}
-
-function toOutcome(result: PostResult): AttemptOutcome {
-  const { durationMs, timings } = result
-  if (result.outcome === 'error') return { ...withoutPost(result.errorClass), durationMs, timings }
-  const { statusCode, responseExcerpt, responseHeaders } = result
-  return { durationMs, timings, result: { statusCode }, responseExcerpt, responseHeaders }
 }

@@ -9,9 +9,10 @@ import type { WebhookId } from '../../id.ts'
 import { buildKeyring } from '../../keyring.ts'
 import { type Database, openDatabase } from '../../postgres/database.ts'
 import { systemRandom } from '../../random.ts'
+import { buildSecretCache } from '../../signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
+import { secretContextOf } from '../webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import { buildSecretCache } from './secret-cache.ts'
 import type { EndedAttempt, SettledAttempts } from './settle.ts'
 import { buildWebhookPolicy } from './webhook-policy.ts'
 
@@ -86,7 +87,7 @@ function buildQueue(
     db,
     logger: pino({ level: 'silent' }),
     tracer: buildContextTracer(systemRandom),
-    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)),
+    secrets: buildSecretCache(buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom), secretContextOf),
     sender: {
       post: () => Promise.reject(new Error('the queue posts nothing')),
       idleConnectionCount: () => 0,

@@ -3,8 +3,9 @@ import type { DispatchId, WebhookId } from '../../id.ts'
 import type { PostTimings } from '../../outbound/post-result.ts'
 import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
+import type { ErrorClass } from '../../signed-post/attempt-result.ts'
 import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } from './delivery-count.store.ts'
-import type { AttemptTrigger, DispatchStatus, ErrorClass } from './outcome.ts'
+import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
 /** What an attempt changes in its ledger row, and its entry of the attempt log (docs/contract/delivery.md#attempt-log). */

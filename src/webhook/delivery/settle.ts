@@ -1,15 +1,15 @@
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/event.ts'
 import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
-import type { PostTimings } from '../../outbound/post-result.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import type { PostOutcome } from '../../signed-post/signed-post.ts'
 import { lockWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
-import { type AttemptTrigger, decideOutcome, type ErrorClass, type OutcomeDecision } from './outcome.ts'
+import { type AttemptTrigger, decideOutcome, type OutcomeDecision } from './outcome.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
 /** An attempt that came to an end. */
-export interface EndedAttempt extends Claim {
+export interface EndedAttempt extends Claim, PostOutcome {
   id: DispatchId
   attempt: number
   trigger: AttemptTrigger
@@ -22,11 +22,6 @@ export interface EndedAttempt extends Claim {
   traceId: string | null
   startedAt: Date
   endedAt: Date
-  durationMs: number
-  result: { statusCode: number } | { errorClass: ErrorClass }
-  responseExcerpt: string | null
-  responseHeaders: Record<string, string> | null
-  timings: PostTimings | null
 }
 
 /** What was decided over an attempt, for its log line. */

@@ -1,17 +1,11 @@
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { readPage } from '../../listing/page.ts'
+import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
 import { keepOwnDispatches } from '../account-reach.store.ts'
 import { buildReach } from '../account-reach.ts'
 import { loadWebhook } from '../webhook.ts'
-import {
-  DispatchRow,
-  DispatchWithAttempts,
-  ReplayBody,
-  TestAnswer,
-  toAttemptRow,
-  toDispatchRow,
-} from './dispatch.schema.ts'
+import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
 import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 

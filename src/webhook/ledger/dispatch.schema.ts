@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
-import type { DispatchRecord, LoggedAttempt } from './dispatch.store.ts'
+import { AttemptRow } from '../../signed-post/attempt.schema.ts'
+import type { DispatchRecord } from './dispatch.store.ts'
 
 /** The states of a ledger row (docs/contract/delivery.md#statuses). */
 export const StatusSchema = named(
@@ -33,62 +34,6 @@ const dispatchMembers = {
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export const DispatchRow = named('Dispatch', Type.Object(dispatchMembers))
-
-const Milliseconds = nullable(Type.Number())
-
-/** Why an attempt did not succeed. */
-const ErrorClassSchema = named(
-  'AttemptErrorClass',
-  enumSchema(
-    [
-      'blocked_address',
-      'dns',
-      'connect',
-      'tls',
-      'timeout',
-      'reset',
-      'protocol',
-      'interrupted',
-      'redirect',
-      'http_4xx',
-      'http_5xx',
-      'http_unexpected',
-      'secret_missing',
-      'secret_unreadable',
-    ],
-    {
-      description:
-        'The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that ' +
-        'broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or ' +
-        'cannot be read.',
-    },
-  ),
-)
-
-/** One entry of the attempt log: one POST. */
-const AttemptRow = named(
-  'Attempt',
-  Type.Object({
-    attempt: Type.Integer(),
-    trigger: enumSchema(['schedule', 'test', 'replay']),
-    worker: Type.String({ description: 'The process that made it.' }),
-    started_at: TimestampSchema,
-    duration_ms: Type.Integer(),
-    status_code: nullable(Type.Integer()),
-    error_class: nullable(ErrorClassSchema),
-    response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
-    response_headers: nullable(Type.Record(Type.String(), Type.String())),
-    timings: nullable(
-      Type.Object({
-        dns_ms: Milliseconds,
-        connect_ms: Milliseconds,
-        tls_ms: Milliseconds,
-        first_byte_ms: Milliseconds,
-        total_ms: Milliseconds,
-      }),
-    ),
-  }),
-)
 
 /** A row of the ledger with its attempts. */
 export const DispatchWithAttempts = named(
@@ -130,28 +75,5 @@ export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow
     is_test: record.isTest,
     created_at: record.createdAt.toISOString(),
     updated_at: record.updatedAt.toISOString(),
-  }
-}
-
-/** Maps an entry of the attempt log for the wire. */
-export function toAttemptRow(record: LoggedAttempt): Static<typeof AttemptRow> {
-  const { timings } = record
-  return {
-    attempt: record.attempt,
-    trigger: record.trigger,
-    worker: record.worker,
-    started_at: record.startedAt.toISOString(),
-    duration_ms: record.durationMs,
-    status_code: record.statusCode,
-    error_class: record.errorClass,
-    response_excerpt: record.responseExcerpt,
-    response_headers: record.responseHeaders,
-    timings: timings && {
-      dns_ms: timings.dnsMs,
-      connect_ms: timings.connectMs,
-      tls_ms: timings.tlsMs,
-      first_byte_ms: timings.firstByteMs,
-      total_ms: timings.totalMs,
-    },
   }
 }

@@ -3,10 +3,10 @@ import type { AccountId, DispatchId, EventId, WebhookId } from '../../id.ts'
 import type { ListFilter } from '../../listing/filter.ts'
 import type { Database } from '../../postgres/database.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
+import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
-import type { DispatchChange } from '../delivery/settle.store.ts'
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export interface DispatchRecord {
@@ -156,21 +156,6 @@ function leavesOutSuccess({ field, operator, values }: ListFilter): boolean {
 export function selectDispatches(db: Database, filters: readonly ListFilter[]) {
   return selectLedger(db, filters).select(COLUMNS)
 }
-
-/** One entry of the attempt log of a dispatch. */
-export type LoggedAttempt = Pick<
-  DispatchChange,
-  | 'attempt'
-  | 'trigger'
-  | 'worker'
-  | 'startedAt'
-  | 'durationMs'
-  | 'statusCode'
-  | 'errorClass'
-  | 'responseExcerpt'
-  | 'responseHeaders'
-  | 'timings'
->
 
 interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string

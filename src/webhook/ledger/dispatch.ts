@@ -2,10 +2,11 @@ import { type EventDeps, recordRoutedEvent } from '../../event/event.ts'
 import { notFound, Problem } from '../../http/problem.ts'
 import type { DispatchId, EventId, IdMaker } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
+import type { LoggedAttempt } from '../../signed-post/attempt.schema.ts'
 import { lockReplayable, scheduleReplays } from '../replay/replay.store.ts'
 import { buildReplayProblem, decideReplay } from '../replay/replay.ts'
 import type { WebhookRecord } from '../webhook.store.ts'
-import { type DispatchRecord, findDispatchWithAttempts, insertDispatch, type LoggedAttempt } from './dispatch.store.ts'
+import { type DispatchRecord, findDispatchWithAttempts, insertDispatch } from './dispatch.store.ts'
 import { deleteDispatchesOf, deleteLedgerRows, lockWebhookWithLedger } from './removal.store.ts'
 
 /** What the operations on the ledger use. */

@@ -6,8 +6,9 @@ import { type Receiver, startReceiver } from '../../test/harness/receiver.ts'
 import { buildKeyring } from '../keyring.ts'
 import { verifyTimestamped } from '../outbound/signature.ts'
 import { systemRandom } from '../random.ts'
+import { WEBHOOK_SECRETS } from '../webhook/stored-secrets.ts'
+import { secretContextOf } from '../webhook/webhook.ts'
 import { reencryptSecrets } from './reencrypt.ts'
-import { secretContextOf } from './webhook.ts'
 
 const OLD = 'an-old-key-of-at-least-thirty-two-bytes'
 const NEW = 'a-new-key-of-at-least-thirty-two-bytes'
@@ -120,7 +121,7 @@ it('more secrets than one batch holds are all sealed anew, past unreadable ones 
     }
   })
   await database.db.insertInto('webhook').values(rows).execute()
-  expect(await reencryptSecrets({ keyring: box }, database.db)).toBe(299)
+  expect(await reencryptSecrets({ keyring: box }, database.db, WEBHOOK_SECRETS)).toBe(299)
   const after = await database.db.selectFrom('webhook').select(['document_id', 'secret_encrypted']).execute()
   const current = buildKeyring([NEW], systemRandom)
   const opened = after.filter((row) => row.secret_encrypted?.startsWith(current.currentPrefix))
@@ -146,5 +147,5 @@ it('a failure of the database is told, and not taken for a secret that does not 
   )
   await database.pool.query(`create trigger refuse before update on webhook execute function refuse_in_test()`)
   const box = buildKeyring([NEW, OLD], systemRandom)
-  await expect(reencryptSecrets({ keyring: box }, database.db)).rejects.toThrow('refused')
+  await expect(reencryptSecrets({ keyring: box }, database.db, WEBHOOK_SECRETS)).rejects.toThrow('refused')
 })

@@ -1,0 +1,247 @@
+-- Provisioning: changes of users are delivered to target platforms.
+
+-- Targets -------------------------------------------------------------------------------------------------------------
+
+create table provisioning_target (
+  document_id uuid primary key,
+  -- 'webhook': signed events. 'scim': the users of a SCIM 2.0 service (RFC 7644), whose base this URL is.
+  protocol text not null default 'webhook' check (protocol in ('webhook', 'scim')),
+  url text not null,
+  name text,
+  description text,
+  is_actived boolean not null default true,
+  -- The secret that signs, or the bearer token of a SCIM service.
+  secret_encrypted text not null,
+  created_by uuid,
+  updated_by uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  deleted_at timestamptz(3)
+);
+create index provisioning_target_created_idx on provisioning_target (created_at);
+
+-- The living targets, counted behind a lock: a function that is volatile reads what was committed when it runs.
+create function count_targets_under_lock() returns integer language plpgsql volatile as $$
+begin
+  perform pg_advisory_xact_lock(7320117);
+  return (select count(*) from provisioning_target where deleted_at is null);
+end $$;
+
+-- When each target was served last, so that targets take turns.
+create table provisioning_turn (
+  target uuid primary key references provisioning_target on delete cascade,
+  served_at timestamptz(3) not null
+) with (fillfactor = 70);
+
+-- Ledger --------------------------------------------------------------------------------------------------------------
+
+-- One user at one target: its deliveries are made one after the other. Every statement that adds, claims or ends a
+-- delivery changes this row, so they follow each other, whatever they read.
+create table provisioning_stream (
+  target uuid not null references provisioning_target on delete cascade,
+  -- Without a reference: what became of a user is kept as long as the ledger.
+  user_id uuid not null,
+  -- Of the last delivery.
+  position integer not null,
+  -- Deliveries that have not ended, the claimed one included.
+  waiting integer not null check (waiting >= 0),
+  -- When the first of these is due; null while a worker makes it, and without one.
+  due_at timestamptz(3),
+  -- The claim: the worker, the delivery that it makes, and the fence that makes a late result of an older claim void.
+  lease_owner text,
+  claimed uuid,
+  claimed_at timestamptz(3),
+  fence integer not null default 0,
+  -- What the target has (provisioning_digest): null before the first attempt, 'unknown' after one without a success.
+  delivered_digest text,
+  -- The id that a SCIM service gave the user.
+  remote_id text,
+  primary key (target, user_id),
+  check ((lease_owner is null) = (claimed is null) and (claimed is null) = (claimed_at is null)),
+  check ((waiting > 0) = (due_at is not null or claimed is not null)),
+  check (due_at is null or claimed is null)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+create index provisioning_stream_due_idx on provisioning_stream (target, due_at) where due_at is not null;
+create index provisioning_stream_lease_idx on provisioning_stream (lease_owner) where lease_owner is not null;
+
+create table provisioning_delivery (
+  document_id uuid primary key,
+  target uuid not null references provisioning_target on delete cascade,
+  user_id uuid not null,
+  position integer not null,
+  event_id uuid not null,
+  type text not null check (
+    type in ('user.provisioned', 'user.updated', 'user.disabled', 'user.enabled', 'user.deprovisioned')),
+  -- The user as it was then.
+  email text not null,
+  name text,
+  user_status text not null check (user_status in ('active', 'disabled', 'deleted')),
+  status text not null default 'pending' check (
+    status in ('pending', 'retrying', 'delivered', 'failed', 'dead_letter', 'cancelled')),
+  attempts integer not null default 0,
+  attempt_trigger text not null default 'schedule' check (attempt_trigger in ('schedule', 'replay')),
+  last_attempt_at timestamptz(3),
+  last_status_code integer,
+  last_error text,
+  last_duration_ms integer,
+  delivered_at timestamptz(3),
+  ended_at timestamptz(3),
+  job uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  unique (target, user_id, position),
+  check ((ended_at is null) = (status in ('pending', 'retrying'))),
+  -- The contract's eight, whatever the code does: only a replay exceeds them.
+  check (attempt_trigger = 'replay' or attempts <= 8)
+) with (fillfactor = 80);
+create index provisioning_delivery_created_idx on provisioning_delivery (created_at, document_id);
+-- The head of each stream, and what is left of a target that was deleted.
+create index provisioning_delivery_open_idx on provisioning_delivery (target, user_id, position) where ended_at is null;
+create index provisioning_delivery_user_idx on provisioning_delivery (user_id, created_at, document_id);
+create index provisioning_delivery_ended_idx on provisioning_delivery (ended_at) where ended_at is not null;
+create index provisioning_delivery_failed_idx on provisioning_delivery (status, ended_at)
+  where status in ('failed', 'dead_letter');
+create index provisioning_delivery_job_idx on provisioning_delivery (job, status) where job is not null;
+
+create table provisioning_attempt (
+  delivery uuid not null references provisioning_delivery on delete cascade,
+  attempt integer not null,
+  attempt_trigger text not null,
+  worker text not null,
+  started_at timestamptz(3) not null,
+  duration_ms integer not null,
+  status_code integer,
+  error_class text,
+  response_excerpt text,
+  response_headers jsonb,
+  timings jsonb,
+  primary key (delivery, attempt)
+);
+
+-- How many deliveries ended in each status, over all time: the metric.
+create table provisioning_total (
+  status text primary key,
+  came bigint not null
+);
+
+-- Jobs ----------------------------------------------------------------------------------------------------------------
+
+create table provisioning_job (
+  document_id uuid primary key,
+  target uuid not null references provisioning_target on delete cascade,
+  -- 'sync': every user. 'reconcile': those whose state the target has not accepted.
+  kind text not null check (kind in ('sync', 'reconcile')),
+  status text not null check (status in ('running', 'paused', 'done', 'cancelled', 'failed')),
+  total integer not null,
+  processed integer not null default 0,
+  queued integer not null default 0,
+  -- The last user that was looked at, in the order of ids.
+  last_user uuid,
+  failures integer not null default 0,
+  last_error text,
+  -- Changes of users that did not see the target yet have ended once no transaction before this one runs.
+  begun_by xid8 not null default pg_current_xact_id(),
+  created_by uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  ended_at timestamptz(3)
+);
+create unique index provisioning_job_open_key on provisioning_job (target)
+  where status in ('running', 'paused', 'failed');
+create index provisioning_job_created_idx on provisioning_job (created_at);
+
+-- Queue ---------------------------------------------------------------------------------------------------------------
+
+-- What a target knows of a user, to compare.
+create function provisioning_digest(email text, name text, user_status text) returns text language sql immutable as $$
+  select case when user_status = 'deleted' then 'deleted'
+    else md5(json_build_array(email, name, user_status)::text) end
+$$;
+
+-- A UUID of this instant (RFC 9562, version 7). `n` orders those of one millisecond.
+create function uuid_at(at timestamptz, n integer) returns uuid language sql volatile as $$
+  select encode(set_byte(set_byte(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+    6, 112 | ((n >> 8) & 15)), 7, n & 255), 'hex')::uuid
+$$;
+
+-- Queues the present state of users for targets, behind what is queued already. Streams are locked in the order of
+-- targets and users, as all who lock several do. Returns how many deliveries were written.
+create function queue_provisioning(targets uuid[], users uuid[], types text[], at timestamptz, of_job uuid)
+returns integer language sql volatile as $$
+  with asked as materialized (
+    select u.document_id as user_id, x.type, u.email, u.name, uuid_at(at, 0) as event_id,
+      case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end as user_status
+    from unnest(users, types) x (id, type)
+    cross join lateral (select * from "user" u where u.document_id = x.id offset 0) u
+  ), streamed as (
+    insert into provisioning_stream as s (target, user_id, position, waiting, due_at)
+    select t.id, a.user_id, 1, 1, at from unnest(targets) t (id), asked a order by t.id, a.user_id
+    on conflict (target, user_id) do update
+      set position = s.position + 1, waiting = s.waiting + 1,
+        due_at = case when s.waiting = 0 then excluded.due_at else s.due_at end
+    returning s.target, s.user_id, s.position
+  ), queued as (
+    insert into provisioning_delivery (document_id, target, user_id, position, event_id, type, email, name, user_status,
+      job, created_at, updated_at)
+    select uuid_at(at, s.position), s.target, s.user_id, s.position, a.event_id, a.type, a.email, a.name, a.user_status, of_job, at, at
+    from streamed s join asked a on a.user_id = s.user_id
+    returning document_id
+  )
+  select count(*)::integer from queued
+$$;
+
+-- A change of a user is queued in its own transaction: whichever program makes the change, both stand or fall together,
+-- and what is queued of one user is in the order of its changes, because they hold the lock on its row.
+create function queue_user_change() returns trigger language plpgsql as $$
+declare
+  targets uuid[];
+  type text;
+begin
+  select array_agg(document_id) into targets from provisioning_target where deleted_at is null;
+  -- `signalbox.event_queue`: the switch of the event queue, set for the connections of a service that has it off.
+  if targets is null or current_setting('signalbox.event_queue', true) = 'off' then
+    return null;
+  end if;
+  if tg_op = 'INSERT' then
+    type := case when new.deleted_at is null then 'user.provisioned' end;
+  elsif new.deleted_at is not null then
+    type := case when old.deleted_at is null then 'user.deprovisioned' end;
+  elsif old.deleted_at is not null then
+    type := 'user.provisioned';
+  elsif old.is_actived <> new.is_actived then
+    type := case when new.is_actived then 'user.enabled' else 'user.disabled' end;
+  elsif (old.email, old.name) is distinct from (new.email, new.name) then
+    type := 'user.updated';
+  end if;
+  if type is not null then
+    perform queue_provisioning(targets, array[new.document_id], array[type], new.updated_at, null);
+    perform note_change('p');
+  end if;
+  return null;
+end $$;
+create trigger queue_change after insert or update of email, name, is_actived, deleted_at on "user"
+  for each row execute function queue_user_change();
+
+-- Alerts --------------------------------------------------------------------------------------------------------------
+
+-- What an operator should know of, from its beginning to its end; each is posted once.
+create table alert_incident (
+  document_id uuid primary key,
+  incident text not null,
+  -- What it is about, such as the id of a target.
+  subject text not null,
+  summary text not null,
+  url text,
+  since timestamptz(3) not null,
+  resolved_at timestamptz(3),
+  -- When its beginning and its end were posted.
+  firing_posted_at timestamptz(3),
+  resolved_posted_at timestamptz(3),
+  -- When the next POST is due, or is tried by another process.
+  due_at timestamptz(3) not null,
+  attempts integer not null default 0
+);
+create unique index alert_incident_firing_key on alert_incident (incident, subject) where resolved_at is null;
+create index alert_incident_due_idx on alert_incident (due_at)
+  where firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null);

@@ -1,0 +1,45 @@
+import { systemClock } from '../clock.ts'
+import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
+import type { WorkerLease } from '../delivery/worker-lease.ts'
+import { buildProvisioningPolicy } from '../provisioning/delivery/provisioning-policy.ts'
+import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
+import { targetSecretContextOf } from '../provisioning/target.ts'
+import { buildSecretCache } from '../signed-post/secret-cache.ts'
+import { VERSION } from '../version.ts'
+import type { WorkerParts } from './workers.ts'
+
+/** Builds the dispatcher of provisioning; it has a queue of its own, so nothing of it waits for webhooks, nor they for it. */
+export function buildProvisioningDispatcher(
+  parts: WorkerParts,
+  lease: WorkerLease,
+  onRecorded: (recorded: readonly RecordedDelivery[]) => void,
+): Dispatcher {
+  const { config, database, clock, logger, workerId, onCrashPoint } = parts
+  const policy = buildProvisioningPolicy({
+    ...parts,
+    db: database.db,
+    secrets: buildSecretCache(parts.keyring, targetSecretContextOf),
+    version: VERSION,
+    scim: {
+      fetch: parts.fetchTarget,
+      now: () => clock.now(),
+      openToken: (target, sealed) => parts.keyring.open(sealed, targetSecretContextOf(target)),
+      userAgent: `Signalbox-Provisioning/${VERSION}`,
+    },
+    enableApiEventQueue: config.enableApiEventQueue,
+    concurrency: config.provisioningConcurrency,
+    perTarget: config.provisioningConcurrencyPerTarget,
+    onRecorded,
+    ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
+  })
+  return buildDispatcher({
+    policy,
+    clock,
+    rest: systemClock.sleep,
+    logger,
+    workerId,
+    lease,
+    isEnabled: config.enableApiEventQueue,
+    ...(onCrashPoint && { onDispatcherPoint: onCrashPoint }),
+  })
+}

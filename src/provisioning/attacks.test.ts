@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openProvisioning, type ProvisioningWorld } from '../../test/harness/provisioning-world.ts'
+import { ROUTE_TREE } from '../app/route-tree.ts'
+import type { AccountId } from '../id.ts'
+
+const TARGETS = '/api/v3/provisioning/target'
+const ROUTES = ROUTE_TREE.filter(({ path }) => path.startsWith('/api/v3/provisioning/'))
+const UNKNOWN = '01a0903b-0000-7000-8000-000000000000'
+
+let world: ProvisioningWorld
+let ids: Record<string, string>
+beforeAll(async () => {
+  world = await openProvisioning()
+  const target = await world.makeTarget()
+  await world.makeUser()
+  await world.t.settle()
+  const [delivery] = await world.listDeliveries(target.id)
+  const job = await world.call('POST', `${TARGETS}/${target.id}/sync`)
+  ids = { target: target.id, delivery: delivery.document_id, job: job.document_id }
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const pathOf = (path: string, id = ids[path.split('/')[4] ?? ''] ?? UNKNOWN) => path.replace('{id}', id)
+
+describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_name, route) => {
+  it('is closed to an administrator of an account, whatever ids it knows', async () => {
+    const account = await world.call('POST', '/api/v3/identity/account', { name: 'Acme' })
+    const { call, userId } = await world.t.signInMember([account.document_id as AccountId])
+    const path = `/api/v3/identity/account/${account.document_id}/member`
+    const [role] = await world.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
+    await world.call('PATCH', path, { user: userId, roles: [role.document_id] })
+    const answer = await call(route.method, pathOf(route.path), route.body ? {} : undefined)
+    expect([answer.status, answer.body.code]).toEqual([403, 'permission_denied'])
+  })
+
+  it('is closed without a token', async () => {
+    expect((await world.t.anonymous(route.method, pathOf(route.path))).status).toBe(401)
+  })
+
+  it('answers 404 to an id of another kind of row', async () => {
+    if (!route.path.includes('{id}')) return expect(route.path).not.toContain('{')
+    const other = ids[route.path.split('/')[4] === 'target' ? 'delivery' : 'target']
+    const body =
+      route.action === 'active' ? { is_actived: true } : route.action === 'update' ? { name: 'x' } : undefined
+    for (const id of [other, UNKNOWN])
+      expect((await world.tryCall(route.method, pathOf(route.path, id), body)).status).toBe(404)
+  })
+})
+
+it.each([
+  ['url', `https://example.com/${'a'.repeat(1_048_576)}`],
+  ['name', 'a'.repeat(1_048_576)],
+  ['token', 'a'.repeat(1_048_576)],
+])('a %s of 1 MiB is refused and nothing is made', async (member, value) => {
+  const before = (await world.call('GET', TARGETS)).length
+  const body = { url: 'https://example.com/', protocol: 'scim', token: 't', [member]: value }
+  const answer = await world.tryCall('POST', TARGETS, body)
+  expect(answer.status).toBe(413)
+  expect(await world.call('GET', TARGETS)).toHaveLength(before)
+})
+
+it.each([
+  'http://169.254.169.254/latest/meta-data',
+  'https://127.0.0.1/',
+  'https://[::ffff:10.0.0.1]/',
+  'https://localhost/',
+  'https://metadata.google.internal/',
+  'https://user:password@example.com/',
+  'https://example.com:22/',
+])('a target at %s is refused on create and on update', async (url) => {
+  const made = await world.tryCall('POST', TARGETS, { url })
+  expect([made.status, made.body.errors?.[0].path]).toEqual([422, 'url'])
+  const changed = await world.tryCall('PATCH', `${TARGETS}/${ids.target}`, { url })
+  expect([changed.status, changed.body.errors?.[0].path]).toEqual([422, 'url'])
+})
+
+it('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => {
+  const target = await world.makeTarget()
+  world.receiver.behave({ kind: 'endless', status: 200 })
+  await world.makeUser()
+  await world.t.settle()
+  world.receiver.behave({ kind: 'status', status: 200 })
+  const [row] = await world.listDeliveries(target.id)
+  const read = await world.call('GET', `/api/v3/provisioning/delivery/${row.document_id}`)
+  expect(read.attempts_log[0].response_excerpt.length).toBeLessThanOrEqual(1024)
+  expect(row.status).toBe('delivered')
+})
+
+it('no row, list, event, audit entry or log of an answer has the secret of a target', async () => {
+  const { id, secret } = await world.makeTarget()
+  const { rows } = await world.t.database.pool.query(
+    `select (select json_agg(t) from provisioning_target t)::text as targets,
+      (select json_agg(a) from audit_log a)::text as audit, (select json_agg(e) from event_occurrence e)::text as events`,
+  )
+  expect(JSON.stringify(rows)).not.toContain(secret)
+  expect(JSON.stringify(await world.call('GET', `${TARGETS}/${id}`))).not.toContain('whsec_')
+  expect(JSON.stringify(await world.call('GET', TARGETS))).not.toContain('whsec_')
+})

@@ -1,0 +1,90 @@
+import type { Clock } from '../../clock.ts'
+import { describeOutcome, type PostOutcome, postSigned, type SignedPostDeps } from '../../signed-post/signed-post.ts'
+import { buildTraceHeaders } from '../../tracing/trace-context.ts'
+import type { Span, Tracer } from '../../tracing/tracer.ts'
+import { type PushDeps, pushUser } from '../scim/push-user.ts'
+import type { ClaimedDelivery } from './claimed-delivery.ts'
+import { buildPayload } from './payload.ts'
+import type { EndedDelivery } from './settle.ts'
+
+/** What one attempt uses. */
+export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
+  clock: Clock
+  workerId: string
+  /** The service's version, for the `user-agent`. */
+  version: string
+  tracer: Tracer
+  /** What a SCIM service is changed with. */
+  scim: PushDeps
+}
+
+/** Makes one attempt of a claimed delivery and says what came of it. Never throws. `signal` interrupts it. */
+export async function attemptDelivery(
+  deps: DeliveryAttemptDeps,
+  claimed: ClaimedDelivery,
+  signal: AbortSignal,
+): Promise<EndedDelivery> {
+  const startedAtMs = deps.clock.now()
+  const span = startSpan(deps.tracer, claimed)
+  const outcome =
+    claimed.target.protocol === 'scim'
+      ? await pushUser(deps.scim, claimed, { signal, headers: buildTraceHeaders(span.context) })
+      : await postChange(deps, claimed, { signal, span, startedAtMs })
+  if (claimed.target.protocol === 'scim') deps.onPoint?.('after-post')
+  span.end(describeOutcome(outcome))
+  return {
+    id: claimed.id,
+    fence: claimed.fence,
+    attempt: claimed.attempt,
+    trigger: claimed.trigger,
+    target: claimed.target.id,
+    user: claimed.change.user.id,
+    type: claimed.change.type,
+    workerId: deps.workerId,
+    traceId: span.context.traceId,
+    startedAt: new Date(startedAtMs),
+    endedAt: new Date(deps.clock.now()),
+    ...outcome,
+  }
+}
+
+function postChange(
+  deps: DeliveryAttemptDeps,
+  { id, target, change, attempt }: ClaimedDelivery,
+  context: { signal: AbortSignal; span: Span; startedAtMs: number },
+): Promise<PostOutcome> {
+  return postSigned(
+    { ...deps, userAgent: `Signalbox-Provisioning/${deps.version}` },
+    {
+      receiver: target.id,
+      url: target.url,
+      secretEncrypted: target.secretEncrypted,
+      eventId: change.eventId,
+      eventType: change.type,
+      deliveryId: id,
+      attempt,
+      startedAtMs: context.startedAtMs,
+      body: buildPayload(change, attempt),
+      moreHeaders: buildTraceHeaders(context.span.context),
+      signal: context.signal,
+    },
+  )
+}
+
+/** The event's own id is the trace, so that all attempts of it, whenever they are made, are found together. */
+function startSpan(tracer: Tracer, { id, target, change, attempt, trigger }: ClaimedDelivery): Span {
+  return tracer.startSpan('provisioning.attempt', {
+    kind: 'client',
+    parent: undefined,
+    traceId: change.eventId.replaceAll('-', ''),
+    attributes: {
+      'http.request.method': 'POST',
+      'signalbox.event': change.type,
+      'signalbox.event_id': change.eventId,
+      'signalbox.target': target.id,
+      'signalbox.delivery': id,
+      'signalbox.attempt': attempt,
+      'signalbox.trigger': trigger,
+    },
+  })
+}

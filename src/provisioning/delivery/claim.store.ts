@@ -1,0 +1,189 @@
+import { type Claim, type ClaimRequest, listBlocked, type ReclaimRequest, type Room } from '../../delivery/policy.ts'
+import type { UserId } from '../../id.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import { aheadStatement, statement } from '../../postgres/statement.ts'
+import type { TargetId } from '../target.store.ts'
+import { type ClaimedDelivery, DELIVERY_JSON, type DeliveryId, readClaimedDelivery } from './claimed-delivery.ts'
+import type { DeliveryTrigger } from './outcome.ts'
+
+/** Claims of all processes follow each other, so that they count each other and no row is read before it is free. */
+const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320116)')
+
+/**
+ * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others are
+ * counted. `due`: of each the streams that are due, the longest due first, as many as its cap allows, each with its turn.
+ * `placed`: each target gets one before any gets a second; of one turn those come first whose target was served longest ago.
+ * `held` passes over streams that another transaction is changing. `head`: the first open delivery of each stream, so that
+ * nothing of a user is claimed while an earlier one has not ended.
+ */
+const CLAIM = `
+  with busy as materialized (
+    select b.target, sum(b.in_flight)::int as in_flight from (
+      select target, count(*) as in_flight from provisioning_stream
+      where $8::boolean and lease_owner is not null and lease_owner <> $1 group by target
+      union all
+      select x.target, x.in_flight from unnest($6::uuid[], $7::int[]) as x (target, in_flight)
+    ) b group by b.target
+  ),
+  live as materialized (
+    select t.document_id as target, coalesce(b.in_flight, 0) as in_flight, coalesce(n.served_at, 'epoch') as served_at,
+      t.document_id = any($9::uuid[]) as is_slow
+    from provisioning_target t
+    left join lateral (select * from busy where busy.target = t.document_id) b on true
+    left join lateral (select * from provisioning_turn where target = t.document_id) n on true
+    where t.is_actived and t.deleted_at is null and t.document_id <> all($10::uuid[])
+  ),
+  due as (
+    select l.target, l.is_slow, l.served_at, s.user_id, s.due_at,
+      l.in_flight + row_number() over (partition by l.target order by s.due_at, s.user_id) as turn
+    from live l
+    cross join lateral (
+      select s.user_id, s.due_at from provisioning_stream s
+      where s.target = l.target and s.due_at <= $2
+      order by s.due_at, s.user_id
+      limit least(greatest($5::int - l.in_flight, 0), $3::int + $4::int)
+    ) s
+  ),
+  placed as materialized (
+    select target, user_id, is_slow,
+      row_number() over (partition by is_slow order by turn, served_at, due_at, user_id) as place
+    from due
+  ),
+  held as materialized (
+    select s.target, s.user_id
+    from placed p
+    join provisioning_stream s on s.target = p.target and s.user_id = p.user_id and s.due_at <= $2
+    where p.place <= case when p.is_slow then $4::int else $3::int end
+    for update of s skip locked
+  ),
+  head as materialized (
+    select h.target, h.user_id, d.document_id from held h
+    cross join lateral (
+      select d.document_id from provisioning_delivery d
+      where d.target = h.target and d.user_id = h.user_id and d.ended_at is null order by d.position limit 1
+    ) d
+  ),
+  s as (
+    update provisioning_stream s
+    set lease_owner = $1, claimed = h.document_id, claimed_at = $2, due_at = null, fence = s.fence + 1
+    from head h where s.target = h.target and s.user_id = h.user_id
+    returning s.claimed, s.fence, s.remote_id
+  ),
+  d as (
+    update provisioning_delivery set attempts = attempts + 1, last_attempt_at = $2, updated_at = $2
+    where document_id = any(array(select document_id from head))
+    returning *
+  ),
+  turned as (
+    insert into provisioning_turn (target, served_at) select distinct target, $2::timestamptz from head order by 1
+    on conflict (target) do update set served_at = excluded.served_at
+  )
+  select ${DELIVERY_JSON} as work
+  from d join s on s.claimed = d.document_id
+  cross join lateral (select * from provisioning_target t where t.document_id = d.target offset 0) t`
+
+const claim = statement<{ work: unknown }>(CLAIM)
+
+/**
+ * Claims due deliveries. Targets take turns, so that a long backlog of one delays no other; of one user at one target the
+ * first that has not ended is claimed, and no second one beside it (docs/contract/provisioning.md#order-of-deliveries).
+ */
+export async function claimDeliveries(db: Database, request: ClaimRequest): Promise<ClaimedDelivery[]> {
+  const { workerId, now, fastSlots, slowSlots, perGroup, inFlight, hasPeers, slowGroups } = request
+  const values = [
+    workerId,
+    now,
+    fastSlots,
+    slowSlots,
+    perGroup,
+    [...inFlight.keys()],
+    [...inFlight.values()],
+    hasPeers,
+    slowGroups,
+    listBlocked(request),
+  ]
+  return inTransaction(db, async (tx) => {
+    await lockClaims(tx, [])
+    const rows = await claim(tx, values)
+    return rows.map(({ work }) => readClaimedDelivery(work))
+  })
+}
+
+const release = statement<never>(`
+  with s as (
+    update provisioning_stream s
+    set lease_owner = null, claimed = null, claimed_at = null, due_at = $3, fence = s.fence + 1
+    from unnest($1::uuid[], $2::int[]) as x (claimed, fence)
+    where s.claimed = x.claimed and s.fence = x.fence and s.lease_owner is not null
+    returning x.claimed
+  )
+  update provisioning_delivery d
+  set attempts = d.attempts - 1, updated_at = $3,
+    last_attempt_at = (select max(a.started_at) from provisioning_attempt a where a.delivery = d.document_id)
+  from s where d.document_id = s.claimed`)
+
+/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
+export async function releaseDeliveries(db: Database, claims: readonly Claim[], now: Date): Promise<void> {
+  if (claims.length > 0) await release(db, [claims.map((one) => one.id), claims.map((one) => one.fence), now])
+}
+
+/** A claim that is taken back: its worker is gone. */
+export interface LostDelivery {
+  id: DeliveryId
+  fence: number
+  attempt: number
+  trigger: DeliveryTrigger
+  target: TargetId
+  user: UserId
+  type: string
+  workerId: string
+  startedAt: Date
+}
+
+const selectLost = statement<{
+  claimed: DeliveryId
+  fence: number
+  attempts: number
+  attempt_trigger: DeliveryTrigger
+  target: TargetId
+  user_id: UserId
+  type: string
+  claimed_at: Date
+}>(`
+  select s.claimed, s.fence, d.attempts, d.attempt_trigger, s.target, s.user_id, d.type, s.claimed_at
+  from provisioning_stream s
+  cross join lateral (select * from provisioning_delivery d where d.document_id = s.claimed offset 0) d
+  where s.lease_owner = $1 and s.claimed_at <= $2 limit $3`)
+
+/** Finds claims of a worker. They are not locked: who records first ends the claim, and what others record of it is void. */
+export async function findLostDeliveries(
+  db: Database,
+  { workerId, claimedBefore, limit }: ReclaimRequest,
+): Promise<LostDelivery[]> {
+  const rows = await selectLost(db, [workerId, claimedBefore, limit])
+  return rows.map((row) => ({
+    id: row.claimed,
+    fence: row.fence,
+    attempt: row.attempts,
+    trigger: row.attempt_trigger,
+    target: row.target,
+    user: row.user_id,
+    type: row.type,
+    workerId,
+    startedAt: row.claimed_at,
+  }))
+}
+
+const selectNextDue = statement<{ due_at: Date | null }>(`
+  select min(s.due_at) as due_at from provisioning_target t
+  cross join lateral (
+    select s.due_at from provisioning_stream s
+    where s.target = t.document_id and s.due_at is not null order by s.due_at limit 1
+  ) s
+  where t.is_actived and t.deleted_at is null and t.document_id <> all($1::uuid[])`)
+
+/** When the next delivery is due that nobody holds and whose target is not blocked; null when none waits. */
+export async function findNextDeliveryAt(db: Database, room?: Room): Promise<Date | null> {
+  const [row] = await selectNextDue(db, [room ? listBlocked(room) : []])
+  return row?.due_at ?? null
+}

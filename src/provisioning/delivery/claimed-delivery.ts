@@ -1,0 +1,60 @@
+import type { Work } from '../../delivery/policy.ts'
+import type { EventId, Id, UserId } from '../../id.ts'
+import type { TargetId, TargetProtocol } from '../target.store.ts'
+import type { DeliveryTrigger } from './outcome.ts'
+import type { ProvisionedStatus, ProvisioningChange, ProvisioningEvent } from './payload.ts'
+
+export type DeliveryId = Id<'provisioning delivery'>
+
+/** A delivery that this process has claimed: everything one attempt needs. */
+export interface ClaimedDelivery extends Work {
+  id: DeliveryId
+  /** The number of this attempt, 1-based, never reset. */
+  attempt: number
+  trigger: DeliveryTrigger
+  target: { id: TargetId; protocol: TargetProtocol; url: string; secretEncrypted: string }
+  change: ProvisioningChange
+  /** The id that a SCIM service gave the user; null until it has. */
+  remoteId: string | null
+}
+
+/** A claimed row as JSON, of the delivery `d`, its stream `s` and its target `t`. Times are Unix milliseconds. */
+export const DELIVERY_JSON = `
+  json_build_array(d.document_id, s.fence, d.attempts, d.attempt_trigger, t.document_id, t.protocol, t.url,
+    t.secret_encrypted, d.event_id, d.type, (extract(epoch from d.created_at) * 1000)::bigint, d.user_id, d.email, d.name,
+    d.user_status, s.remote_id)`
+
+type DeliveryColumns = [
+  DeliveryId,
+  number,
+  number,
+  DeliveryTrigger,
+  TargetId,
+  TargetProtocol,
+  string,
+  string,
+  EventId,
+  ProvisioningEvent,
+  number,
+  UserId,
+  string,
+  string | null,
+  ProvisionedStatus,
+  string | null,
+]
+
+/** Reads `DELIVERY_JSON`. */
+export function readClaimedDelivery(json: unknown): ClaimedDelivery {
+  const [id, fence, attempt, trigger, target, protocol, url, secretEncrypted, ...change] = json as DeliveryColumns
+  const [eventId, type, createdAtMs, user, email, name, status, remoteId] = change
+  return {
+    id,
+    fence,
+    group: target,
+    attempt,
+    trigger,
+    target: { id: target, protocol, url, secretEncrypted },
+    change: { eventId, type, createdAt: new Date(createdAtMs), user: { id: user, email, name, status } },
+    remoteId,
+  }
+}

@@ -1,0 +1,111 @@
+import type { Logger } from 'pino'
+import type { DeliveryPolicy, RoutingPart } from '../../delivery/policy.ts'
+import { LEASE_MS } from '../../delivery/worker-lease.ts'
+import type { Database } from '../../postgres/database.ts'
+import { attemptDelivery, type DeliveryAttemptDeps } from './attempt.ts'
+import {
+  claimDeliveries,
+  findLostDeliveries,
+  findNextDeliveryAt,
+  type LostDelivery,
+  releaseDeliveries,
+} from './claim.store.ts'
+import { type ClaimedDelivery, readClaimedDelivery } from './claimed-delivery.ts'
+import {
+  type EndedDelivery,
+  type RecordedDelivery,
+  type SettleDeliveryDeps,
+  type SettledDeliveries,
+  settleEndedDeliveries,
+} from './settle.ts'
+
+/** What the delivery to targets uses. */
+export interface ProvisioningPolicyDeps extends DeliveryAttemptDeps, SettleDeliveryDeps {
+  db: Database
+  logger: Logger
+  /** Attempts in flight in this process at most. */
+  concurrency: number
+  /** Attempts in flight for one target at most, over all processes. */
+  perTarget: number
+  /** Gets each recorded attempt, for metrics and alerts. */
+  onRecorded?: (recorded: readonly RecordedDelivery[]) => void
+}
+
+/** Builds the delivery to targets: changes of users, grouped by target, those of one user one after the other. */
+export function buildProvisioningPolicy(
+  deps: ProvisioningPolicyDeps,
+): DeliveryPolicy<ClaimedDelivery, EndedDelivery, SettledDeliveries> {
+  const { db } = deps
+  return {
+    name: 'provisioning',
+    concurrency: deps.concurrency,
+    perGroup: deps.perTarget,
+    queue: {
+      claim: (request) => claimDeliveries(db, request),
+      settle: (ended) => settleEndedDeliveries(deps, db, ended),
+      release: (claims, now) => releaseDeliveries(db, claims, now),
+      reclaim: async (request) => {
+        const claims = await findLostDeliveries(db, request)
+        return claims.map((one) => toInterrupted(one, request.now))
+      },
+      nextDueAt: (room) => findNextDeliveryAt(db, room),
+    },
+    buildRouting: buildNoRouting,
+    readWork: readClaimedDelivery,
+    attempt: (work, signal) => attemptDelivery(deps, work, signal),
+    onSettled: ({ recorded }) => {
+      for (const one of recorded) logAttempt(deps.logger, one)
+      deps.onRecorded?.(recorded.filter((one) => one.isRecorded))
+    },
+  }
+}
+
+/**
+ * Nothing is routed to targets: what they get is written by the transaction that changes the user
+ * (docs/decisions/0022-provisioning-queued-with-the-change.md). A router that holds this policy all the same writes nothing.
+ */
+function buildNoRouting(): RoutingPart {
+  const text = `
+    provisioning_opened as (select null::uuid as id where false),
+    provisioning_work as (select null::json as work where false),
+    provisioning_next as (select null::timestamptz as due_at where false)`
+  return { matched: 'select document_id from routed where false', written: { name: 'provisioning', text, values: [] } }
+}
+
+function toInterrupted(claim: LostDelivery, now: Date): EndedDelivery {
+  return {
+    ...claim,
+    traceId: null,
+    endedAt: now,
+    // How long it really ran is not known; never longer than its claim held.
+    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),
+    result: { errorClass: 'interrupted' },
+    responseExcerpt: null,
+    responseHeaders: null,
+    timings: null,
+  }
+}
+
+/** The one line of an attempt: ids first, the decision included. Never a body, an address or a signature. */
+function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedDelivery): void {
+  const line = {
+    trace_id: attempt.traceId,
+    delivery: attempt.id,
+    target: attempt.target,
+    user: attempt.user,
+    event: attempt.type,
+    attempt: attempt.attempt,
+    trigger: attempt.trigger,
+    worker: attempt.workerId,
+    status_code: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
+    error: decision.lastError,
+    duration_ms: Math.round(attempt.durationMs),
+    status: decision.status,
+    next_attempt_at: decision.nextAttemptAt?.toISOString() ?? null,
+    recorded: isRecorded,
+  }
+  if (isRecorded && decision.status === 'dead_letter')
+    logger.error(line, 'provisioning dead letter: see docs/operations.md, dead letters')
+  else if (decision.lastError === null) logger.info(line, 'provisioning attempt')
+  else logger.warn(line, 'provisioning attempt')
+}

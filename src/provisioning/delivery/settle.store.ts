@@ -1,0 +1,144 @@
+import type { Claim } from '../../delivery/policy.ts'
+import type { UserId } from '../../id.ts'
+import type { PostTimings } from '../../outbound/post-result.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import type { ErrorClass } from '../../signed-post/attempt-result.ts'
+import type { TargetId } from '../target.store.ts'
+import type { DeliveryId } from './claimed-delivery.ts'
+import type { DeliveryStatus, DeliveryTrigger } from './outcome.ts'
+
+/** A claim that still holds, locked. */
+export interface HeldClaim extends Claim {
+  isTargetDeleted: boolean
+}
+
+/** In the order of targets and users, as all who lock several streams do. */
+const lock = statement<{ claimed: string; fence: number; is_deleted: boolean }>(`
+  select s.claimed, s.fence, (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
+  from unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[]) as x (claimed, fence, target, user_id)
+  join provisioning_stream s on s.target = x.target and s.user_id = x.user_id
+    and s.claimed = x.claimed and s.fence = x.fence and s.lease_owner is not null
+  order by s.target, s.user_id for update of s`)
+
+/** Locks the streams of those claims that still hold: a claim that was taken back, or that another worker has, is not among them. */
+export async function lockHeldClaims(
+  db: Database,
+  claims: readonly (Claim & { target: TargetId; user: UserId })[],
+): Promise<HeldClaim[]> {
+  const column = <Value>(pick: (claim: Claim & { target: TargetId; user: UserId }) => Value) => claims.map(pick)
+  const rows = await lock(db, [
+    column((one) => one.id),
+    column((one) => one.fence),
+    column((one) => one.target),
+    column((one) => one.user),
+  ])
+  return rows.map((row) => ({ id: row.claimed, fence: row.fence, isTargetDeleted: row.is_deleted }))
+}
+
+/** What an attempt changes, and its entry of the attempt log. */
+export interface DeliveryChange {
+  id: DeliveryId
+  target: TargetId
+  user: UserId
+  status: DeliveryStatus
+  nextAttemptAt: Date | null
+  statusCode: number | null
+  errorClass: ErrorClass | null
+  durationMs: number
+  endedAt: Date
+  attempt: number
+  trigger: DeliveryTrigger
+  worker: string
+  startedAt: Date
+  responseExcerpt: string | null
+  responseHeaders: Record<string, string> | null
+  timings: PostTimings | null
+  /** The id that a SCIM service has for the user; undefined where the attempt learned nothing of it. */
+  remoteId: string | null | undefined
+}
+
+/**
+ * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the next delivery of its user, due at once; of a deleted target all
+ * that waits is cancelled.
+ */
+const SETTLE = `
+  with change as materialized (
+    select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[],
+      $8::int[], $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
+      $16::jsonb[], $17::boolean[], $18::text[]) as x (id, target, user_id, status, next_attempt_at, status_code,
+      error_class, duration_ms, ended_at, attempt, trigger, worker, started_at, response_excerpt, response_headers, timings,
+      is_remote_known, remote_id)
+  ),
+  delivery as (
+    update provisioning_delivery d
+    set status = c.status, last_status_code = c.status_code, last_error = c.error_class,
+      last_duration_ms = c.duration_ms, updated_at = c.ended_at,
+      ended_at = case when c.status <> 'retrying' then c.ended_at end,
+      delivered_at = coalesce(d.delivered_at, case when c.status = 'delivered' then c.ended_at end)
+    from change c where d.document_id = c.id
+    returning d.target, d.user_id, d.status, d.email, d.name, d.user_status
+  ),
+  cancelled as (
+    update provisioning_delivery d set status = 'cancelled', ended_at = c.ended_at, updated_at = c.ended_at
+    from change c
+    where c.status = 'cancelled' and d.target = c.target and d.user_id = c.user_id and d.ended_at is null
+      and d.document_id <> c.id
+    returning 1
+  ),
+  stream as (
+    update provisioning_stream s
+    set lease_owner = null, claimed = null, claimed_at = null,
+      waiting = case c.status when 'retrying' then s.waiting when 'cancelled' then 0 else s.waiting - 1 end,
+      due_at = case
+        when c.status = 'retrying' then c.next_attempt_at
+        when c.status <> 'cancelled' and s.waiting > 1 then c.ended_at
+      end,
+      delivered_digest = case when c.status = 'delivered'
+        then provisioning_digest(d.email, d.name, d.user_status) else 'unknown' end,
+      remote_id = case when c.is_remote_known then c.remote_id else s.remote_id end
+    from change c cross join lateral (select * from delivery d where d.target = c.target and d.user_id = c.user_id) d
+    where s.target = c.target and s.user_id = c.user_id
+    returning 1
+  ),
+  logged as (
+    insert into provisioning_attempt (delivery, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
+      error_class, response_excerpt, response_headers, timings)
+    select id, attempt, trigger, worker, started_at, duration_ms, status_code, error_class, response_excerpt,
+      response_headers, timings from change
+  )
+  insert into provisioning_total (status, came)
+  select e.status, sum(e.came) from (
+    select status, 1 as came from change where status <> 'retrying'
+    union all select 'cancelled', 1 from cancelled
+  ) e group by e.status order by e.status
+  on conflict (status) do update set came = provisioning_total.came + excluded.came`
+
+const settle = statement<never>(SETTLE)
+
+/** Writes the results of attempts whose streams are locked, and ends their claims. At most one for each stream. */
+export async function settleDeliveries(db: Database, changes: readonly DeliveryChange[]): Promise<void> {
+  if (changes.length === 0) return
+  const column = <Value>(pick: (change: DeliveryChange) => Value) => changes.map(pick)
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+  await settle(db, [
+    column((one) => one.id),
+    column((one) => one.target),
+    column((one) => one.user),
+    column((one) => one.status),
+    column((one) => one.nextAttemptAt),
+    column((one) => one.statusCode),
+    column((one) => one.errorClass),
+    column((one) => Math.round(one.durationMs)),
+    column((one) => one.endedAt),
+    column((one) => one.attempt),
+    column((one) => one.trigger),
+    column((one) => one.worker),
+    column((one) => one.startedAt),
+    column((one) => one.responseExcerpt),
+    column((one) => json(one.responseHeaders)),
+    column((one) => json(one.timings)),
+    column((one) => one.remoteId !== undefined),
+    column((one) => one.remoteId ?? null),
+  ])
+}

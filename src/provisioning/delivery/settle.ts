@@ -1,0 +1,147 @@
+import { beginIncidents, endIncidents } from '../../alert/alert.ts'
+import { type Claim, nameClaim } from '../../delivery/policy.ts'
+import { type EventDraft, recordEvents } from '../../event/event.ts'
+import type { IdMaker, UserId } from '../../id.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import type { Random } from '../../random.ts'
+import type { PostOutcome } from '../../signed-post/signed-post.ts'
+import type { TargetId } from '../target.store.ts'
+import type { DeliveryId } from './claimed-delivery.ts'
+import { chooseWait, type DeliveryDecision, type DeliveryTrigger, decideDelivery } from './outcome.ts'
+import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
+
+/** An attempt that came to an end. */
+export interface EndedDelivery extends Claim, PostOutcome {
+  id: DeliveryId
+  attempt: number
+  trigger: DeliveryTrigger
+  target: TargetId
+  user: UserId
+  /** The event type of the delivery. */
+  type: string
+  workerId: string
+  /** 32 hex digits; null when the attempt was lost with its process. */
+  traceId: string | null
+  startedAt: Date
+  endedAt: Date
+  /** See `DeliveryChange`. */
+  remoteId?: string | null
+}
+
+/** What was decided over an attempt, for its log line. */
+export interface RecordedDelivery {
+  attempt: EndedDelivery
+  decision: DeliveryDecision
+  /** False when the claim did not hold any more: the result was void. */
+  isRecorded: boolean
+}
+
+/** What was recorded of some attempts. */
+export interface SettledDeliveries {
+  recorded: RecordedDelivery[]
+}
+
+export interface SettleDeliveryDeps {
+  ids: IdMaker
+  random: Random
+  enableApiEventQueue: boolean
+  /** Runs inside the transaction; crash tests end the process there. */
+  onRecording?: () => void
+}
+
+/**
+ * Records ended attempts: the ledger rows, the attempt log, the streams and the totals, and an event for each dead letter,
+ * in one transaction.
+ */
+export async function settleEndedDeliveries(
+  deps: SettleDeliveryDeps,
+  db: Database,
+  ended: readonly EndedDelivery[],
+): Promise<SettledDeliveries> {
+  const waits = new Map(ended.map((one) => [nameClaim(one), chooseWait(deps.random, one.attempt)]))
+  return inTransaction(db, async (tx) => {
+    const held = new Map((await lockHeldClaims(tx, ended)).map((one) => [nameClaim(one), one]))
+    const recorded = ended.map((attempt): RecordedDelivery => {
+      // Of one claim that is given twice the first counts.
+      const claim = held.get(nameClaim(attempt))
+      held.delete(nameClaim(attempt))
+      const decision = decideDelivery({
+        ...attempt,
+        attempts: attempt.attempt,
+        waitMs: waits.get(nameClaim(attempt)) ?? 0,
+        isTargetDeleted: claim?.isTargetDeleted ?? false,
+      })
+      return { attempt, decision, isRecorded: claim !== undefined }
+    })
+    const valid = recorded.filter((one) => one.isRecorded)
+    await settleDeliveries(tx, valid.map(toChange))
+    const [first] = valid
+    if (first) await report(deps, tx, valid, first.attempt.endedAt)
+    deps.onRecording?.()
+    return { recorded }
+  })
+}
+
+/** The kind of incident that a dead letter begins, for its target, and the next delivery that it accepts ends. */
+const DEAD_LETTER_INCIDENT = 'provisioning-dead-letter'
+
+/** Records the events and the incidents of dead letters, and the end of the incidents of targets that accept again. */
+async function report(
+  deps: SettleDeliveryDeps,
+  tx: Database,
+  recorded: readonly RecordedDelivery[],
+  now: Date,
+): Promise<void> {
+  const targetsOf = (status: string) => [
+    ...new Set(recorded.filter(({ decision }) => decision.status === status).map(({ attempt }) => attempt.target)),
+  ]
+  const dead = targetsOf('dead_letter')
+  const accepting = targetsOf('delivered').filter((target) => !dead.includes(target))
+  await endIncidents(tx, { incident: DEAD_LETTER_INCIDENT, subjects: accepting, now })
+  const incidents = dead.map((target) => ({
+    incident: DEAD_LETTER_INCIDENT,
+    subject: target,
+    summary: `A change of a user has not reached the provisioning target ${target} with all eight attempts.`,
+    url: `/api/v3/provisioning/target/${target}`,
+  }))
+  await beginIncidents(deps, tx, incidents, now)
+  await recordEvents(deps, tx, recorded.flatMap(draftDeadLetter), now)
+}
+
+function toChange({ attempt, decision }: RecordedDelivery): DeliveryChange {
+  const { result } = attempt
+  return {
+    id: attempt.id,
+    target: attempt.target,
+    user: attempt.user,
+    status: decision.status,
+    nextAttemptAt: decision.nextAttemptAt,
+    statusCode: 'statusCode' in result ? result.statusCode : null,
+    errorClass: decision.lastError,
+    durationMs: attempt.durationMs,
+    endedAt: attempt.endedAt,
+    attempt: attempt.attempt,
+    trigger: attempt.trigger,
+    worker: attempt.workerId,
+    startedAt: attempt.startedAt,
+    responseExcerpt: attempt.responseExcerpt,
+    responseHeaders: attempt.responseHeaders,
+    timings: attempt.timings,
+    remoteId: attempt.remoteId,
+  }
+}
+
+function draftDeadLetter({ attempt, decision }: RecordedDelivery): EventDraft[] {
+  if (decision.status !== 'dead_letter') return []
+  return [
+    {
+      type: 'provisioning-delivery.dead-letter',
+      accountScope: 'none',
+      account: null,
+      resource: 'provisioning-delivery',
+      action: 'dead-letter',
+      resourceId: attempt.id,
+      url: `/api/v3/provisioning/delivery/${attempt.id}`,
+    },
+  ]
+}

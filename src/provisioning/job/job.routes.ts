@@ -1,0 +1,137 @@
+import { defineRoute, type Routes } from '../../http/route.ts'
+import { IdParams } from '../../http/schema.ts'
+import { readPage } from '../../listing/page.ts'
+import { loadTarget } from '../target.ts'
+import { JobRow, JobWithOutcomes, toJobRow, toOutcomesRow } from './job.schema.ts'
+import { selectJobs, toJobRecord } from './job.store.ts'
+import { changeJob, type JobDeps, type JobKind, type JobMove, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
+
+const JOB_FIELDS = {
+  document_id: { type: 'uuid' },
+  target: { type: 'uuid' },
+  kind: { type: 'text' },
+  status: { type: 'text' },
+  created_by: { type: 'uuid' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
+
+const jobRowOf = (row: Parameters<typeof toJobRecord>[0]) => toJobRow(toJobRecord(row))
+
+/** The two kinds of jobs differ in their words only. */
+function defineStart(kind: JobKind, words: { summary: string; description: string }) {
+  return defineRoute(
+    {
+      method: 'POST',
+      path: `/api/v3/provisioning/target/{id}/${kind}`,
+      resource: 'provisioning-target',
+      action: kind,
+      accountScope: 'none',
+      status: 202,
+      ...words,
+      params: IdParams,
+      data: JobRow,
+    },
+    {
+      locate: (_deps: JobDeps, { db, params }) => loadTarget(db, params.id),
+      handle: async (deps, { db, params, caller, now }) => {
+        const job = await startJob(deps, db, { target: params.id, kind, by: caller.userId, now })
+        return {
+          data: toJobRow(job),
+          message: `Started. Read it at /api/v3/provisioning/job/${job.id}.`,
+          changed: [{ id: job.target, account: null }],
+          location: `/api/v3/provisioning/job/${job.id}`,
+        }
+      },
+    },
+  )
+}
+
+/** The three moves differ in their words only. */
+function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
+  const { message, ...declared } = words
+  return defineRoute(
+    {
+      ...OF_JOB,
+      ...declared,
+      method: 'POST',
+      path: `/api/v3/provisioning/job/{id}/${move}`,
+      action: move,
+      params: IdParams,
+      data: JobRow,
+    },
+    {
+      locate: (_deps: JobDeps, { db, params }) => loadJob(db, params.id),
+      handle: async (_deps, { db, params, now }) => {
+        const job = await changeJob(db, params.id, { move, now })
+        return { data: toJobRow(job), message, changed: [{ id: job.id, account: null }] }
+      },
+    },
+  )
+}
+
+/** Jobs of provisioning (docs/contract/provisioning.md#sync-and-reconcile). */
+export const jobRoutes: Routes<JobDeps> = [
+  defineStart('sync', {
+    summary: 'Send every user to a provisioning target',
+    description: 'Starts a job that queues `user.provisioned` of every user, in step with what the target accepts.',
+  }),
+  defineStart('reconcile', {
+    summary: 'Send a provisioning target what it has not accepted',
+    description:
+      'Starts a job that compares each user with what the target accepted last, and queues the present state where they differ.',
+  }),
+  defineRoute(
+    {
+      ...OF_JOB,
+      method: 'GET',
+      path: '/api/v3/provisioning/job',
+      action: 'find-all',
+      summary: 'List provisioning jobs',
+      data: JobRow,
+      list: JOB_FIELDS,
+    },
+    {
+      handle: async (_deps: JobDeps, { db, listing }) => ({
+        ...(await readPage(selectJobs(db), { listing, fields: JOB_FIELDS, toRow: jobRowOf })),
+        message: 'Provisioning jobs.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_JOB,
+      method: 'GET',
+      path: '/api/v3/provisioning/job/{id}',
+      action: 'find-one',
+      summary: 'Read one provisioning job with its progress',
+      params: IdParams,
+      data: JobWithOutcomes,
+    },
+    {
+      load: (_deps: JobDeps, { db, params }) => loadJobWithOutcomes(db, params.id),
+      handle: async (_deps, { target: { job, outcomes } }) => ({
+        data: { ...toJobRow(job), deliveries: toOutcomesRow(outcomes) },
+        message: 'Provisioning job.',
+        changed: [{ id: job.id, account: null }],
+      }),
+    },
+  ),
+  defineMove('pause', {
+    summary: 'Pause a provisioning job',
+    description: 'It queues nothing more until it is resumed; what is queued is delivered.',
+    message: 'Job paused.',
+  }),
+  defineMove('resume', {
+    summary: 'Resume a provisioning job',
+    description: 'It goes on behind the last user that it looked at.',
+    message: 'Job resumed.',
+  }),
+  defineMove('cancel', {
+    summary: 'Cancel a provisioning job',
+    description: 'It queues nothing more; what is queued is delivered.',
+    message: 'Job cancelled.',
+  }),
+]

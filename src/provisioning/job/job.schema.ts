@@ -1,0 +1,74 @@
+import { type Static, Type } from 'typebox'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import type { JobRecord } from './job.ts'
+
+const jobMembers = {
+  document_id: UuidSchema,
+  target: UuidSchema,
+  kind: enumSchema(['sync', 'reconcile'], {
+    description: '`sync`: every user. `reconcile`: those whose state the target has not accepted.',
+  }),
+  status: enumSchema(['running', 'paused', 'done', 'cancelled', 'failed'], {
+    description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
+  }),
+  total: Type.Integer({ description: 'Users to look at, deleted ones included.' }),
+  processed: Type.Integer({ description: 'Users looked at.' }),
+  queued: Type.Integer({ description: 'Deliveries queued.' }),
+  last_error: nullable(Type.String()),
+  created_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  ended_at: nullable(TimestampSchema),
+}
+
+/** A run through all users for one target. */
+export const JobRow = named('ProvisioningJob', Type.Object(jobMembers))
+
+const OUTCOMES = ['waiting', 'delivered', 'failed', 'dead_letter', 'cancelled'] as const
+
+/** A job, and what became of its deliveries. */
+export const JobWithOutcomes = named(
+  'ProvisioningJobWithOutcomes',
+  Type.Object({
+    ...jobMembers,
+    deliveries: named(
+      'ProvisioningJobDeliveries',
+      Type.Object(
+        {
+          waiting: Type.Integer(),
+          delivered: Type.Integer(),
+          failed: Type.Integer(),
+          dead_letter: Type.Integer(),
+          cancelled: Type.Integer(),
+        },
+        { description: 'What became of the deliveries that the ledger still has.' },
+      ),
+    ),
+  }),
+)
+
+/** Maps a job for the wire. */
+export function toJobRow(record: JobRecord): Static<typeof JobRow> {
+  return {
+    document_id: record.id,
+    target: record.target,
+    kind: record.kind,
+    status: record.status,
+    total: record.total,
+    processed: record.processed,
+    queued: record.queued,
+    last_error: record.lastError,
+    created_by: record.createdBy,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    ended_at: record.endedAt?.toISOString() ?? null,
+  }
+}
+
+/** Maps what became of the deliveries of a job. */
+export function toOutcomesRow(outcomes: Readonly<Record<string, number>>) {
+  return Object.fromEntries(OUTCOMES.map((status) => [status, outcomes[status] ?? 0])) as Record<
+    (typeof OUTCOMES)[number],
+    number
+  >
+}

@@ -1,0 +1,259 @@
+import { sql } from 'kysely'
+import type { UserId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import type { TargetId } from '../target.store.ts'
+import type { JobId, JobKind, JobRecord, JobStatus, UserAtTarget } from './job.ts'
+
+const COLUMNS = [
+  'document_id',
+  'target',
+  'kind',
+  'status',
+  'total',
+  'processed',
+  'queued',
+  'failures',
+  'last_error',
+  'created_by',
+  'created_at',
+  'updated_at',
+  'ended_at',
+] as const
+
+const RETURNED = COLUMNS.join(', ')
+
+interface JobColumns {
+  document_id: string
+  target: string
+  kind: string
+  status: string
+  total: number
+  processed: number
+  queued: number
+  failures: number
+  last_error: string | null
+  created_by: string | null
+  created_at: Date
+  updated_at: Date
+  ended_at: Date | null
+}
+
+/** Maps a row of the `provisioning_job` table. */
+export function toJobRecord(row: JobColumns): JobRecord {
+  return {
+    id: row.document_id as JobId,
+    target: row.target as TargetId,
+    kind: row.kind as JobKind,
+    status: row.status as JobStatus,
+    total: row.total,
+    processed: row.processed,
+    queued: row.queued,
+    failures: row.failures,
+    lastError: row.last_error,
+    createdBy: row.created_by as UserId | null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    endedAt: row.ended_at,
+  }
+}
+
+/** All jobs, as the base of a list. */
+export function selectJobs(db: Database) {
+  return db.selectFrom('provisioning_job').select(COLUMNS)
+}
+
+const selectOne = statement<JobColumns>(`select ${RETURNED} from provisioning_job where document_id = $1`)
+
+/** The job with this id. */
+export async function findJob(db: Database, id: string): Promise<JobRecord | undefined> {
+  const [row] = await selectOne(db, [id])
+  return row && toJobRecord(row)
+}
+
+/** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
+const insert = statement<JobColumns>(`
+  with t as materialized (
+    select document_id from provisioning_target where document_id = $2 and is_actived and deleted_at is null
+    for no key update
+  )
+  insert into provisioning_job (document_id, target, kind, status, total, created_by, created_at, updated_at)
+  select $1, t.document_id, $3, 'running', (select count(*) from "user"), $4, $5, $5 from t
+  on conflict (target) where status in ('running', 'paused', 'failed') do nothing
+  returning ${RETURNED}`)
+
+/** Inserts a running job. Undefined when its target is not active, or has a job that has not ended. */
+export async function insertJob(
+  db: Database,
+  row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
+): Promise<JobRecord | undefined> {
+  const [inserted] = await insert(db, [row.id, row.target, row.kind, row.by, row.now])
+  return inserted && toJobRecord(inserted)
+}
+
+const move = statement<JobColumns>(`
+  update provisioning_job set status = $3, failures = 0, last_error = null, ended_at = $4, updated_at = $5
+  where document_id = $1 and status = any($2) returning ${RETURNED}`)
+
+/** Brings a job that is in one of the states `from` into another. Undefined when there is no such job. */
+export async function moveJob(
+  db: Database,
+  id: string,
+  change: { from: readonly JobStatus[]; to: JobStatus; endedAt: Date | null; now: Date },
+): Promise<JobRecord | undefined> {
+  const [row] = await move(db, [id, change.from, change.to, change.endedAt, change.now])
+  return row && toJobRecord(row)
+}
+
+const selectWithOutcomes = statement<JobColumns & { outcomes: Record<string, number> | null }>(`
+  select ${RETURNED}, (
+    select json_object_agg(o.status, o.deliveries) from (
+      select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
+        count(*) as deliveries
+      from provisioning_delivery d where d.job = j.document_id group by 1
+    ) o
+  ) as outcomes
+  from provisioning_job j where document_id = $1`)
+
+/**
+ * The job with this id, and how many of its deliveries that the ledger still has came to which status; `waiting` are those
+ * that have not ended.
+ */
+export async function findJobWithOutcomes(
+  db: Database,
+  id: string,
+): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
+  const [row] = await selectWithOutcomes(db, [id])
+  return row && { job: toJobRecord(row), outcomes: row.outcomes ?? {} }
+}
+
+/** The jobs that run, oldest first. */
+export async function listRunningJobs(db: Database): Promise<JobId[]> {
+  const rows = await db
+    .selectFrom('provisioning_job')
+    .select('document_id')
+    .where('status', '=', 'running')
+    .orderBy('created_at')
+    .limit(100)
+    .execute()
+  return rows.map((row) => row.document_id as JobId)
+}
+
+/** A running job, locked, and what decides how far it may move now. */
+export interface ClaimedJob {
+  job: JobRecord
+  lastUser: UserId | null
+  /** Its target is active, and every change of a user that did not see the target yet has ended. */
+  mayRun: boolean
+  /** Deliveries of the job that have not ended. */
+  open: number
+}
+
+const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }>(`
+  with j as materialized (
+    select * from provisioning_job where document_id = $1 and status = 'running' for update skip locked
+  )
+  select j.*, t.is_actived and t.deleted_at is null and pg_snapshot_xmin(pg_current_snapshot()) > j.begun_by as may_run,
+    (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
+      as open
+  from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
+
+/** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
+export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
+  const [row] = await claim(db, [id])
+  if (!row) return undefined
+  return { job: toJobRecord(row), lastUser: row.last_user as UserId | null, mayRun: row.may_run, open: row.open }
+}
+
+const selectUsers = statement<{
+  document_id: UserId
+  is_deleted: boolean
+  waiting: number | null
+  digest: string
+  delivered_digest: string | null
+}>(`
+  select u.document_id, u.deleted_at is not null as is_deleted, s.waiting, s.delivered_digest,
+    provisioning_digest(u.email, u.name,
+      case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end) as digest
+  from "user" u
+  left join lateral (
+    select s.waiting, s.delivered_digest from provisioning_stream s where s.target = $1 and s.user_id = u.document_id
+  ) s on true
+  where $2::uuid is null or u.document_id > $2::uuid
+  order by u.document_id limit $3 for share of u`)
+
+/**
+ * The next users of a job, in the order of their ids, locked against changes: what is queued of one now is not out of date
+ * when it is written.
+ */
+export async function lockNextUsers(
+  db: Database,
+  { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
+): Promise<(UserAtTarget & { id: UserId })[]> {
+  const rows = await selectUsers(db, [target, after, limit])
+  return rows.map((row) => ({
+    id: row.document_id,
+    isDeleted: row.is_deleted,
+    waiting: row.waiting ?? 0,
+    digest: row.digest,
+    deliveredDigest: row.delivered_digest,
+  }))
+}
+
+const queue = statement<{ queued: number }>(
+  'select queue_provisioning(array[$1]::uuid[], $2::uuid[], $3::text[], $4, $5) as queued',
+)
+
+/** Queues the present state of locked users for a target. Returns how many deliveries that were. */
+export async function queueUsers(
+  db: Database,
+  input: { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId },
+): Promise<number> {
+  if (input.users.length === 0) return 0
+  const [row] = await queue(db, [input.target, input.users, input.types, input.now, input.job])
+  return row?.queued ?? 0
+}
+
+/** Changes a locked job. Members left out stay. */
+export async function updateJob(
+  db: Database,
+  id: JobId,
+  change: {
+    status?: JobStatus
+    total?: number
+    processed?: number
+    queued?: number
+    lastUser?: UserId
+    failures?: number
+    lastError?: string | null
+    endedAt?: Date
+  },
+  now: Date,
+): Promise<JobRecord> {
+  const row = await db
+    .updateTable('provisioning_job')
+    .set({
+      ...(change.status !== undefined && { status: change.status }),
+      ...(change.total !== undefined && { total: change.total }),
+      ...(change.processed !== undefined && { processed: change.processed }),
+      ...(change.queued !== undefined && { queued: change.queued }),
+      ...(change.lastUser !== undefined && { last_user: change.lastUser }),
+      ...(change.failures !== undefined && { failures: change.failures }),
+      ...(change.lastError !== undefined && { last_error: change.lastError }),
+      ...(change.endedAt !== undefined && { ended_at: change.endedAt }),
+      updated_at: now,
+    })
+    .where('document_id', '=', id)
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+  return toJobRecord(row)
+}
+
+/** Deletes up to `limit` ended jobs older than `before`. Returns how many went. */
+export async function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
+  const result = await sql`
+    delete from provisioning_job where document_id in (
+      select document_id from provisioning_job where status in ('done', 'cancelled') and ended_at < ${before}
+      order by ended_at limit ${limit} for update skip locked)`.execute(db)
+  return Number(result.numAffectedRows ?? 0)
+}

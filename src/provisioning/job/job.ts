@@ -1,0 +1,127 @@
+import { notFound, Problem } from '../../http/problem.ts'
+import type { Id, IdMaker, UserId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { ProvisioningEvent } from '../delivery/payload.ts'
+import { checkQueueOn, type DeliveryDeps } from '../ledger/replay.ts'
+import type { TargetId } from '../target.store.ts'
+import { loadTarget } from '../target.ts'
+import { findJob, findJobWithOutcomes, insertJob, moveJob } from './job.store.ts'
+
+export type JobId = Id<'provisioning job'>
+
+/** `sync` sends every user; `reconcile` those whose state the target has not accepted. */
+export type JobKind = 'sync' | 'reconcile'
+
+/**
+ * The states of a job and their moves:
+ *
+ *   running --- the last user looked at ---> done
+ *   running --- pause ---> paused --- resume ---> running
+ *   running, paused, failed --- cancel, or the target is deleted ---> cancelled
+ *   running --- several rounds failed in a row ---> failed --- resume ---> running
+ */
+export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
+
+/** A tracked run through all users for one target. */
+export interface JobRecord {
+  id: JobId
+  target: TargetId
+  kind: JobKind
+  status: JobStatus
+  /** Users when the job was made, the deleted ones included. */
+  total: number
+  /** Users looked at, in the order of their ids. */
+  processed: number
+  /** Deliveries written. */
+  queued: number
+  failures: number
+  lastError: string | null
+  createdBy: UserId | null
+  createdAt: Date
+  updatedAt: Date
+  endedAt: Date | null
+}
+
+/** What jobs use. */
+export interface JobDeps extends DeliveryDeps {
+  ids: IdMaker
+}
+
+/** A user as a job finds it. */
+export interface UserAtTarget {
+  isDeleted: boolean
+  /** Deliveries of the user that have not ended. */
+  waiting: number
+  /** The present state, and what the target has (null: nothing; `deleted`: its end; `unknown` after a failed attempt). */
+  digest: string
+  deliveredDigest: string | null
+}
+
+/** What a job sends of a user; null for nothing. What waits already carries the present state. Pure. */
+export function decideSync(kind: JobKind, user: UserAtTarget): ProvisioningEvent | null {
+  const { isDeleted, waiting, digest, deliveredDigest } = user
+  if (waiting > 0) return null
+  const isKnown = deliveredDigest !== null && deliveredDigest !== 'deleted'
+  if (isDeleted) return kind === 'reconcile' && isKnown ? 'user.deprovisioned' : null
+  if (kind === 'reconcile' && digest === deliveredDigest) return null
+  return isKnown && kind === 'reconcile' ? 'user.updated' : 'user.provisioned'
+}
+
+/** The job with this id, or a 404. */
+export async function loadJob(db: Database, id: string): Promise<JobRecord> {
+  const job = await findJob(db, id)
+  if (!job) throw notFound('provisioning job')
+  return job
+}
+
+/** The same with what became of its deliveries. */
+export async function loadJobWithOutcomes(
+  db: Database,
+  id: string,
+): Promise<{ job: JobRecord; outcomes: Record<string, number> }> {
+  const found = await findJobWithOutcomes(db, id)
+  if (!found) throw notFound('provisioning job')
+  return found
+}
+
+/**
+ * Starts a job for a target. Throws 404, 409 `target_inactive`, and 409 `conflict` when the target has a job that has not
+ * ended or the event queue is off.
+ */
+export async function startJob(
+  deps: JobDeps,
+  db: Database,
+  input: { target: string; kind: JobKind; by: UserId | null; now: Date },
+): Promise<JobRecord> {
+  checkQueueOn(deps)
+  const inserted = await insertJob(db, { ...input, id: deps.ids.next<'provisioning job'>() })
+  if (inserted) return inserted
+  const { isActived } = await loadTarget(db, input.target)
+  if (!isActived) throw new Problem('target_inactive', 'The target is inactive. Activate it first.')
+  throw new Problem('conflict', 'The target has a job that has not ended. Wait for it, or cancel it.')
+}
+
+/** What an operator may ask of a job. */
+export type JobMove = 'pause' | 'resume' | 'cancel'
+
+const MOVES: Readonly<Record<JobMove, { from: readonly JobStatus[]; to: JobStatus }>> = {
+  pause: { from: ['running'], to: 'paused' },
+  resume: { from: ['paused', 'failed'], to: 'running' },
+  cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
+}
+
+/**
+ * Pauses, resumes or cancels a job. Once this is committed it queues nothing more; what is queued already is delivered.
+ * Throws 404, and 409 `conflict` when the state does not allow the move.
+ */
+export async function changeJob(
+  db: Database,
+  id: string,
+  { move, now }: { move: JobMove; now: Date },
+): Promise<JobRecord> {
+  const { from, to } = MOVES[move]
+  const moved = await moveJob(db, id, { from, to, endedAt: to === 'cancelled' ? now : null, now })
+  if (moved) return moved
+  const { status } = await loadJob(db, id)
+  throw new Problem('conflict', `The job is ${status}; ${move} needs one that is ${from.join(' or ')}.`)
+}

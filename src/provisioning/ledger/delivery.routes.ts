@@ -1,0 +1,111 @@
+import { defineRoute, type Routes } from '../../http/route.ts'
+import { IdParams } from '../../http/schema.ts'
+import { readPage } from '../../listing/page.ts'
+import { toAttemptRow } from '../../signed-post/attempt.schema.ts'
+import {
+  DeliveryRow,
+  DeliveryWithAttempts,
+  ReplayDeliveryBody,
+  toDeliveryData,
+  toDeliveryRow,
+} from './delivery.schema.ts'
+import { type DeliveryRecord, selectDeliveries, toDeliveryRecord } from './delivery.store.ts'
+import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
+
+/** What the ledger can be filtered by and sorted on. */
+const DELIVERY_FIELDS = {
+  document_id: { type: 'uuid' },
+  target: { type: 'uuid' },
+  user: { type: 'uuid', column: 'user_id' },
+  event_id: { type: 'uuid' },
+  type: { type: 'text' },
+  status: { type: 'text' },
+  attempts: { type: 'integer' },
+  last_status_code: { type: 'integer' },
+  last_error: { type: 'text' },
+  job: { type: 'uuid' },
+  created_at: { type: 'timestamp', sortable: true },
+  updated_at: { type: 'timestamp', sortable: true },
+} as const
+
+const PATH = '/api/v3/provisioning/delivery'
+const OF_DELIVERY = { resource: 'provisioning-delivery', accountScope: 'none' } as const
+
+const deliveryRowOf = (row: Parameters<typeof toDeliveryRecord>[0]) => toDeliveryRow(toDeliveryRecord(row))
+const changedOf = (delivery: DeliveryRecord) => [{ id: delivery.id, account: null }]
+
+/** The ledger of provisioning (docs/contract/provisioning.md#provisioning-delivery). */
+export const deliveryRoutes: Routes<DeliveryDeps> = [
+  defineRoute(
+    {
+      ...OF_DELIVERY,
+      method: 'GET',
+      path: PATH,
+      action: 'find-all',
+      summary: 'List deliveries to provisioning targets',
+      data: DeliveryRow,
+      list: DELIVERY_FIELDS,
+    },
+    {
+      handle: async (_deps: DeliveryDeps, { db, listing }) => ({
+        ...(await readPage(selectDeliveries(db), {
+          listing,
+          fields: DELIVERY_FIELDS,
+          toRow: deliveryRowOf,
+          source: { table: 'd' },
+        })),
+        message: 'Deliveries.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_DELIVERY,
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      action: 'find-one',
+      summary: 'Read one delivery with its attempts',
+      params: IdParams,
+      data: DeliveryWithAttempts,
+    },
+    {
+      load: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id),
+      handle: async (_deps, { target: { delivery, told, attempts } }) => ({
+        data: {
+          ...toDeliveryRow(delivery),
+          data: toDeliveryData(delivery.user, told),
+          attempts_log: attempts.map(toAttemptRow),
+        },
+        message: 'Delivery.',
+        changed: changedOf(delivery),
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_DELIVERY,
+      method: 'POST',
+      path: `${PATH}/{id}/replay`,
+      action: 'replay',
+      status: 202,
+      summary: 'Make a delivery once more',
+      description:
+        'One attempt, no automatic retry after it. Only the latest delivery of a user at a target can be replayed, so that no older state arrives after a newer one. One that is `delivered` or `retrying` needs `confirm_duplicate`.',
+      params: IdParams,
+      body: ReplayDeliveryBody,
+      data: DeliveryRow,
+    },
+    {
+      locate: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id),
+      handle: async (deps, { db, params, body, now }) => {
+        const confirmDuplicate = body?.confirm_duplicate ?? false
+        const delivery = await replayDelivery(deps, db, params.id, { confirmDuplicate, now })
+        return {
+          data: toDeliveryRow(delivery),
+          message: 'Replay enqueued: one attempt.',
+          changed: changedOf(delivery),
+        }
+      },
+    },
+  ),
+]

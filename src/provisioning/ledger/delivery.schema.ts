@@ -1,0 +1,97 @@
+import { type Static, Type } from 'typebox'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import { AttemptRow } from '../../signed-post/attempt.schema.ts'
+import { PROVISIONING_EVENTS } from '../delivery/payload.ts'
+import type { DeliveryRecord, ToldUser } from './delivery.store.ts'
+
+/** The states of a delivery (docs/contract/provisioning.md#provisioning-delivery). */
+const StatusSchema = named(
+  'ProvisioningDeliveryStatus',
+  enumSchema(['pending', 'retrying', 'delivered', 'failed', 'dead_letter', 'cancelled'], {
+    description:
+      '`pending`: no attempt yet. `retrying`: waits for the next one. `delivered`. `failed`: ended at once by a 4xx or a ' +
+      '3xx. `dead_letter`: eight attempts done. `cancelled`: its target was deleted first.',
+  }),
+)
+
+const deliveryMembers = {
+  document_id: UuidSchema,
+  target: UuidSchema,
+  user: UuidSchema,
+  event_id: UuidSchema,
+  type: named('ProvisioningEvent', enumSchema(PROVISIONING_EVENTS)),
+  status: StatusSchema,
+  attempts: Type.Integer({ description: 'Attempts over the whole life of the row; never reset.' }),
+  next_attempt_at: nullable(TimestampSchema),
+  last_attempt_at: nullable(TimestampSchema),
+  last_status_code: nullable(Type.Integer()),
+  last_error: nullable(Type.String({ description: 'The class of the last failure; null after a success.' })),
+  last_duration_ms: nullable(Type.Integer()),
+  delivered_at: nullable(TimestampSchema),
+  job: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+}
+
+/** A row of the ledger. */
+export const DeliveryRow = named('ProvisioningDelivery', Type.Object(deliveryMembers))
+
+/** A row with what it says of the user, and its attempts. */
+export const DeliveryWithAttempts = named(
+  'ProvisioningDeliveryWithAttempts',
+  Type.Object({
+    ...deliveryMembers,
+    data: named(
+      'ProvisioningData',
+      Type.Object({
+        user: named(
+          'ProvisionedUser',
+          Type.Object({
+            document_id: UuidSchema,
+            email: Type.String(),
+            name: nullable(Type.String()),
+            status: enumSchema(['active', 'disabled', 'deleted']),
+          }),
+        ),
+      }),
+    ),
+    attempts_log: Type.Array(AttemptRow),
+  }),
+)
+
+/** May be left out altogether. */
+export const ReplayDeliveryBody = nullable(
+  named(
+    'ReplayProvisioningDelivery',
+    Type.Object({
+      confirm_duplicate: Type.Optional(Type.Boolean({ description: 'It may have arrived already; make it again.' })),
+    }),
+  ),
+)
+
+/** Maps a row for the wire. */
+export function toDeliveryRow(record: DeliveryRecord): Static<typeof DeliveryRow> {
+  return {
+    document_id: record.id,
+    target: record.target,
+    user: record.user,
+    event_id: record.eventId,
+    type: record.type,
+    status: record.status,
+    attempts: record.attempts,
+    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
+    last_attempt_at: record.lastAttemptAt?.toISOString() ?? null,
+    last_status_code: record.lastStatusCode,
+    last_error: record.lastError,
+    last_duration_ms: record.lastDurationMs,
+    delivered_at: record.deliveredAt?.toISOString() ?? null,
+    job: record.job,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+  }
+}
+
+/** Maps what a delivery says, as the body of its POST has it. */
+export function toDeliveryData(user: string, { email, name, status }: ToldUser) {
+  return { user: { document_id: user, email, name, status } }
+}

@@ -1,0 +1,47 @@
+import type { Database } from '../postgres/database.ts'
+import { statement } from '../postgres/statement.ts'
+import type { ProvisioningFacts } from './provisioning-health.ts'
+
+/** Each count ends at `$3` and reads an index of exactly these rows. */
+const selectFacts = statement<ProvisioningFacts>(`
+  with live as (select document_id from provisioning_target where is_actived and deleted_at is null),
+  due as (
+    select s.due_at from live cross join lateral (
+      select due_at from provisioning_stream s where s.target = live.document_id and s.due_at <= $1
+      order by due_at limit $3
+    ) s limit $3
+  ),
+  ended as (
+    select kind.status, (
+      select count(*)::int from (
+        select from provisioning_delivery d where d.status = kind.status and d.ended_at >= $2 limit $3) e
+    ) as deliveries
+    from (values ('failed'), ('dead_letter')) kind (status)
+  )
+  select
+    (select deliveries from ended where status = 'dead_letter') as dead_letters_24h,
+    (select deliveries from ended where status = 'failed') as failed_24h,
+    (select count(*)::int from live) as targets,
+    (select count(*)::int from due) as backlog,
+    coalesce((
+      select floor(greatest(0, extract(epoch from $1::timestamptz - min(s.due_at))))::int from live cross join lateral (
+        select due_at from provisioning_stream s where s.target = live.document_id and s.due_at is not null
+        order by due_at limit 1
+      ) s where s.due_at <= $1
+    ), 0) as oldest_pending_s`)
+
+/** Reads the facts for the health of provisioning. */
+export async function selectProvisioningFacts(
+  db: Database,
+  input: { now: Date; since: Date; limit: number },
+): Promise<ProvisioningFacts> {
+  const [row] = await selectFacts(db, [input.now, input.since, input.limit])
+  return row ?? { targets: 0, dead_letters_24h: 0, failed_24h: 0, backlog: 0, oldest_pending_s: 0 }
+}
+
+const selectTotals = statement<{ status: string; came: number }>('select status, came from provisioning_total')
+
+/** How many deliveries ended in each status, over all time and all processes. */
+export async function readProvisioningTotals(db: Database): Promise<Map<string, number>> {
+  return new Map((await selectTotals(db, [])).map((row) => [row.status, row.came]))
+}

@@ -1,0 +1,42 @@
+import type { Database } from '../postgres/database.ts'
+import { readProvisioningTotals, selectProvisioningFacts } from './provisioning-health.store.ts'
+
+/** The window in which dead letters count, in milliseconds. */
+const WINDOW_MS = 24 * 3_600_000
+
+/** Upper bound of each count: this many, or more. */
+const COUNT_LIMIT = 10_000
+
+/** Wait of the oldest due delivery from which on the component is degraded: nobody delivers, or far too slowly. */
+const DEGRADED_AT_LAG_SECONDS = 300
+
+/** The facts of the component. Counts end at `COUNT_LIMIT`. */
+export interface ProvisioningFacts {
+  /** Active targets. */
+  targets: number
+  dead_letters_24h: number
+  failed_24h: number
+  /** Users with a due delivery, over all targets. */
+  backlog: number
+  /** The longest wait of these, in seconds; 0 when none waits. */
+  oldest_pending_s: number
+}
+
+/** Reads the facts as of `now`. */
+export function readProvisioningFacts(db: Database, now: Date): Promise<ProvisioningFacts> {
+  return selectProvisioningFacts(db, { now, since: new Date(now.getTime() - WINDOW_MS), limit: COUNT_LIMIT })
+}
+
+/** How many deliveries ended in each status over all time, for the metric. */
+export function readEndedDeliveries(db: Database): Promise<Map<string, number>> {
+  return readProvisioningTotals(db)
+}
+
+/**
+ * Decides the health of provisioning: `operational` or `degraded` (docs/contract/provisioning.md#health-of-provisioning). Any
+ * dead letter within 24 h degrades it; so does work that waits for five minutes.
+ */
+export function decideProvisioningHealth(facts: ProvisioningFacts): 'operational' | 'degraded' {
+  const isDegraded = facts.dead_letters_24h > 0 || facts.oldest_pending_s >= DEGRADED_AT_LAG_SECONDS
+  return isDegraded ? 'degraded' : 'operational'
+}

@@ -1,0 +1,27 @@
+import type { PostErrorClass } from '../outbound/post-result.ts'
+
+/** Why an attempt did not succeed. What a receiver's side may read: a class, never an address (docs/contract/webhooks.md#callback-guard). */
+export type ErrorClass =
+  | PostErrorClass
+  | 'redirect'
+  | 'http_4xx'
+  | 'http_5xx'
+  | 'http_unexpected'
+  /** The receiver has no secret yet (a legacy webhook): nothing can be signed. */
+  | 'secret_missing'
+  /** The stored secret does not open under SECRET_KEY. */
+  | 'secret_unreadable'
+
+/** What one attempt came to, as far as the decision needs it. */
+export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
+
+/** Judges an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
+export function classifyResult(result: AttemptResult): ErrorClass | undefined {
+  if ('errorClass' in result) return result.errorClass
+  const { statusCode } = result
+  if (statusCode >= 200 && statusCode < 300) return undefined
+  if (statusCode >= 300 && statusCode < 400) return 'redirect'
+  if (statusCode >= 400 && statusCode < 500) return 'http_4xx'
+  if (statusCode >= 500 && statusCode < 600) return 'http_5xx'
+  return 'http_unexpected'
+}

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import type { ServiceProcess } from '../harness/service-process.ts'
+import { waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const USERS = '/api/v3/identity/user'
+
+let ground: ProvisioningGround
+let receiver: Receiver
+let target: string
+beforeEach(async () => {
+  ground = await openProvisioningGround()
+  receiver = await startReceiver()
+})
+afterEach(async () => {
+  await ground[Symbol.asyncDispose]()
+  await receiver.close()
+})
+
+const start = (roles: string, env: Record<string, string> = {}) =>
+  ground.start({ SIGNALBOX_ROLES: roles, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...env })
+
+async function startApi(): Promise<ServiceProcess> {
+  const api = await start('api')
+  target = (await ground.call(api, 'POST', '/api/v3/provisioning/target', { url: `${receiver.origin}/t` })).document_id
+  return api
+}
+
+const makeUser = async (api: ServiceProcess): Promise<string> =>
+  (await ground.call(api, 'POST', USERS, { email: 'ada@example.com' })).document_id
+
+const bodies = () => receiver.requests.map(({ body }) => JSON.parse(body.toString()))
+
+async function readAttempts(): Promise<string[]> {
+  const { rows } = await ground.database.pool.query(
+    `select d.type || ' ' || coalesce(a.error_class, a.status_code::text) as line
+     from provisioning_attempt a join provisioning_delivery d on d.document_id = a.delivery
+     where d.target = $1 order by d.position, a.attempt`,
+    [target],
+  )
+  return rows.map((row) => row.line)
+}
+
+const waitForEnd = () =>
+  waitFor('the end of all deliveries', async () => {
+    const { rows } = await ground.database.pool.query(
+      'select count(*)::int as n, count(ended_at)::int as ended from provisioning_delivery',
+    )
+    return rows[0].n > 0 && rows[0].n === rows[0].ended
+  })
+
+const waitForWorkers = (count: number) =>
+  waitFor(`${count} workers`, async () => {
+    const { rows } = await ground.database.pool.query('select from delivery_worker where has_lock')
+    return rows.length === count
+  })
+
+test.each(['after-claim', 'after-post', 'before-record', 'during-record'])(
+  'a process that dies %s loses nothing: the next one makes the attempt again, and then the later change',
+  async (point) => {
+    const api = await startApi()
+    const doomed = await start('provisioning', { SIGNALBOX_CRASH_POINT: point })
+    const user = await makeUser(api)
+    await doomed.ended
+    await ground.call(api, 'POST', `${USERS}/${user}/disable`)
+    await start('provisioning')
+    await waitForEnd()
+    expect(await readAttempts()).toEqual(['user.provisioned interrupted', 'user.provisioned 200', 'user.disabled 200'])
+    const types = bodies().map(({ type }) => type)
+    expect(types.slice(-2)).toEqual(['user.provisioned', 'user.disabled'])
+    expect(types).toHaveLength(point === 'after-claim' ? 2 : 3)
+  },
+)
+
+test('kill -9 of one of two processes with an attempt in flight: the other repeats it first, then what is behind it', async () => {
+  const api = await startApi()
+  const doomed = await start('provisioning')
+  await waitForWorkers(1)
+  receiver.behaveNext({ kind: 'hang' })
+  const user = await makeUser(api)
+  await receiver.waitFor(1, 30_000)
+  await start('provisioning')
+  await waitForWorkers(2)
+  await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: 'Behind it' })
+  await doomed.kill()
+  await waitForEnd()
+  expect(bodies().map(({ attempt, data }) => [attempt, data.user.name])).toEqual([
+    [1, null],
+    [2, null],
+    [1, 'Behind it'],
+  ])
+})
+
+test('two processes deliver the changes of one user one after the other, each once', async () => {
+  const api = await startApi()
+  await Promise.all([start('provisioning'), start('provisioning')])
+  await waitForWorkers(2)
+  const user = await makeUser(api)
+  for (let n = 1; n <= 20; n += 1) await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: `n${n}` })
+  await waitForEnd()
+  const names = bodies().map(({ data }) => data.user.name)
+  expect(names).toEqual([null, ...Array.from({ length: 20 }, (_, n) => `n${n + 1}`)])
+})

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
+import type { ServiceProcess } from '../harness/service-process.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const USERS = '/api/v3/identity/user'
+
+let ground: ProvisioningGround
+let service: ServiceProcess
+let target: { id: string; secret: string }
+beforeAll(async () => {
+  ground = await openProvisioningGround()
+  service = await ground.start()
+  target = await ground.makeTarget(service)
+})
+afterAll(() => ground?.[Symbol.asyncDispose]())
+
+const makeUser = async (email: string): Promise<string> =>
+  (await ground.call(service, 'POST', USERS, { email, name: 'Ada' })).document_id
+
+test('the example is filled by a sync, follows every change, and has exactly the users of the service', async () => {
+  const running = await ground.startTarget(target.secret)
+  try {
+    await ground.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/sync`)
+    await ground.waitUntilInStep(service)
+    expect((await ground.listTargetUsers()).size).toBeGreaterThan(0)
+    const [kept, disabled, gone] = [
+      await makeUser('a@example.com'),
+      await makeUser('b@example.com'),
+      await makeUser('c@example.com'),
+    ]
+    await ground.call(service, 'PATCH', `${USERS}/${kept}`, { name: 'Renamed' })
+    await ground.call(service, 'POST', `${USERS}/${disabled}/disable`)
+    await ground.call(service, 'DELETE', `${USERS}/${gone}`)
+    await ground.waitUntilInStep(service)
+    const users = await ground.listTargetUsers()
+    expect(users.get(kept)).toEqual({ document_id: kept, email: 'a@example.com', name: 'Renamed', status: 'active' })
+    expect(users.get(disabled)).toMatchObject({ status: 'disabled' })
+    expect(users.has(gone)).toBe(false)
+  } finally {
+    await running.kill()
+  }
+})
+
+test('kill -9 of the target and of the service while users change: both restarted, the target is in step', async () => {
+  const first = await ground.startTarget(target.secret)
+  const users = [await makeUser('k1@example.com'), await makeUser('k2@example.com')]
+  await first.kill()
+  for (const user of users) await ground.call(service, 'POST', `${USERS}/${user}/disable`)
+  await ground.call(service, 'PATCH', `${USERS}/${users[0]}`, { name: 'While away' })
+  await service.kill()
+  service = await ground.start()
+  await ground.call(service, 'POST', `${USERS}/${users[0]}/enable`)
+  await ground.startTarget(target.secret)
+  await ground.waitUntilInStep(service)
+  const has = await ground.listTargetUsers()
+  expect(has.get(users[0]!)).toMatchObject({ name: 'While away', status: 'active' })
+  expect(has.get(users[1]!)).toMatchObject({ status: 'disabled' })
+})
+
+test('a target with another secret changes nothing, and says 401', async () => {
+  const before = await ground.listTargetUsers()
+  await ground.call(service, 'POST', `/api/v3/provisioning/target/${target.id}/rotate-secret`)
+  const user = await makeUser('unsigned@example.com')
+  const read = async () =>
+    (await ground.call(service, 'GET', `/api/v3/provisioning/delivery?filters=user|eq|${user}`))[0]
+  await vi.waitFor(async () => expect(await read()).toMatchObject({ status: 'failed', last_status_code: 401 }), 30_000)
+  expect(await ground.listTargetUsers()).toEqual(before)
+})

@@ -1,0 +1,127 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { buildIdMaker } from '../../src/id.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { systemRandom } from '../../src/random.ts'
+import { issueSession } from '../../src/session/session.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { prepareForTest } from './prepared-database.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+import { type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
+import { TEST_SECRETS } from './test-secrets.ts'
+import { waitFor } from './wait.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of every shape
+type Json = any
+
+/** Services and the example of a target in processes of their own, on one database. */
+export interface ProvisioningGround extends AsyncDisposable {
+  database: TestDatabase
+  start(env?: Record<string, string>): Promise<ServiceProcess>
+  /** Calls and expects success. */
+  call(service: ServiceProcess, method: string, path: string, body?: unknown): Promise<Json>
+  /** Creates the target at the example. */
+  makeTarget(service: ServiceProcess): Promise<{ id: string; secret: string }>
+  startTarget(secret: string): Promise<TestProcess>
+  /** The users that the example has, by id. */
+  listTargetUsers(): Promise<Map<string, Json>>
+  /** The users of the service, by id, as a target should have them. */
+  listUsers(): Promise<Map<string, Json>>
+  /** Waits until the example has exactly the users of the service; makes what waits for a retry due at once. */
+  waitUntilInStep(service: ServiceProcess): Promise<void>
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Signs the administrator in; returns the token. */
+async function signIn(database: TestDatabase): Promise<string> {
+  const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
+  const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom, keys }
+  const userId = database.administrator ?? (await prepareForTest(database, systemClock))
+  const input = { userId, origin: { address: null, userAgent: 'test' }, now: new Date(systemClock.now()) }
+  const session = await inTransaction(database.db, (tx) => issueSession(deps, tx, input))
+  if (!session) throw new Error('the administrator of a test cannot sign in')
+  return session.jwt
+}
+
+/** Opens the ground; nothing runs yet. */
+export async function openProvisioningGround(): Promise<ProvisioningGround> {
+  const database = await createTestDatabase({ content: 'prepared' })
+  const token = await signIn(database)
+  const port = await findFreePort()
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-target-'))
+  const running: (ServiceProcess | TestProcess)[] = []
+  const call = async (service: ServiceProcess, method: string, path: string, body?: unknown) => {
+    const answer = await service.call(method, path, body)
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+    return answer.body.data
+  }
+  const listTargetUsers = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/users`).catch(() => undefined)
+    const users: Json[] = answer ? ((await answer.json()) as Json[]) : []
+    return new Map(users.map((user) => [user.document_id as string, user]))
+  }
+  const listUsers = async () => {
+    const { rows } = await database.pool.query(
+      `select document_id, email, name, case when is_actived then 'active' else 'disabled' end as status
+       from "user" where deleted_at is null`,
+    )
+    return new Map(rows.map((row) => [row.document_id as string, { ...row }]))
+  }
+  return {
+    database,
+    start: async (env = {}) => {
+      const allowed = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` }
+      const service = await startService({ databaseUrl: database.connectionString, token, env: { ...allowed, ...env } })
+      running.push(service)
+      return service
+    },
+    call,
+    makeTarget: async (service) => {
+      const url = `http://127.0.0.1:${port}/users`
+      const row = await call(service, 'POST', '/api/v3/provisioning/target', { url })
+      return { id: row.document_id, secret: row.secret }
+    },
+    startTarget: async (secret) => {
+      const target = startProcess({
+        args: [join(PROJECT_ROOT, 'examples', 'provisioning-target', 'main.ts')],
+        env: { TARGET_SECRET: secret, PORT: String(port), USERS_FILE: join(folder, 'users.json') },
+      })
+      running.push(target)
+      await target.waitForOutput(/Target platform/)
+      return target
+    },
+    listTargetUsers,
+    listUsers,
+    waitUntilInStep: async (service) => {
+      await waitFor('a target in step', async () => {
+        const waiting = await call(service, 'GET', '/api/v3/provisioning/delivery?filters=status|eq|retrying')
+        for (const { document_id } of waiting)
+          await service.call('POST', `/api/v3/provisioning/delivery/${document_id}/replay`, { confirm_duplicate: true })
+        const open = await database.pool.query(
+          `select from provisioning_delivery where ended_at is null
+           union all select from provisioning_job where status = 'running'`,
+        )
+        return open.rows.length === 0
+      })
+      expect(await listTargetUsers()).toEqual(await listUsers())
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const one of running) await one.kill()
+      rmSync(folder, { recursive: true, force: true })
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import SCIMMY from 'scimmy'
+import SCIMMYRouters from 'scimmy-routers'
+
+/** A user as the service stores it. */
+export interface ScimUser {
+  id: string
+  externalId?: string
+  userName: string
+  displayName?: string
+  active?: boolean
+  emails?: { value: string; primary?: boolean }[]
+}
+
+/** A SCIM 2.0 service on loopback, by the maintained implementation of the registries. */
+export interface ScimServer extends AsyncDisposable {
+  port: number
+  /** The base of the service. */
+  base: string
+  token: string
+  users: Map<string, ScimUser>
+  /** `METHOD /path` of each request, in order, without the query. */
+  requests: string[]
+  /** The raw bodies of requests. */
+  bodies: string[]
+  /** Answers the next requests with these statuses and does nothing for them. */
+  failNext(...statuses: number[]): void
+  /** Does what the next request asks and then answers with this status: the answer is lost. */
+  loseNextAnswer(): void
+}
+
+const TOKEN = 'scim-token-of-a-test'
+
+/** Starts the service. Its resource types are one declaration for the whole process, so one service runs at a time. */
+export async function startScimServer(): Promise<ScimServer> {
+  const users = new Map<string, ScimUser>()
+  const requests: string[] = []
+  const bodies: string[] = []
+  const failures: number[] = []
+  let isAnswerLost = false
+  declareUsers(users)
+  const app = express()
+  app.use((request, response, next) => {
+    requests.push(`${request.method} ${request.path}`)
+    const status = failures.shift()
+    if (status !== undefined) return void response.status(status).json({ detail: 'as asked' })
+    if (isAnswerLost) {
+      isAnswerLost = false
+      const send = response.end.bind(response)
+      // The work is done; the connection is cut before a byte of the answer.
+      response.end = (() => request.socket.destroy()) as unknown as typeof send
+    }
+    request.on('data', (chunk: Buffer) => bodies.push(chunk.toString()))
+    next()
+  })
+  app.use(
+    '/scim',
+    new SCIMMYRouters({
+      type: 'bearer',
+      handler: (request) => {
+        if (request.header('authorization') !== `Bearer ${TOKEN}`) throw new Error('The token is wrong.')
+        return 'signalbox'
+      },
+    }),
+  )
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    base: `http://127.0.0.1:${port}/scim`,
+    token: TOKEN,
+    users,
+    requests,
+    bodies,
+    failNext: (...statuses) => failures.push(...statuses),
+    loseNextAnswer: () => {
+      isAnswerLost = true
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+let ids = 0
+
+/** The handlers of users; the service keeps the latest. */
+let store = new Map<string, ScimUser>()
+let isDeclared = false
+
+function declareUsers(users: Map<string, ScimUser>): void {
+  store = users
+  if (isDeclared) return
+  isDeclared = true
+  const findOne = (id: string) => {
+    const user = store.get(id)
+    if (!user) throw new SCIMMY.Types.Error(404, null as never, `Resource ${id} not found`)
+    return user
+  }
+  SCIMMY.Resources.declare(SCIMMY.Resources.User)
+    .ingress(async (resource, data) => {
+      const given = data as unknown as ScimUser
+      const taken = [...store.values()].find((one) => one.userName === given.userName && one.id !== resource.id)
+      if (taken) throw new SCIMMY.Types.Error(409, 'uniqueness', 'The userName is taken.')
+      if (resource.id) findOne(resource.id)
+      ids += 1
+      const user = { ...JSON.parse(JSON.stringify(given)), id: resource.id ?? `remote-${ids}` } as ScimUser
+      store.set(user.id, user)
+      return user as never
+    })
+    .egress(async (resource) => {
+      if (resource.id) return findOne(resource.id) as never
+      const all = [...store.values()]
+      return (resource.filter ? resource.filter.match(all as never) : all) as never
+    })
+    .degress(async (resource) => {
+      findOne(resource.id as string)
+      store.delete(resource.id as string)
+    })
+}
