@@ -139,23 +139,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
     embeddedRealtime: embeddedApp && describeEmbeddedRealtime(embeddedApp, realtimeParts),
     ...(isApi && { onChange: held.apply }),
   })
-  const { metrics, notify } = workers
+  const { metrics } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
   if (isApi) {
-    const pipeline = buildPipeline({
-      ...{ options, ids, baseUrl, held, limiter, notify },
-      onRecorded: workers.realtime.noteUnpublished,
-    })
-    const parts = buildFeatureParts(options, {
-      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers },
-      authenticate: pipeline.authenticate,
-    })
-    countRequests(server, metrics)
-    for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
-    mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-    await mountOauthProvider(server, options, { parts, limiter })
-    const { webhookSinkSecret: sinkSecret } = config
-    mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
+    const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers }
+    await mountApi(server, options, { ...parts, held, limiter, sinkUrl })
   }
   if (isApi && embeddedApp)
     realtimeServer = await mountRealtimeServer(server, { options, upgrades, limiter, ids, app: embeddedApp })
@@ -195,6 +183,28 @@ export async function buildApp(options: AppOptions): Promise<App> {
     },
   }
 }
+
+/** Mounts what a process with the role `api` answers: routes, pages, the OAuth provider, and the routes of development. */
+async function mountApi(server: FastifyInstance, options: AppOptions, mount: ApiMount): Promise<void> {
+  const { held, limiter, sinkUrl, ...made } = mount
+  const { ids, keyring, brand, baseUrl, workers } = made
+  const { config, database, logger } = options
+  const pipeline = buildPipeline({
+    ...{ options, ids, baseUrl, held, limiter, notify: workers.notify },
+    onRecorded: workers.realtime.noteUnpublished,
+  })
+  const parts = buildFeatureParts(options, { ...made, authenticate: pipeline.authenticate })
+  countRequests(server, workers.metrics)
+  for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
+  mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
+  await mountOauthProvider(server, options, { parts, limiter })
+  const sink = { db: database.db, logger, keyring, sinkSecret: config.webhookSinkSecret, sinkUrl }
+  mountDevelopmentRoutes(server, { config, pipeline, brand, sink })
+}
+
+/** What the API is mounted with. */
+type ApiMount = Omit<Parameters<typeof buildFeatureParts>[1], 'authenticate'> &
+  Pick<Parameters<typeof buildPipeline>[0], 'held' | 'limiter'> & { sinkUrl: () => string }
 
 function buildServiceRouteDeps(
   { config, database, clock, hasStarted = () => true }: AppOptions,

@@ -11,6 +11,8 @@ import { untilWaiting } from '../harness/lock-waits.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
+import { buildFactorCases } from './factor-cases.ts'
+import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -18,32 +20,6 @@ const WEBHOOKS = '/api/v3/webhook/webhook'
 const AT_ONCE = 5
 /** Statements that publications of concurrent requests share, while one of them waits. */
 const PUBLICATIONS_AT_ONCE = 2
-
-/** The calls of one case: all the same. */
-interface Calls {
-  /** For `{id}` in the path of the route. */
-  id?: string
-  /** For the other places of the path. */
-  params?: Readonly<Record<string, string>>
-  body?: unknown
-  /** Who calls; the administrator unless said. */
-  call?: TestCall
-  /** The event that is counted, where it is not the route's own. */
-  event?: string
-  /** How many events are recorded, where the rule does not say it. */
-  events?: number
-}
-
-/**
- * What five calls at once do. `once`: one succeeds, the others are refused with `refusal`, one event. `same`: all succeed,
- * and those after the first change nothing, one event. `each`: all succeed, each with its event.
- */
-type Refusal = 401 | 404 | 409 | 410 | 422
-type Rule = { of: 'once'; refusal: Refusal } | { of: 'same' } | { of: 'each' }
-
-const onceElse = (refusal: Refusal): Rule => ({ of: 'once', refusal })
-const SAME: Rule = { of: 'same' }
-const EACH: Rule = { of: 'each' }
 
 let app: TestApp
 let account: string
@@ -134,39 +110,9 @@ const factors = buildFactorRequests(
   { origin: 'http://localhost:0', rpId: 'localhost' },
 )
 
-/** Of second factors. An answer to a challenge, a code and a signature are good once. */
-const FACTOR_CASES: Record<string, [Rule, () => Promise<Calls>]> = {
-  'login.factor': [onceElse(401), async () => ({ body: await factors.step(), call: app.anonymous })],
-  'totp-factor.create': [EACH, async () => ({ call: (await factors.signIn()).call })],
-  'totp-factor.confirm': [onceElse(409), factors.confirmation],
-  'totp-factor.delete': [onceElse(404), async () => ({ call: (await factors.withApp()).call })],
-  'recovery-code.renew': [EACH, async () => ({ call: (await factors.withApp()).call })],
-  'session.step-up': [onceElse(422), factors.stepUp],
-  'passkey.begin': [EACH, async () => ({ call: (await factors.signIn()).call, events: 0 })],
-  'passkey.create': [onceElse(422), factors.registration],
-  'passkey.delete': [
-    onceElse(404),
-    async () => {
-      const { call, passkey } = await factors.withPasskey()
-      return { call, id: passkey }
-    },
-  ],
-  'login.passkey-options': [EACH, async () => ({ call: app.anonymous, events: 0 })],
-  'login.passkey': [onceElse(401), async () => ({ body: await factors.passkeyLogin(), call: app.anonymous })],
-  'login.factor-options': [
-    EACH,
-    async () => {
-      const challenge = await factors.openStep(await factors.withPasskey())
-      return { body: { challenge }, call: app.anonymous, events: 0 }
-    },
-  ],
-  'session.step-up-options': [EACH, async () => ({ call: (await factors.withPasskey()).call, events: 0 })],
-  'user.remove-factors': [EACH, async () => ({ id: (await factors.withApp()).id })],
-}
-
 /** One case for each route that changes something, by the route's event. */
 const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
-  ...FACTOR_CASES,
+  ...buildFactorCases(factors, () => app.anonymous),
   'login.local': [
     EACH,
     async () => {

@@ -187,6 +187,7 @@ async function walkCatalogue() {
   await step('webhook.dashboard')
   await step('audit-log.find-all')
   await step('health.webhook-out')
+  await step('health.realtime')
   await step('health.provisioning')
   await step('health.find-all')
 }

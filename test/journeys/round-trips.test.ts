@@ -197,6 +197,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'health.find-all': [
     ['reads the facts of realtime publishing', 1, 1],
     ['reads those of outbound webhooks', 1, 1],
+    ['reads those of provisioning', 1, 1],
   ],
   'event.publish without a key': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],

@@ -23,6 +23,7 @@ import {
 } from '../harness/social-app.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
+import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 
 /** What one request needs that the route itself does not say. */
 export interface Request {
@@ -69,14 +70,6 @@ const newRole = () => created('/api/v3/identity/role', { name: name(), permissio
 const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
 const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
 const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${world.receiver.origin}/${name()}`, account })
-const newTarget = () => created('/api/v3/provisioning/target', { url: `${world.receiver.origin}/${name()}` })
-const newDelivery = async () => {
-  const { id: target } = await idOf(newTarget())
-  await newUser().then(() => world.app.settle())
-  const { body } = await world.app.admin('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}`)
-  return { id: body.data[0].document_id as string }
-}
-const newProvisioningJob = async () => created(`/api/v3/provisioning/target/${(await idOf(newTarget())).id}/sync`, {})
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
 const eventId = async (internal: string) => (await world.findEventIds([internal]))[0] as string
 const newSubscription = async () => {
@@ -363,26 +356,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { params }
   },
   'replay-job.cancel': of(newJob),
-  'provisioning-target.create': () => ({ body: { url: `${world.receiver.origin}/new` } }),
-  'provisioning-target.find-all': undefined,
-  'provisioning-target.find-one': of(newTarget),
-  'provisioning-target.update': of(newTarget, { body: { name: 'Renamed' } }),
-  'provisioning-target.delete': of(newTarget),
-  'provisioning-target.active': of(newTarget, { body: { is_actived: false } }),
-  'provisioning-target.rotate-secret': of(newTarget),
-  'provisioning-delivery.find-all': undefined,
-  'provisioning-delivery.find-one': async () => ({ params: await newDelivery() }),
-  'provisioning-delivery.replay': async () => ({ params: await newDelivery(), body: { confirm_duplicate: true } }),
-  'provisioning-target.sync': of(newTarget),
-  'provisioning-target.reconcile': of(newTarget),
-  'provisioning-job.find-all': undefined,
-  'provisioning-job.find-one': of(newProvisioningJob),
-  'provisioning-job.pause': of(newProvisioningJob),
-  'provisioning-job.resume': async () => {
-    const params = await idOf(newProvisioningJob())
-    return created(`/api/v3/provisioning/job/${params.id}/pause`, {}).then(() => ({ params }))
-  },
-  'provisioning-job.cancel': of(newProvisioningJob),
+  ...buildProvisioningRouteRequests(() => world, { created, name, newUser }),
   'webhook.dashboard': undefined,
   'realtime.auth': async () => ({
     body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
