@@ -48,7 +48,7 @@ const TokenExchangeAnswer = named(
 )
 
 /** The bare answer of an exchange: of the JSON body, or of the form (RFC 8693 section 2.2.1). */
-export const ExchangeAnswer = Type.Union([JwtAnswer, TokenExchangeAnswer])
+export const ExchangeAnswer = named('ExchangeAnswer', Type.Union([JwtAnswer, TokenExchangeAnswer]))
 
 /** Maps an exchange for the wire. */
 export function toExchangeAnswer({ issued, scope }: Exchanged, isForm: boolean): Static<typeof ExchangeAnswer> {

@@ -704,6 +704,7 @@ export interface components {
       /** In the form, optional: the app, which must be that of the token. */
       client_id?: unknown
     }
+    ExchangeAnswer: components['schemas']['ExchangedAccessToken'] | components['schemas']['TokenExchange']
     ExchangeHandshake: {
       /** The value of `sso_token`. */
       token: string
@@ -2766,7 +2767,7 @@ export interface operations {
     path: undefined
     query: undefined
     body: components['schemas']['ExchangeAccessToken']
-    answer: components['schemas']['ExchangedAccessToken'] | components['schemas']['TokenExchange']
+    answer: components['schemas']['ExchangeAnswer']
   }
   /** List what people allow OAuth clients to do */
   oauthGrantFindAll: {

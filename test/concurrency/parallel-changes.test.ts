@@ -98,7 +98,7 @@ const findRole = async (name: string): Promise<string> =>
 
 /** Routes that need a provider: tests of their own send their requests at the same time. */
 /** Routes that write nothing but the audit entry of a refusal; src/oauth/token-hook.test.ts calls it many times at once. */
-const WRITES_NOTHING = ['oauth-hook.access-token']
+const WRITES_NOTHING = ['oauth-hook.access-token', 'realtime.auth', 'realtime.user-auth', 'realtime.webhook']
 
 const WITH_PROVIDER = ['identity.create', 'identity.delete', 'identity.link', 'login.code', 'login.oauth-form-callback']
 

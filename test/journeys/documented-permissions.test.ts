@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { SCOPES } from '../../src/oauth/scope-catalogue.ts'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { readRepository } from '../tidy/source-file.ts'
 
 /** Words in the form of a permission that are not one. */
-const OTHER_WORDS = ['resource:action', 'resource:*', '*:*']
+const OTHER_WORDS = ['resource:action', 'resource:*', '*:*', ...SCOPES.map(({ name }) => name)]
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 

@@ -85,6 +85,8 @@ const SAMPLES = [
   'ticket.open',
   'correct horse battery',
   'v'.repeat(43),
+  '1.1',
+  'private-account-01890000-0000-7000-8000-000000000001',
   'public',
   'deny',
   'openid',
