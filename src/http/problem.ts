@@ -39,8 +39,8 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Request headers too large' },
   internal_error: { status: 500, title: 'Internal error' },
-  realtime_unavailable: { status: 503, title: 'Realtime not available' },
   overloaded: { status: 503, title: 'Overloaded' },
+  realtime_unavailable: { status: 503, title: 'Realtime not available' },
   dependency_unavailable: { status: 503, title: 'Dependency unavailable' },
 } as const
 
