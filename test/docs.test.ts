@@ -260,6 +260,7 @@ describe('docs/contract', () => {
         .map((route) => `${path}: ${route}`),
     )
     expect(served).toEqual([])
+    expect(contract.flatMap(({ text }) => listNamedRoutes(text)).length).toBeGreaterThan(0)
   })
 
   test('a mark covers its section and the subsections, and no more', () => {

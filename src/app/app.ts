@@ -22,20 +22,15 @@ import type { Random } from '../random.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import { SINK_PATH } from '../webhook/sink.ts'
-import { buildHeld, buildPipeline } from './app-pipeline.ts'
-import { buildBaseUrl, buildOwnOrigin, readPort } from './base-url.ts'
+import { buildHeld, buildPipeline, type Held } from './app-pipeline.ts'
+import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
-import { buildFeatureParts } from './feature-parts.ts'
+import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
-import {
-  describeEmbeddedRealtime,
-  findEmbeddedApp,
-  type MountedRealtime,
-  mountRealtimeServer,
-} from './realtime-server.ts'
+import { type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -122,10 +117,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     workers.realtime.guard?.apply(note)
   }
   const held = { ...known, apply: applyNote }
-  const embeddedApp = findEmbeddedApp(config, keyring)
-  let realtimeServer: MountedRealtime | undefined
-  const ownOrigin = isApi ? buildOwnOrigin(config, () => readPort(server)) : undefined
-  const realtimeParts = { baseUrl, ownOrigin, server: () => realtimeServer?.server() }
+  const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
   const workers: Workers = buildWorkers({
     ...options,
     database: options.workerDatabase ?? database,
@@ -136,17 +128,16 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...{ sender, baseUrl },
     fetchTarget: buildGuardedFetch({ lookup, rules: callbackRules, ...(ca && { ca }) }),
     tracer,
-    embeddedRealtime: embeddedApp && describeEmbeddedRealtime(embeddedApp, realtimeParts),
+    embeddedRealtime: embedded?.publishing,
     ...(isApi && { onChange: held.apply }),
   })
   const { metrics } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
-  if (isApi) {
-    const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers }
-    await mountApi(server, options, { ...parts, held, limiter, sinkUrl })
-  }
-  if (isApi && embeddedApp)
-    realtimeServer = await mountRealtimeServer(server, { options, upgrades, limiter, ids, app: embeddedApp })
+  if (isApi)
+    await mountApi(server, options, {
+      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl },
+    })
+  const realtimeServer = await embedded?.mount(server, { options, upgrades, limiter, ids })
   await server.ready()
   const running: Promise<void>[] = []
   let metricsListener: MetricsListener | undefined
@@ -184,27 +175,27 @@ export async function buildApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Mounts what a process with the role `api` answers: routes, pages, the OAuth provider, and the routes of development. */
-async function mountApi(server: FastifyInstance, options: AppOptions, mount: ApiMount): Promise<void> {
-  const { held, limiter, sinkUrl, ...made } = mount
-  const { ids, keyring, brand, baseUrl, workers } = made
-  const { config, database, logger } = options
-  const pipeline = buildPipeline({
-    ...{ options, ids, baseUrl, held, limiter, notify: workers.notify },
-    onRecorded: workers.realtime.noteUnpublished,
-  })
-  const parts = buildFeatureParts(options, { ...made, authenticate: pipeline.authenticate })
-  countRequests(server, workers.metrics)
-  for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
+/** Mounts what a process with the role `api` serves. */
+async function mountApi(
+  server: FastifyInstance,
+  options: AppOptions,
+  parts: Omit<BuiltParts, 'authenticate'> & { held: Held; limiter: RateLimiter; sinkUrl: () => string },
+): Promise<void> {
+  const { held, limiter, sinkUrl, ...built } = parts
+  const { ids, baseUrl, keyring, brand } = built
+  const { notify, metrics, realtime } = built.workers
+  const { config, logger } = options
+  const { db } = options.database
+  const onRecorded = realtime.noteUnpublished
+  const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify, onRecorded })
+  const features = buildFeatureParts(options, { ...built, authenticate: pipeline.authenticate })
+  countRequests(server, metrics)
+  for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-  await mountOauthProvider(server, options, { parts, limiter })
-  const sink = { db: database.db, logger, keyring, sinkSecret: config.webhookSinkSecret, sinkUrl }
-  mountDevelopmentRoutes(server, { config, pipeline, brand, sink })
+  await mountOauthProvider(server, options, { parts: features, limiter })
+  const { webhookSinkSecret: sinkSecret } = config
+  mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
 }
-
-/** What the API is mounted with. */
-type ApiMount = Omit<Parameters<typeof buildFeatureParts>[1], 'authenticate'> &
-  Pick<Parameters<typeof buildPipeline>[0], 'held' | 'limiter'> & { sinkUrl: () => string }
 
 function buildServiceRouteDeps(
   { config, database, clock, hasStarted = () => true }: AppOptions,

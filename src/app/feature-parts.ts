@@ -18,7 +18,7 @@ import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 import type { Workers } from './workers.ts'
 
 /** What the app has built before its features. */
-interface BuiltParts {
+export interface BuiltParts {
   ids: IdMaker
   keyring: Keyring
   catalogue: readonly CatalogueEntry[]

@@ -10,6 +10,7 @@ import { type RealtimeServer, startRealtimeServer } from '../realtime/embedded/r
 import type { RealtimeApp } from '../realtime/embedded/signature.ts'
 import { EMBEDDED_CLUSTER } from '../realtime/provider-settings.ts'
 import type { AppOptions } from './app.ts'
+import { buildOwnOrigin } from './base-url.ts'
 import type { Config } from './config.ts'
 import type { EmbeddedRealtime } from './realtime-parts.ts'
 
@@ -36,18 +37,38 @@ export interface RealtimeMount {
   app: RealtimeApp
 }
 
-/** The application of the embedded server; undefined where the settings ask for none. */
-export function findEmbeddedApp({ realtime }: Config, keyring: Keyring): RealtimeApp | undefined {
-  if (realtime.kind !== 'embedded') return undefined
-  const { keys } = realtime
-  return keys ? { id: keys.appId, key: keys.key, secret: keys.secret } : deriveApp(keyring)
+/** The embedded server of a process, before it is mounted. */
+export interface PreparedRealtime {
+  publishing: EmbeddedRealtime
+  /** Mounts the server where this process has the role `api`. */
+  mount(server: FastifyInstance, parts: Omit<RealtimeMount, 'app'>): Promise<MountedRealtime | undefined>
+}
+
+/** Prepares the embedded server; undefined where the settings ask for none. */
+export function prepareEmbeddedRealtime(
+  config: Config,
+  parts: { keyring: Keyring; baseUrl: () => string; findPort: () => number | undefined },
+): PreparedRealtime | undefined {
+  if (config.realtime.kind !== 'embedded') return undefined
+  const { keys } = config.realtime
+  const app = keys ? { id: keys.appId, key: keys.key, secret: keys.secret } : deriveApp(parts.keyring)
+  const isApi = config.roles.includes('api')
+  const ownOrigin = isApi ? buildOwnOrigin(config, parts.findPort) : undefined
+  let mounted: MountedRealtime | undefined
+  return {
+    publishing: describePublishing(app, { baseUrl: parts.baseUrl, ownOrigin, server: () => mounted?.server() }),
+    mount: async (server, mount) => {
+      if (isApi) mounted = await mountRealtimeServer(server, { ...mount, app })
+      return mounted
+    },
+  }
 }
 
 /**
  * The embedded server as publishing sees it. A process that runs one publishes to itself; another one to BASE_URL. Clients
  * connect to BASE_URL.
  */
-export function describeEmbeddedRealtime(
+function describePublishing(
   app: RealtimeApp,
   parts: { baseUrl: () => string; ownOrigin: (() => string) | undefined; server: () => RealtimeServer | undefined },
 ): EmbeddedRealtime {
@@ -81,7 +102,7 @@ export function describeEmbeddedRealtime(
  * Mounts the embedded server: `GET /app/{key}` as an upgrade, and the HTTP API below `/apps`
  * (docs/contract/realtime-server.md). Both answer 503 until `start`.
  */
-export async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount): Promise<MountedRealtime> {
+async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount): Promise<MountedRealtime> {
   const { options, upgrades, limiter, app } = mount
   const { config, clock, random, logger } = options
   let running: RealtimeServer | undefined

@@ -77,7 +77,8 @@ describe('catalogue', () => {
   }, async () => {
     // In a copy, because a test must not write files of the repository.
     const copy = join(directory, 'copy')
-    for (const part of ['src', 'migrations', 'package.json', 'docs/events.md', 'packages/webhooks/src'])
+    const packages = ['packages/webhooks/src', 'packages/realtime/src']
+    for (const part of ['src', 'migrations', 'package.json', 'docs/events.md', ...packages])
       await cp(join(PROJECT_ROOT, part), join(copy, part), { recursive: true })
     await symlink(join(PROJECT_ROOT, 'node_modules'), join(copy, 'node_modules'))
     const main = join(copy, 'src', 'main.ts')

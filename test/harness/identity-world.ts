@@ -46,7 +46,7 @@ async function startProvider(engine: EngineName) {
 }
 
 /** A session of the administrator, as the service at `origin` signs it. */
-async function signInAdministrator(database: TestDatabase, origin: string): Promise<string> {
+export async function signInAdministrator(database: TestDatabase, origin: string): Promise<string> {
   const { administrator } = database
   if (!administrator) throw new Error('the database has no administrator')
   const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => origin }

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { FACTS_LIFETIME_MS } from '../../src/health/webhook-out.ts'
@@ -24,6 +24,7 @@ import {
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
+import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
 
 /** What one request needs that the route itself does not say. */
 export interface Request {
@@ -358,19 +359,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'replay-job.cancel': of(newJob),
   ...buildProvisioningRouteRequests(() => world, { created, name, newUser }),
   'webhook.dashboard': undefined,
-  'realtime.auth': async () => ({
-    body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
-  }),
-  'realtime.user-auth': () => ({ body: { socket_id: '1.1' } }),
-  'realtime.config': () => ({ call: world.app.anonymous }),
-  'realtime-message.find-all': undefined,
-  'realtime-channel.find-all': undefined,
-  'realtime.webhook': () => {
-    const body = JSON.stringify({ time_ms: world.app.clock.now(), events: [{ name: 'channel_occupied' }] })
-    const { key, secret } = realtime.app
-    const signature = createHmac('sha256', secret).update(body).digest('hex')
-    return { body, headers: { 'x-pusher-key': key, 'x-pusher-signature': signature }, call: world.app.anonymous }
-  },
+  ...buildRealtimeRouteRequests(() => ({ world, app: realtime.app }), newContract),
   'health.webhook-out': whenCheckIsOld,
   'health.realtime': whenCheckIsOld,
   'health.provisioning': whenCheckIsOld,

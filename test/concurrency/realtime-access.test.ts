@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { nextEvent } from '../harness/realtime-server.ts'
+import { type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
+import { limit, waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let world: RealtimeWorld
+beforeAll(async () => {
+  world = await startRealtimeWorld()
+})
+afterAll(() => world?.[Symbol.asyncDispose]())
+
+/** A member who has signed in and joined the channel of the account, and the ids of what arrived there. */
+async function joinAccount(processes: Parameters<RealtimeWorld['connect']>[1]) {
+  const person = await world.addMember()
+  const client = world.connect(person, processes)
+  const channel = client.subscribe(`private-account-${world.account}`)
+  const arrived: string[] = []
+  channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
+  await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 20_000, 'the subscription')
+  await client.user.signinDonePromise
+  return { person, client, channel, arrived }
+}
+
+const has = (arrived: string[], contract: string) =>
+  waitFor('the event', () => arrived.includes(contract), { limitMs: 20_000 })
+
+test('a change in one process reaches clients in both, published by a process without a server to BASE_URL', async () => {
+  const ann = await joinAccount({ to: world.one, through: world.one })
+  const bob = await joinAccount({ to: world.other, through: world.one })
+  const contract = await world.addContract()
+  await Promise.all([has(ann.arrived, contract), has(bob.arrived, contract)])
+  const channel = bob.client.subscribe(`private-contract-${contract}`)
+  await nextEvent(channel, 'pusher:subscription_succeeded')
+  const updated = nextEvent(channel, 'contract.update')
+  await world.call('PATCH', `/api/v3/contract/contract/${contract}`, { status: 'active' })
+  expect(await limit(updated, 20_000, 'the update')).toMatchObject({
+    type: 'contract.update',
+    data: { account: world.account, id: contract, url: `/api/v3/contract/contract/${contract}` },
+  })
+})
+
+test('a member that loses the membership loses the subscription within a second, in another process too, and the others keep theirs', async () => {
+  const ann = await joinAccount({ to: world.one, through: world.other })
+  const bob = await joinAccount({ to: world.other, through: world.one })
+  const refused = nextEvent(ann.channel, 'pusher:subscription_error')
+  await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: ann.person.id })
+  expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
+  const contract = await world.addContract()
+  await has(bob.arrived, contract)
+  expect(ann.arrived).toEqual([])
+  expect(ann.client.connection.state).toBe('connected')
+  const again = ann.client.subscribe(`private-contract-${contract}`)
+  expect(await nextEvent(again, 'pusher:subscription_error')).toMatchObject({ status: 403 })
+})
+
+test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {
+  const ann = await joinAccount({ to: world.other, through: world.one })
+  const failure = nextEvent(ann.client.connection, 'error')
+  await world.call('POST', `/api/v3/identity/user/${ann.person.id}/disable`)
+  expect(await limit(failure, 1_000, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
+  const back = world.connect(ann.person, { to: world.other, through: world.one })
+  const channel = back.subscribe(`private-account-${world.account}`)
+  expect(await nextEvent(channel, 'pusher:subscription_error')).toMatchObject({ status: 401 })
+  await has((await joinAccount({ to: world.other, through: world.one })).arrived, await world.addContract())
+  expect(ann.arrived).toEqual([])
+})
