@@ -771,6 +771,7 @@ create table "session" (
   constraint session_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX session_account_idx ON public.session USING btree (account) WHERE (account IS NOT NULL);
+CREATE INDEX session_client_idx ON public.session USING btree (client_id) WHERE ((client_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX session_expires_idx ON public.session USING btree (expires_at);
 CREATE INDEX session_grant_idx ON public.session USING btree (grant_id) WHERE ((grant_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX session_parent_idx ON public.session USING btree (parent) WHERE (parent IS NOT NULL);

@@ -2,13 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import * as openid from 'openid-client'
 
-/** An app of somebody else: people sign in with their account at the service. */
-const {
-  OAUTH_CLIENT_ID = '',
-  OAUTH_CLIENT_SECRET,
-  SIGNALBOX_URL = 'http://localhost:3000',
-  PORT = '4711',
-} = process.env
+/** An app of somebody else: people sign in with their account at the service, and it reads their contracts there. */
+const { OAUTH_CLIENT_ID = '', OAUTH_CLIENT_SECRET, PORT = '4711' } = process.env
+const { SIGNALBOX_URL = 'http://localhost:3000' } = process.env
 const redirectUri = `http://127.0.0.1:${PORT}/callback`
 // Only a service on this machine is reached without TLS.
 const execute = SIGNALBOX_URL.startsWith('http://localhost:') ? [openid.allowInsecureRequests] : []
@@ -28,13 +24,23 @@ async function begin(id: string): Promise<string> {
   return openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, scope, ...proof }).href
 }
 
+/** Calls the API for the person of a token: the access token opens a session of the app, whose JWT the API takes. */
+async function countContracts(token: string): Promise<string> {
+  const api = `${SIGNALBOX_URL}/api/v3`
+  const [method, headers] = ['POST', { 'content-type': 'application/json' }]
+  const opened = await fetch(`${api}/oauth/exchange`, { method, headers, body: JSON.stringify({ token }) })
+  const { jwt } = await opened.json()
+  const answer = await fetch(`${api}/contract/contract`, { headers: { authorization: `Bearer ${jwt}` } })
+  return answer.ok ? `${(await answer.json()).data.length} contracts` : `no contracts (${answer.status})`
+}
+
 async function finish(id: string, url: URL): Promise<string> {
   const flow = begun.get(id)
   begun.delete(id)
   if (!flow) return '/'
   const tokens = await openid.authorizationCodeGrant(config, url, { ...flow, idTokenExpected: true })
   const { email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
-  people.set(id, String(email).replace(/[&<"]/g, ''))
+  people.set(id, `${email}, ${await countContracts(tokens.access_token)}`.replace(/[&<"]/g, ''))
   return '/'
 }
 

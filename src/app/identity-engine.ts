@@ -53,7 +53,7 @@ export function buildIdentityParts(
     ...(devProvider && { devProvider }),
     ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring }) }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
-    tokenIssuers: buildTokenIssuers(options, { baseUrl, managed }),
+    tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
   }
 }

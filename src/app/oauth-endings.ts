@@ -1,5 +1,6 @@
 import { recordAudit } from '../audit/audit.ts'
 import type { SessionId, UserId } from '../id.ts'
+import { endSessionsOfGrant } from '../oauth/exchange.ts'
 import type { ProviderEndings } from '../oauth/provider/endings.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { signOut } from '../session/session.ts'
@@ -22,14 +23,19 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
       })
       return pages.cookies.signOut()
     },
-    recordFamilyEnd: (target, cause, { clientId, address, requestId }) => {
+    recordFamilyEnd: async (target, cause, { clientId, address, requestId }) => {
       const now = new Date(clock.now())
       const action = cause === 'revoked' ? 'oauth-token.revoke' : 'oauth-token.reuse'
       const outcome = cause === 'revoked' ? 'success' : 'failure'
       const entry = { action, outcome, userId: null, target, address, requestId, detail: { client: clientId } } as const
-      recordAudit(db, { ids, now }, entry).catch((error: unknown) => {
-        logger.warn({ err: error, request_id: requestId }, 'audit entry of an OAuth token not written')
-      })
+      try {
+        await inTransaction(db, async (tx) => {
+          await endSessionsOfGrant(tx, { grantId: target, isFinal: false, now })
+          if (cause !== 'signed out') await recordAudit(tx, { ids, now }, entry)
+        })
+      } catch (error) {
+        logger.error({ err: error, request_id: requestId }, 'sessions of an OAuth token not ended')
+      }
     },
   }
 }

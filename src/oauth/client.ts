@@ -12,6 +12,7 @@ import {
   updateClient,
 } from './client.store.ts'
 import { createClientSecret } from './client-secret.ts'
+import { endClientWithNext } from './exchange.store.ts'
 import { findRedirectFault } from './redirect-uri.ts'
 
 /** Limit of secrets of one client that are valid at once. */
@@ -131,9 +132,10 @@ export async function rotateSecret(
   return { client: { ...client, updatedAt: now }, secret }
 }
 
-/** Deletes a client with its secrets, its grants and every token, at once. Throws 404. */
+/** Deletes a client with its secrets, its grants, every token and every session of its apps, at once. Throws 404. */
 export async function deleteClient(db: Database, id: string, now: Date): Promise<ClientRecord> {
   const { client } = await lockExisting(db, id, now)
+  await endClientWithNext(db, client.id, now)
   await deleteClientRow(db, client.id, now)
   return client
 }

@@ -3,8 +3,15 @@ import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import type { ClientId } from './client.store.ts'
+import { endSessionsOfGrant } from './exchange.ts'
 import { type GrantRecord, upsertGrant } from './grant.store.ts'
-import { answerInteraction, type ClaimedInteraction, claimConsent, writeFamily } from './interaction.store.ts'
+import {
+  answerInteraction,
+  type ClaimedInteraction,
+  claimConsent,
+  narrowFamilies,
+  writeFamily,
+} from './interaction.store.ts'
 import { buildGrantMembers, createFamilyPart, FAMILY_SECONDS } from './provider/family-members.ts'
 import { buildFamilyId, findGrantIdOf } from './provider/state-id.ts'
 import { findScope } from './scope-catalogue.ts'
@@ -83,9 +90,29 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   const scopes = decideScopes(readAskedScopes(interaction), decision.scopes, interaction.grant)
   const id = interaction.grant?.id ?? deps.ids.next<'oauth grant'>()
   const grant = await upsertGrant(db, { id, userId, clientId, ...scopes, now })
+  if (isNarrowed(interaction.grant, grant)) await narrowGrant(deps, db, { interaction, grant, now })
   const familyId = await openFamily(deps, db, { interaction, grant, now })
   await answerInteraction(db, authorizationId, { ...interaction.lastAnswers, consent: { grantId: familyId } })
   return { grant, clientId, authorizeUrl: interaction.returnTo }
+}
+
+/** Whether a decision takes scopes back that the person gave before. Pure. */
+function isNarrowed(before: GrantRecord | undefined, { scopes }: GrantRecord): boolean {
+  return before?.scopes.some((name) => !scopes.includes(name)) ?? false
+}
+
+/**
+ * Ends the sessions of the app, which have scopes that were taken back, and takes these from the families of other browsers:
+ * their next tokens are without them.
+ */
+async function narrowGrant(
+  { apiResource }: ConsentDeps,
+  db: Database,
+  { interaction, grant, now }: { interaction: ClaimedInteraction; grant: GrantRecord; now: Date },
+): Promise<void> {
+  await endSessionsOfGrant(db, { grantId: grant.id, isFinal: false, now })
+  const members = buildGrantMembers(grant, apiResource())
+  await narrowFamilies(db, { grantId: grant.id, except: interaction.familyId, members })
 }
 
 /** The family of this browser, or a new one, with the scopes of the grant. */

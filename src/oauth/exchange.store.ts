@@ -1,6 +1,6 @@
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { aheadStatement, statement } from '../postgres/statement.ts'
 import type { AccountName } from '../session/session.store.ts'
 
 /** What an access token names. */
@@ -25,18 +25,25 @@ export interface ClaimedToken {
   fault: string | null
   /** The accounts of the user, the longest membership first. */
   accounts: AccountName[]
+  /** The scopes that the grant of a kept token has by now; null when the database does not keep the token. */
+  allowedScopes: string[] | null
 }
 
-const claim = statement<{ holder: UserId | null; is_active: boolean; fault: string | null; accounts: AccountName[] }>(
-  'select * from claim_exchange($1, $2, $3, $4, $5, $6, $7)',
-)
+const claim = statement<{
+  holder: UserId | null
+  is_active: boolean
+  fault: string | null
+  accounts: AccountName[]
+  allowed: string[] | null
+}>('select * from claim_exchange($1, $2, $3, $4, $5, $6, $7)')
 
 /** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
 export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
   const { userId, subject, isKept, clientId, grantId, tokenId, now } = token
   const [row] = await claim(db, [userId, subject, isKept, clientId, grantId, tokenId, now])
   if (!row) throw new Error('claim_exchange returns one row')
-  return { userId: row.holder, isUserActive: row.is_active, fault: row.fault, accounts: row.accounts }
+  const { holder: user, is_active: isUserActive, fault, accounts, allowed: allowedScopes } = row
+  return { userId: user, isUserActive, fault, accounts, allowedScopes }
 }
 
 const endGrant = statement<{ document_id: SessionId }>('select end_grant($1, $2, $3) as document_id')
@@ -47,6 +54,20 @@ export async function endGrantRows(
   { grantId, isFinal, now }: { grantId: string; isFinal: boolean; now: Date },
 ): Promise<SessionId[]> {
   return (await endGrant(db, [grantId, isFinal, now])).map((row) => row.document_id)
+}
+
+const endGrantAhead = aheadStatement('select from end_grant($1, true, $2)')
+
+/** Ends a grant with its sessions, in the round trip of the next statement of the transaction. */
+export async function endGrantWithNext(db: Database, grantId: string, now: Date): Promise<void> {
+  await endGrantAhead(db, [grantId, now])
+}
+
+const endClientAhead = aheadStatement('select from end_client($1, $2)')
+
+/** Ends the sessions of the apps of a locked client, in the round trip of the next statement of the transaction. */
+export async function endClientWithNext(db: Database, clientId: string, now: Date): Promise<void> {
+  await endClientAhead(db, [clientId, now])
 }
 
 const deleteEnded = statement<{ grant_id: string }>(`

@@ -104,8 +104,9 @@ export async function exchangeToken(
   const { token } = presented
   if (!presented.ok) return { kind: 'refused', reason: presented.reason, token, userId: null }
   const { userId } = found
-  const scope = input.scope ?? presented.token.scope
-  const reason = findRefusal(found, presented.token, { scope, named })
+  const granted = limitScope(presented.token.scope, found.allowedScopes)
+  const scope = input.scope ?? granted
+  const reason = findRefusal(found, presented.token, { scope, granted, named })
   if (userId === null || reason) return { kind: 'refused', reason: reason ?? 'user_unknown', token, userId }
   const issued = await openLockedSession(deps, tx, {
     userId,
@@ -125,14 +126,22 @@ export async function exchangeToken(
 function findRefusal(
   found: ClaimedToken,
   token: AccessToken,
-  { scope, named }: { scope: string; named: string | undefined },
+  { scope, granted, named }: { scope: string; granted: string; named: string | undefined },
 ): ExchangeRefusal | undefined {
   if (found.userId === null) return 'user_unknown'
   if (!found.isUserActive) return 'user_inactive'
   if (found.fault !== null) return found.fault
   if (named !== undefined && named !== token.clientId) return 'client_mismatch'
-  const granted = listScopeNames(token.scope)
-  return listScopeNames(scope).every((name) => granted.includes(name)) ? undefined : 'scope_exceeded'
+  const names = listScopeNames(granted)
+  return listScopeNames(scope).every((name) => names.includes(name)) ? undefined : 'scope_exceeded'
+}
+
+/** The scopes of a token that its grant still has: the person may have narrowed it since. Pure. */
+function limitScope(scope: string, allowed: readonly string[] | null): string {
+  if (allowed === null) return scope
+  return listScopeNames(scope)
+    .filter((name) => allowed.includes(name))
+    .join(' ')
 }
 
 /**

@@ -2,6 +2,7 @@ import { findOwners } from '../access/own-rows.ts'
 import type { Caller } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
+import { endGrantWithNext } from './exchange.store.ts'
 import { lockGrant, revokeGrantRow } from './grant.store.ts'
 
 /** The grant with this id that the caller reaches: its own, or with the permission any user's. Locked. Throws 404. */
@@ -15,9 +16,10 @@ export async function loadOwnGrant(
   return grant
 }
 
-/** Revokes a grant with every code and token that rests on it, at once in every process. Throws 404. */
+/** Revokes a grant with every code, token and session that rests on it, at once in every process. Throws 404. */
 export async function revokeGrant(db: Database, input: { id: string; caller: Caller; permission: string; now: Date }) {
   const grant = await loadOwnGrant(db, input)
+  await endGrantWithNext(db, grant.id, input.now)
   await revokeGrantRow(db, grant.id, input.now)
   return grant
 }

@@ -118,3 +118,17 @@ export function writeFamily(
   const { familyId, grantId, payload, expiresAt } = input
   return keepFamily(db, [hashStateId(familyId), JSON.stringify(payload), familyId, grantId, expiresAt])
 }
+
+const narrow = closingStatement(`
+  narrowed_families as (
+    update oauth_state set payload = payload || $3::jsonb
+    where model = 'Grant' and consent = $1 and grant_id is distinct from $2)`)
+
+/** Writes the scopes of a grant to its families except one, with the last statement of the transaction. */
+export function narrowFamilies(
+  db: Database,
+  input: { grantId: string; except: string | null; members: object },
+): Promise<void> {
+  const { grantId, except, members } = input
+  return narrow(db, [grantId, except, JSON.stringify(members)])
+}

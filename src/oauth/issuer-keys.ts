@@ -2,14 +2,18 @@ import { type CryptoKey, importJWK } from 'jose'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 
-/** Keys are used without a question for this long; then they are read again, beside the requests. */
-const FRESH_MS = 10 * 60_000
+/** When the keys of an issuer are read, in ms. */
+export interface KeyTimes {
+  /** Keys are used without a question for this long; then they are read again, beside the requests. */
+  freshMs: number
+  /** Keys are used for this long while the issuer does not answer. */
+  keptMs: number
+  /** The shortest time between two reads, whatever tokens arrive. */
+  pauseMs: number
+}
 
-/** Keys are used for this long while the issuer does not answer. */
-const KEPT_MS = 60 * 60_000
-
-/** The shortest time between two reads, whatever tokens arrive. */
-const PAUSE_MS = 60_000
+/** The times for an issuer that is asked over the network. */
+const REMOTE_KEYS: KeyTimes = { freshMs: 10 * 60_000, keptMs: 60 * 60_000, pauseMs: 60_000 }
 
 /** Most keys of one issuer. */
 const KEYS_LIMIT = 32
@@ -29,13 +33,15 @@ export interface IssuerKeysDeps {
   load: () => Promise<unknown>
   clock: Pick<Clock, 'now'>
   logger: Pick<Logger, 'warn'>
+  /** Default: those for an issuer that is asked over the network. */
+  times?: KeyTimes
 }
 
 /**
- * Keeps the keys of an issuer (docs/contract/oauth-exchange.md#issuer-keys). An unknown `kid` causes a read at most once a
- * minute, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
+ * Keeps the keys of an issuer (docs/contract/oauth-exchange.md#issuer-keys). An unknown `kid` causes a read at most once in
+ * `pauseMs`, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
  */
-export function buildIssuerKeys({ load, clock, logger }: IssuerKeysDeps): IssuerKeys {
+export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: IssuerKeysDeps): IssuerKeys {
   let held: { keys: ReadonlyMap<string, CryptoKey>; readAtMs: number } | undefined
   let askedAtMs: number | undefined
   let reading: Promise<void> | undefined
@@ -51,22 +57,22 @@ export function buildIssuerKeys({ load, clock, logger }: IssuerKeysDeps): Issuer
     }
   }
 
-  /** Reads, or takes part in the read under way; nothing within a minute after a read began. */
-  function readAtMostOnceAMinute(): Promise<void> | undefined {
+  /** Reads, or takes part in the read under way; nothing within `pauseMs` after a read began. */
+  function readUnlessPaused(): Promise<void> | undefined {
     // A clock that steps back does not prolong the pause.
-    const isPause = askedAtMs !== undefined && Math.abs(clock.now() - askedAtMs) < PAUSE_MS
+    const isPause = askedAtMs !== undefined && Math.abs(clock.now() - askedAtMs) < times.pauseMs
     if (!reading && !isPause) reading = read()
     return reading
   }
 
   const ageMs = () => (held ? Math.abs(clock.now() - held.readAtMs) : Number.POSITIVE_INFINITY)
-  const findKept = (kid: string) => (ageMs() < KEPT_MS ? held?.keys.get(kid) : undefined)
+  const findKept = (kid: string) => (ageMs() < times.keptMs ? held?.keys.get(kid) : undefined)
 
   return {
     find: async (kid) => {
       const key = findKept(kid)
-      if (!key) await readAtMostOnceAMinute()
-      else if (ageMs() >= FRESH_MS) void readAtMostOnceAMinute()
+      if (!key) await readUnlessPaused()
+      else if (ageMs() >= times.freshMs) void readUnlessPaused()
       return key ?? findKept(kid)
     },
   }

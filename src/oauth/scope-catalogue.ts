@@ -1,4 +1,4 @@
-/** A scope that an app may ask for (docs/contract/oauth.md#scopes). */
+/** A scope that an app may ask for (docs/contract/oauth-exchange.md#scopes). */
 export interface Scope {
   /** As in the parameter `scope` (RFC 6749 section 3.3). */
   name: string

@@ -28,8 +28,10 @@ async function signIn(): Promise<string> {
   await page.goto(`${example.origin}/sign-in`)
   await page.getByLabel('E-mail').fill(person.email)
   await page.getByLabel('Password', { exact: true }).fill(person.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Allow Example app?' }).waitFor()
+  // The clock of the service is that of the machine, like the provider's.
+  example.world.app.clock.set(Date.now())
   return person.email
 }
 
@@ -38,7 +40,7 @@ test('a person signs in, allows the app without one scope, and arrives at it', a
   await page.getByLabel('see your contracts').uncheck()
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
   await page.waitForURL(`${example.origin}/`)
-  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}, no contracts (403)`)
 })
 
 test('without scripts the pages work the same', async () => {
@@ -46,7 +48,7 @@ test('without scripts the pages work the same', async () => {
   const email = await signIn()
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
   await page.waitForURL(`${example.origin}/`)
-  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${email}, 0 contracts`)
 })
 
 test('a person who refuses arrives at the app with the reason', async () => {

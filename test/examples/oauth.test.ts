@@ -19,6 +19,27 @@ test('a person signs in at the example app, and the app knows who it is', async 
   expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}`)
 })
 
+test('the example app reads the contracts of the person who signed in, if the person lets it', async () => {
+  const { world, origin } = example
+  const [person, browser] = [await world.person(), openBrowser()]
+  const { admin } = world.app
+  const account = (await admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
+  await admin('POST', `/api/v3/identity/account/${account}/member`, { user: person.userId })
+  await admin('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
+  for (const [without, shown] of [
+    [[], '1 contracts'],
+    [['contract:read'], 'no contracts (403)'],
+  ] as const) {
+    const start = await browser.visit(`${origin}/sign-in`)
+    // The clock of the service is that of the machine, like the provider's.
+    world.app.clock.set(Date.now())
+    const end = await world.walk(browser, start.headers.location ?? '', { person, without })
+    await browser.visit(end.location ?? '')
+    expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${person.email}, ${shown}`)
+    await world.app.database.pool.query('update oauth_grant set revoked_at = now() where "user" = $1', [person.userId])
+  }
+})
+
 test('a person who refuses is not signed in at the example app', async () => {
   const { world, origin } = example
   const [person, browser] = [await world.person(), openBrowser()]

@@ -121,9 +121,17 @@ const DECISION: Step = [
   3,
 ]
 
+/** The end of a grant or a client waits for exchanges under way before it ends their sessions. */
+const END_OF_APP: Step = [
+  'begin and one statement that locks; one that ends the sessions, with the one that writes, records and answers, and commit',
+  5,
+  2,
+]
+
 /** What has its reason to be longer than `CHANGE`. */
 const LONGER: readonly Step[] = [
   DECISION,
+  END_OF_APP,
   KNOWN_PERSON,
   NEW_PERSON,
   CODE_HOLDER,
@@ -166,7 +174,9 @@ const STEPS: Record<string, readonly Step[]> = {
   'sso.exchange': [STRICT_LIMIT, CHANGE],
   'oauth.exchange': [STRICT_LIMIT, CHANGE],
   'oauth-client.create': [ONE_WRITE],
+  'oauth-client.delete': [END_OF_APP],
   'oauth-decision.create': [DECISION],
+  'oauth-grant.delete': [END_OF_APP],
   'password.change': [
     STRICT_LIMIT,
     ['reads the address and the hash of the caller', 1, 1],
@@ -246,7 +256,7 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
   },
 )
 
-it('no transaction but those of providers, codes, decisions, invitations and second factors has more than four statements in two round trips', () => {
+it('no transaction but those of providers, codes, decisions, ends of apps, invitations and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

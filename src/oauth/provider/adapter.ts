@@ -143,7 +143,10 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
   const found = await findState(db, { model, idHash, now })
   if (isRefresh && found && ctx && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, idHash)
   // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
-  else if (typeof found?.payload.grantId === 'string') await deleteFamily(db, found.payload.grantId)
+  else if (typeof found?.payload.grantId === 'string') {
+    await deleteFamily(db, found.payload.grantId)
+    ctx?.oidc.provider.emit('grant.revoked', ctx, found.payload.grantId)
+  }
   throw new errors.InvalidGrant('it was used before')
 }
 

@@ -47,7 +47,7 @@ export type DecideClaims = (input: {
   clientId: string
   scopes: readonly string[]
   grantId: string
-}) => Promise<Record<string, unknown> | undefined>
+}) => Promise<Readonly<Record<string, unknown>> | undefined>
 
 /** What the provider is built from. */
 export interface ProviderDeps extends StateDeps, Omit<FamilyDeps, 'now'> {

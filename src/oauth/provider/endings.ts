@@ -14,8 +14,11 @@ export interface EndingFacts {
 export interface ProviderEndings {
   /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
   endBrowserSession(session: { userId: string; sessionId: string }, facts: EndingFacts): Promise<AnswerCookie[]>
-  /** Records that a family of tokens ended: revoked by its client, or because a code or token was used twice. */
-  recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused', facts: EndingFacts): void
+  /**
+   * Ends the sessions of a grant of which a family of tokens ended: revoked by its client, because a code or token was used
+   * twice, or by a sign-out. Never rejects.
+   */
+  recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused' | 'signed out', facts: EndingFacts): Promise<void>
 }
 
 interface EndedSession {
@@ -51,8 +54,16 @@ export function followEndings(provider: Provider, endings: ProviderEndings): voi
         stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
       )
   })
+  const ended = new WeakMap<object, Promise<void>[]>()
+  provider.use(async (ctx, next) => {
+    await next()
+    // What rests on the family has ended before its client reads the answer.
+    await Promise.all(ended.get(ctx) ?? [])
+  })
   provider.on('grant.revoked', (ctx, familyId) => {
-    const cause = ctx.oidc.route === 'revocation' ? 'revoked' : ctx.oidc.route === 'token' ? 'reused' : undefined
-    if (cause) endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readFacts(ctx))
+    const { route } = ctx.oidc
+    const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
+    const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readFacts(ctx))
+    ended.set(ctx, [...(ended.get(ctx) ?? []), ending])
   })
 }

@@ -1,0 +1,275 @@
+import * as openid from 'openid-client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TestAnswer } from '../harness/app.ts'
+import {
+  type OauthClient,
+  type OauthPerson,
+  type OauthWorld,
+  openBrowser,
+  startOauthWorld,
+} from '../harness/oauth-world.ts'
+import { readPayload } from '../harness/sso-app.ts'
+import type { Visitor } from '../harness/visitor.ts'
+
+const CONTRACT = '/api/v3/contract/contract'
+const EXCHANGE = '/api/v3/oauth/exchange'
+const OFFLINE = { prompt: 'consent' }
+
+let world: OauthWorld
+/** Another process on the same database, behind the same address. */
+let other: OauthWorld
+let person: OauthPerson
+let account: string
+
+beforeAll(async () => {
+  world = await startOauthWorld()
+  const { database, clock } = world.app
+  other = await startOauthWorld({ env: { BASE_URL: world.baseUrl }, database, clock })
+  const made = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
+  account = made.body.data.document_id
+  person = await member()
+})
+afterAll(async () => {
+  await other[Symbol.asyncDispose]()
+  await world[Symbol.asyncDispose]()
+})
+
+/** A person in the account, who may do there what every member may. */
+async function member(): Promise<OauthPerson> {
+  const one = await world.person()
+  const added = await world.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: one.userId })
+  expect(added.status).toBe(201)
+  return one
+}
+
+interface AppSignIn {
+  config: openid.Configuration
+  client: OauthClient
+  tokens: openid.TokenEndpointResponse
+  person: OauthPerson
+  browser: Visitor
+}
+
+/** An app of somebody else: `openid-client` begins, a person signs in and consents, and the code is redeemed. */
+async function signIn(
+  options: {
+    one?: OauthPerson
+    client?: OauthClient
+    browser?: Visitor
+    without?: string[]
+    scope?: string
+    parameters?: Record<string, string>
+  } = {},
+): Promise<AppSignIn> {
+  const { one = person, browser = openBrowser(), without = [], parameters = OFFLINE } = options
+  const { scope = 'openid email offline_access contract:read' } = options
+  const client = options.client ?? (await world.client())
+  const execute = [openid.allowInsecureRequests]
+  const config = await openid.discovery(new URL(world.issuer), client.id, client.secret ?? '', undefined, { execute })
+  const [pkceCodeVerifier, expectedState] = [openid.randomPKCECodeVerifier(), openid.randomState()]
+  const url = openid.buildAuthorizationUrl(config, {
+    redirect_uri: client.redirectUri,
+    scope,
+    code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+    state: expectedState,
+    ...parameters,
+  })
+  const end = await world.walk(browser, url.href, { person: one, without })
+  const checks = { pkceCodeVerifier, expectedState, idTokenExpected: true }
+  const tokens = await openid.authorizationCodeGrant(config, new URL(end.location ?? ''), checks)
+  return { config, client, tokens, person: one, browser }
+}
+
+/** Exchanges an access token at a process, whose clock is that of the machine, like the provider's. */
+function exchange(token: string, at = world): Promise<TestAnswer> {
+  at.app.clock.set(Date.now())
+  return at.app.anonymous('POST', EXCHANGE, { token })
+}
+
+async function openSession({ tokens }: AppSignIn, at = world): Promise<string> {
+  const answer = await exchange(tokens.access_token, at)
+  expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 200 })
+  return answer.body.jwt
+}
+
+const readAt = async (jwt: string, at = world) => (await at.app.callAs(jwt)('GET', CONTRACT)).status
+const readEverywhere = async (jwt: string) => [await readAt(jwt), await readAt(jwt, other)]
+
+/** The reason that a refused exchange is audited with, which its answer does not show. */
+async function reasonOf(answer: TestAnswer): Promise<string> {
+  expect(answer).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
+  const text = 'select detail from audit_log where request_id = $1'
+  const { rows } = await world.app.database.pool.query(text, [answer.headers['x-request-id']])
+  return rows[0].detail.reason
+}
+
+async function grantOf({ client, person: { userId } }: AppSignIn): Promise<string> {
+  const text = 'select document_id from oauth_grant where client = $1 and "user" = $2 and revoked_at is null'
+  return (await world.app.database.pool.query(text, [client.id, userId])).rows[0].document_id
+}
+
+/** The API as the person itself calls it. */
+async function callAsPerson({ email, password }: OauthPerson) {
+  const answer = await world.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
+  return world.app.callAs(answer.body.data.jwt)
+}
+
+/** Sessions of the app in both processes, and a refresh token that works. */
+async function openEverywhere(one: AppSignIn): Promise<string[]> {
+  const jwts = [await openSession(one), await openSession(one, other)]
+  for (const jwt of jwts) expect(await readEverywhere(jwt)).toEqual([200, 200])
+  return jwts
+}
+
+/** Nothing of the app works any more, in any process. */
+async function expectNoAccess({ config, tokens }: AppSignIn, jwts: readonly string[], reason: string): Promise<void> {
+  for (const jwt of jwts) expect(await readEverywhere(jwt)).toEqual([401, 401])
+  for (const at of [world, other]) expect(await reasonOf(await exchange(tokens.access_token, at))).toBe(reason)
+  await expect(openid.refreshTokenGrant(config, tokens.refresh_token ?? '')).rejects.toThrow()
+}
+
+describe('an app of somebody else', () => {
+  test('reads the API as the person within its scopes, and nothing outside of them, in every process', async () => {
+    const one = await signIn()
+    const [jwt = ''] = await openEverywhere(one)
+    for (const { app } of [world, other]) {
+      const call = app.callAs(jwt)
+      expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
+      expect((await call('GET', '/api/v3/identity/account')).status).toBe(403)
+      expect((await call('GET', '/api/v3/oauth/grant')).status).toBe(403)
+    }
+    const own = await callAsPerson(person)
+    expect((await own('GET', '/api/v3/oauth/grant')).status).toBe(200)
+  })
+
+  test('may do no more than the person, whatever its scopes open', async () => {
+    const stranger = await world.person()
+    const client = await world.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
+    const scope = 'openid offline_access contract:read contract:write'
+    const jwt = await openSession(await signIn({ one: stranger, client, scope }))
+    const call = world.app.callAs(jwt)
+    expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
+  })
+
+  test('goes on with a refreshed token, which opens another session', async () => {
+    const one = await signIn()
+    const next = await openid.refreshTokenGrant(one.config, one.tokens.refresh_token ?? '')
+    const jwt = await openSession({ ...one, tokens: next }, other)
+    expect(await readEverywhere(jwt)).toEqual([200, 200])
+  })
+
+  test('with the scope account:read is told the account of the person in its token', async () => {
+    const client = await world.client({ scopes: ['openid', 'account:read'] })
+    const { tokens } = await signIn({ client, scope: 'openid account:read', parameters: {} })
+    expect(readPayload(tokens.access_token)).toMatchObject({ account })
+    expect(readPayload((await signIn()).tokens.access_token)).not.toHaveProperty('account')
+  })
+})
+
+describe('an app loses its access at once in every process', () => {
+  test('when the person removes it', async () => {
+    const one = await signIn()
+    const jwts = await openEverywhere(one)
+    const own = await callAsPerson(one.person)
+    expect((await own('DELETE', `/api/v3/oauth/grant/${await grantOf(one)}`)).status).toBe(200)
+    await expectNoAccess(one, jwts, 'grant_ended')
+  })
+
+  test('when its client is deleted, and other apps of the person keep theirs', async () => {
+    const [one, kept] = [await signIn(), await signIn()]
+    const jwts = await openEverywhere(one)
+    const [keptJwt = ''] = await openEverywhere(kept)
+    expect((await world.app.admin('DELETE', `/api/v3/oauth/client/${one.client.id}`)).status).toBe(200)
+    await expectNoAccess(one, jwts, 'client_unknown')
+    expect(await readEverywhere(keptJwt)).toEqual([200, 200])
+  })
+
+  test('when the person is disabled', async () => {
+    const one = await signIn({ one: await member() })
+    const jwts = await openEverywhere(one)
+    const path = `/api/v3/identity/user/${one.person.userId}/disable`
+    expect((await world.app.admin('POST', path)).status).toBe(200)
+    await expectNoAccess(one, jwts, 'user_inactive')
+  })
+
+  test('when it revokes its tokens itself, and may be signed in to again without a question', async () => {
+    const one = await signIn()
+    const jwts = await openEverywhere(one)
+    await openid.tokenRevocation(one.config, one.tokens.refresh_token ?? '')
+    await expectNoAccess(one, jwts, 'token_unknown')
+    const again = await signIn({ client: one.client, browser: one.browser, parameters: {} })
+    expect(await readAt(await openSession(again))).toBe(200)
+  })
+
+  test('when one of its refresh tokens comes back after its time', async () => {
+    const one = await signIn()
+    const { refresh_token: spent = '' } = one.tokens
+    await openid.refreshTokenGrant(one.config, spent)
+    const jwts = await openEverywhere(one)
+    const text = "update oauth_state set consumed_at = consumed_at - interval '1 minute' where consumed_at is not null"
+    await world.app.database.pool.query(text)
+    await expect(openid.refreshTokenGrant(one.config, spent)).rejects.toMatchObject({ error: 'invalid_grant' })
+    await expectNoAccess(one, jwts, 'token_unknown')
+  })
+
+  test('of a client deleted beside exchanges under way no session is left', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { client, tokens } = await signIn()
+      const exchanges = [world, other, world, other].map((at) => exchange(tokens.access_token, at))
+      await Promise.all([...exchanges, world.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)])
+      const text = 'select from session where client_id = $1 and revoked_at is null'
+      expect((await world.app.database.pool.query(text, [client.id])).rows).toHaveLength(0)
+    }
+  })
+})
+
+describe('a scope that the person takes back', () => {
+  test('ends the sessions that had it, and no token of any browser opens it again', async () => {
+    const [client, elsewhere] = [await world.client(), openBrowser()]
+    const phone = await signIn({ client, browser: elsewhere })
+    const jwt = await openSession(phone)
+    expect(await readEverywhere(jwt)).toEqual([200, 200])
+    await signIn({ client, without: ['contract:read'] })
+    expect(await readEverywhere(jwt)).toEqual([401, 401])
+    const narrowed = await openSession(phone, other)
+    expect(readPayload(narrowed).scope).toBe('openid email offline_access')
+    expect(await readEverywhere(narrowed)).toEqual([403, 403])
+    const next = await openid.refreshTokenGrant(phone.config, phone.tokens.refresh_token ?? '')
+    expect(readPayload(next.access_token).scope).not.toContain('contract:read')
+  })
+})
+
+describe('an exchange of a token that the provider keeps is refused', () => {
+  const change = (text: string, values: unknown[]) => world.app.database.pool.query(text, values)
+
+  test('as client_unknown when its client is gone', async () => {
+    const { client, tokens } = await signIn()
+    await change('update oauth_client set deleted_at = now() where document_id = $1', [client.id])
+    expect(await reasonOf(await exchange(tokens.access_token))).toBe('client_unknown')
+  })
+
+  test('as grant_unknown when its grant is gone', async () => {
+    const { client, tokens } = await signIn()
+    await change('update oauth_grant set revoked_at = now() where client = $1', [client.id])
+    expect(await reasonOf(await exchange(tokens.access_token))).toBe('grant_unknown')
+  })
+
+  test('as token_unknown when the token was revoked', async () => {
+    const { config, tokens } = await signIn()
+    await openid.tokenRevocation(config, tokens.access_token)
+    expect(await reasonOf(await exchange(tokens.access_token))).toBe('token_unknown')
+  })
+
+  test('as session_ended when the person has signed out and the token is without offline_access', async () => {
+    const browser = openBrowser()
+    const [bound, free] = [
+      await signIn({ browser, scope: 'openid contract:read', parameters: {} }),
+      await signIn({ browser }),
+    ]
+    await openSession(bound)
+    await change('update session set revoked_at = now() where "user" = $1 and client_id is null', [person.userId])
+    expect(await reasonOf(await exchange(bound.tokens.access_token))).toBe('session_ended')
+    await openSession(free)
+  })
+})
