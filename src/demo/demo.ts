@@ -21,6 +21,9 @@ export interface DemoOptions {
 /** Time limit for the delivery of the demonstration. The first attempt is immediate, so more is a fault. */
 const DELIVERY_LIMIT_MS = 15_000
 
+/** Time limit for its realtime message, which is shown when it is there. */
+const PUBLICATION_LIMIT_MS = 1_000
+
 const KEY_NAME = 'npm start'
 const WEBHOOK_NAME = 'Demo webhook'
 const DEMO_NAME = 'Demo'
@@ -175,6 +178,7 @@ async function showDelivery(
       printedAttempts = dispatch.attempts_log.length
       if (dispatch.status === 'success') {
         print(`  ledger    ${dispatch.document_id}  ${dispatch.status}  attempts = ${dispatch.attempts}`)
+        await showPublication(client, event, options)
         return dispatch
       }
       // Row and attempts are read one after the other: an attempt may exist before the row has its outcome.
@@ -186,6 +190,19 @@ async function showDelivery(
   throw new FatalError(
     'The demonstration delivery was not made within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher?',
   )
+}
+
+/** Prints the channels of the change, where it is published in realtime within a second. */
+async function showPublication(client: DemoClient, event: Row, { clock, print }: DemoOptions): Promise<void> {
+  const list = `/api/v3/realtime/message?${encodeFilter('document_id', event.document_id)}&page_size=1`
+  const deadline = clock.now() + PUBLICATION_LIMIT_MS
+  while (clock.now() < deadline) {
+    const [message] = await client.call<Row[]>('GET', list)
+    if (message?.status === 'published')
+      return print(`  realtime  published on ${(message.channels as string[]).join(', ')}`)
+    if (message?.status !== 'pending') return
+    await clock.sleep(25)
+  }
 }
 
 /** Creates the API key of the commands to try, in a file that only its owner can read, and revokes older ones. */
