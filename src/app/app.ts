@@ -152,7 +152,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     countRequests(server, metrics)
     for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, parts)
     mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-    await mountOauthProvider(server, options, { parts, limiter })
+    await mountOauthProvider(server, options, { parts, limiter, clients: held.clients })
     const { webhookSinkSecret: sinkSecret } = config
     mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
   }
