@@ -75,7 +75,9 @@ program
 
 program
   .command('oauth')
-  .description('authorization, tokens, refresh and introspection, beside oidc-provider with its adapter in memory')
+  .description(
+    'authorization, tokens, refresh, introspection and exchange, beside oidc-provider with its adapter in memory',
+  )
   .argument('[count]', 'requests a round', readCount, 500)
   .argument('[rounds]', 'rounds', readCount, 3)
   .action(async (count: number, rounds: number) => {

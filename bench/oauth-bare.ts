@@ -1,9 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { jwtVerify } from 'jose'
 import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { answerParent } from './child-process.ts'
-import { BENCH_CLIENT, BENCH_REDIRECT_URI } from './oauth-client.ts'
+import { BENCH_CLIENT, BENCH_REDIRECT_URI, EXCHANGE_GRANT } from './oauth-client.ts'
 
 /**
  * The baseline: `oidc-provider` with its adapter in memory, set up to issue the same tokens as the service. One person is
@@ -12,8 +13,10 @@ import { BENCH_CLIENT, BENCH_REDIRECT_URI } from './oauth-client.ts'
 const ACCOUNT = '00000000-0000-7000-8000-000000000001'
 const SCOPE = 'openid email offline_access contract:read'
 
+const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+
 function buildConfiguration(resource: string): Configuration {
-  const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+  const jwk = KEY.export({ format: 'jwk' })
   let grantId: string | undefined
   return {
     jwks: { keys: [{ ...jwk, alg: 'ES256', use: 'sig' } as never] },
@@ -21,7 +24,7 @@ function buildConfiguration(resource: string): Configuration {
       {
         ...BENCH_CLIENT,
         redirect_uris: [BENCH_REDIRECT_URI],
-        grant_types: ['authorization_code', 'refresh_token'],
+        grant_types: ['authorization_code', 'refresh_token', EXCHANGE_GRANT],
         id_token_signed_response_alg: 'ES256',
       },
     ],
@@ -87,6 +90,27 @@ function signInAlways(provider: Provider): void {
   }
 }
 
+/** Exchanges an access token for another one (RFC 8693): `oidc-provider` leaves this grant type to its user. */
+function addExchange(provider: Provider, resource: string): void {
+  const key = createPublicKey(KEY)
+  const exchange = async (ctx: KoaContextWithOIDC) => {
+    const { client, params } = ctx.oidc
+    const { payload } = await jwtVerify(String(params?.subject_token), key, { audience: resource })
+    if (!client || payload.sub === undefined) throw new Error('the token names nobody')
+    const token = new provider.AccessToken({ client, accountId: payload.sub, gty: EXCHANGE_GRANT } as never)
+    token.resourceServer = new provider.ResourceServer(resource, {
+      scope: SCOPE,
+      audience: resource,
+      accessTokenTTL: 900,
+      accessTokenFormat: 'jwt',
+      jwt: { sign: { alg: 'ES256' } },
+    } as never)
+    Object.assign(token, { scope: String(payload.scope) })
+    ctx.body = { access_token: await token.save(), token_type: 'Bearer', expires_in: token.expiration }
+  }
+  provider.registerGrantType(EXCHANGE_GRANT, exchange, ['subject_token', 'subject_token_type'])
+}
+
 answerParent(async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -94,6 +118,7 @@ answerParent(async () => {
   const issuer = `http://127.0.0.1:${port}`
   const provider = new Provider(issuer, buildConfiguration(`${issuer}/api`))
   signInAlways(provider)
+  addExchange(provider, `${issuer}/api`)
   server.on('request', provider.callback())
   return { issuer }
 })

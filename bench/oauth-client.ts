@@ -5,6 +5,11 @@ export const BENCH_CLIENT = { client_id: 'bench', client_secret: 'bench-secret-o
 
 export const BENCH_REDIRECT_URI = 'http://127.0.0.1:4711/callback'
 
+/** The grant type of RFC 8693. */
+export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
+
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
@@ -13,7 +18,7 @@ export interface OauthSide {
   name: string
   clientId: string
   secret: string
-  paths: { authorize: string; token: string; introspect: string }
+  paths: { authorize: string; token: string; introspect: string; exchange: string }
   /** The cookie of a person who is signed in. */
   cookie: string
 }
@@ -47,10 +52,11 @@ async function post(side: OauthSide, url: string, form: Record<string, string>):
   return body
 }
 
-/** Redeems a code. Returns the refresh token. */
-export async function redeem(side: OauthSide, code: string): Promise<string> {
+/** Redeems a code. */
+export async function redeem(side: OauthSide, code: string): Promise<{ access: string; refresh: string }> {
   const form = { grant_type: 'authorization_code', code, redirect_uri: BENCH_REDIRECT_URI, code_verifier: VERIFIER }
-  return String((await post(side, side.paths.token, form)).refresh_token)
+  const { access_token: access, refresh_token: next } = await post(side, side.paths.token, form)
+  return { access: String(access), refresh: String(next) }
 }
 
 /** Spends a refresh token. Returns its successor. */
@@ -63,4 +69,11 @@ export async function refresh(side: OauthSide, token: string): Promise<string> {
 export async function introspect(side: OauthSide, token: string): Promise<void> {
   const { active } = await post(side, side.paths.introspect, { token })
   if (active !== true) throw new Error(`${side.name}: the token is not active`)
+}
+
+/** Exchanges an access token for one of another kind. */
+export async function exchange(side: OauthSide, token: string): Promise<void> {
+  const form = { grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: TOKEN_TYPE }
+  const { access_token: exchanged } = await post(side, side.paths.exchange, form)
+  if (typeof exchanged !== 'string') throw new Error(`${side.name}: no exchanged token`)
 }

@@ -7,6 +7,7 @@ import {
   authorize,
   BENCH_CLIENT,
   BENCH_REDIRECT_URI,
+  exchange,
   introspect,
   type OauthSide,
   redeem,
@@ -46,14 +47,21 @@ const CASES: Readonly<Record<string, (side: OauthSide, count: number) => Promise
     return measure(count, async () => void (await redeem(side, codes.pop() ?? '')))
   },
   refresh: async (side, count) => {
-    const tokens = await Promise.all(Array.from({ length: LANES }, async () => redeem(side, await authorize(side))))
+    const tokens = await Promise.all(
+      Array.from({ length: LANES }, async () => (await redeem(side, await authorize(side))).refresh),
+    )
     return measure(count, async (lane) => {
       tokens[lane] = await refresh(side, tokens[lane] ?? '')
     })
   },
   introspection: async (side, count) => {
-    const token = await redeem(side, await authorize(side))
+    const { refresh: token } = await redeem(side, await authorize(side))
     return measure(count, () => introspect(side, token))
+  },
+  // The baseline verifies the token and signs another one, and keeps nothing.
+  exchange: async (side, count) => {
+    const { access } = await redeem(side, await authorize(side))
+    return measure(count, () => exchange(side, access))
   },
 }
 
@@ -84,7 +92,12 @@ async function startBareSide(stack: AsyncDisposableStack): Promise<OauthSide> {
   const program = startProgram<string, { issuer: string }>('oauth-bare.ts')
   stack.defer(() => program.stop())
   const { issuer } = await program.ask('start')
-  const paths = { authorize: `${issuer}/auth`, token: `${issuer}/token`, introspect: `${issuer}/token/introspection` }
+  const paths = {
+    authorize: `${issuer}/auth`,
+    token: `${issuer}/token`,
+    introspect: `${issuer}/token/introspection`,
+    exchange: `${issuer}/token`,
+  }
   const { client_id: clientId, client_secret: secret } = BENCH_CLIENT
   return { name: 'oidc-provider', clientId, secret, paths, cookie: '' }
 }
@@ -128,7 +141,12 @@ async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promi
     name: 'service',
     clientId: client.client_id ?? '',
     secret: client.client_secret ?? '',
-    paths: { authorize: `${issuer}/authorize`, token: `${issuer}/token`, introspect: `${issuer}/introspect` },
+    paths: {
+      authorize: `${issuer}/authorize`,
+      token: `${issuer}/token`,
+      introspect: `${issuer}/introspect`,
+      exchange: `${issuer}/exchange`,
+    },
     cookie: `signalbox_session=${jwt}`,
   }
 }

@@ -7,6 +7,12 @@ create function uuid_of(given text) returns uuid language sql immutable as $$
   select case when given ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then given::uuid end
 $$;
 
+-- The account with the longest membership.
+create function first_account_of(holder uuid) returns uuid language sql stable as $$
+  select m.account from account_member m join account a on a.document_id = m.account
+    where m."user" = holder and a.deleted_at is null order by m.created_at, m.document_id limit 1
+$$;
+
 create or replace function provider_token_fault(of_client text, of_grant text, of_token text, at timestamptz) returns text
 language plpgsql stable as $$
 declare
@@ -71,3 +77,15 @@ begin
     select s.document_id from session s where s.client_id = ended::text and s.revoked_at is null
     order by s.document_id for no key update);
 end $$;
+
+-- Processes hold clients in memory. Note: 'c:<client>'.
+create function note_oauth_client_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('c:' || case when tg_table_name = 'oauth_client' then to_jsonb(old) ->> 'document_id'
+    else coalesce(to_jsonb(new), to_jsonb(old)) ->> 'client' end);
+  return null;
+end $$;
+create trigger note_change after update or delete on oauth_client
+  for each row execute function note_oauth_client_change();
+create trigger note_change after insert or update or delete on oauth_client_secret
+  for each row execute function note_oauth_client_change();

@@ -6,6 +6,7 @@ import type { Caller } from '../http/caller.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { IdMaker } from '../id.ts'
+import { buildClientCache, type ClientCache } from '../oauth/client-cache.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AppOptions } from './app.ts'
 import { buildRecorders, type RecordDeps } from './record-change.ts'
@@ -14,6 +15,7 @@ import { ROUTE_TREE } from './route-tree.ts'
 /** The caches of this process, which a trigger's note of a change invalidates. */
 export interface Held {
   callers: CallerCache<Caller>
+  clients: ClientCache
   reads: ReadSubscriptions
   apply: (note: string) => void
 }
@@ -22,11 +24,13 @@ export interface Held {
 export function buildHeld(db: Database, isProven: () => boolean): Held {
   const callers = buildCallerCache<Caller>(isProven)
   const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
+  const clients = buildClientCache(isProven)
   const apply = (note: string) => {
     callers.apply(note)
+    clients.apply(note)
     reads.apply(note)
   }
-  return { callers, reads, apply }
+  return { callers, clients, reads, apply }
 }
 
 /** Builds what the pipeline of every request uses. */

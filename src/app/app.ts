@@ -192,7 +192,7 @@ async function mountApi(
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-  await mountOauthProvider(server, options, { parts: features, limiter })
+  await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
 }

@@ -3,17 +3,14 @@ import type { Provider } from 'oidc-provider'
 import { systemClock } from '../clock.ts'
 import { mountProtocol } from '../http/mount-protocol.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
-import type { UserId } from '../id.ts'
-import type { DecideClaims } from '../oauth/provider/build-provider.ts'
+import type { ClientCache } from '../oauth/client-cache.ts'
+import { findClientMetadata } from '../oauth/client-metadata.ts'
 import { serveProvider } from '../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../oauth/provider/provider-source.ts'
 import type { BrowserPerson } from '../oauth/provider/session-bridge.ts'
-import { findTokenSubject } from '../oauth/token-hook.store.ts'
-import { decideTokenClaims } from '../oauth/token-hook.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { findVisitor } from '../pages/browser-session.ts'
-import type { Database } from '../postgres/database.ts'
 import { loadSession } from '../session/session.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
@@ -27,11 +24,11 @@ const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
 export async function mountOauthProvider(
   server: FastifyInstance,
   options: AppOptions,
-  { parts, limiter }: { parts: FeatureParts; limiter: RateLimiter },
+  { parts, limiter, clients }: { parts: FeatureParts; limiter: RateLimiter; clients: ClientCache },
 ): Promise<void> {
   if (options.config.identityEngine !== 'embedded') return
   const { baseUrl } = parts.pages
-  const source = buildSource(options, parts)
+  const source = buildSource(options, { parts, clients })
   const mount = { source, baseUrl }
   const addresses = new WeakMap<object, string>()
   await mountProtocol(server, {
@@ -51,7 +48,10 @@ export async function mountOauthProvider(
   })
 }
 
-function buildSource(options: AppOptions, parts: FeatureParts): ProviderSource {
+function buildSource(
+  options: AppOptions,
+  { parts, clients }: { parts: FeatureParts; clients: ClientCache },
+): ProviderSource {
   const { config, database, logger, lookup, ca } = options
   const { pages, keyring, ids, random } = parts
   const { db } = database
@@ -65,23 +65,13 @@ function buildSource(options: AppOptions, parts: FeatureParts): ProviderSource {
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
     findPerson: (header) => findPerson(options, parts, header),
-    decideClaims: (token) => decideClaims(db, token),
+    findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
     isRegistrationOpen: config.oauthRegistration,
     isPkceOptional: config.appEnv === 'certification',
     watch: (provider) => watchProvider(provider, logger),
   })
-}
-
-/** What the hook says of a token: its claims, or undefined for a person who gets none. */
-async function decideClaims(
-  db: Database,
-  { userId, clientId, scopes }: Parameters<DecideClaims>[0],
-): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const found = await findTokenSubject(db, { userId: userId as UserId, clientId })
-  const decision = decideTokenClaims({ subject: found?.subject, client: { id: clientId, scope: scopes.join(' ') } })
-  return decision.kind === 'issue' ? decision.claims : undefined
 }
 
 async function findPerson(

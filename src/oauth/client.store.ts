@@ -1,4 +1,4 @@
-import type { Id, UserId } from '../id.ts'
+import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, statement } from '../postgres/statement.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
@@ -184,6 +184,9 @@ export function insertClient(
   return insert(db, [...toValues(row), secret?.id ?? null, secret?.hash ?? null])
 }
 
+/** The note of a changed client, which drops it from `ClientCache`. */
+const noteOf = (id: ClientId) => `c:${id}`
+
 const update = closingStatement(`
   changed_client as (
     update oauth_client set name = $2, type = $3, application_type = $4, redirect_uris = $5,
@@ -194,7 +197,7 @@ const update = closingStatement(`
 
 /** Writes a locked client again, with the last statement of the transaction. */
 export function updateClient(db: Database, row: ClientRecord): Promise<void> {
-  return update(db, toValues(row))
+  return update(db, toValues(row), { notes: noteOf(row.id) })
 }
 
 const rotate = closingStatement(`
@@ -211,7 +214,7 @@ export function rotateClientSecret(
   input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
 ): Promise<void> {
   const { client, secret, overlapUntil, now } = input
-  return rotate(db, [client, secret.id, secret.hash, now, overlapUntil])
+  return rotate(db, [client, secret.id, secret.hash, now, overlapUntil], { notes: noteOf(client) })
 }
 
 const remove = closingStatement(`
@@ -224,7 +227,7 @@ const remove = closingStatement(`
 
 /** Deletes a locked client with its secrets, grants and tokens, with the last statement of the transaction. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
-  return remove(db, [id, now])
+  return remove(db, [id, now], { notes: noteOf(id) })
 }
 
 /** The person that a token stands for, as the claims describe it. */
@@ -235,6 +238,8 @@ export interface AccountFacts {
   name: string | null
   avatarUrl: string | null
   updatedAt: Date
+  /** The account with the longest membership. */
+  firstAccount: AccountId | null
 }
 
 const selectAccount = statement<{
@@ -244,9 +249,11 @@ const selectAccount = statement<{
   name: string | null
   avatar_url: string | null
   updated_at: Date
+  account: AccountId | null
 }>(`
-  select document_id, email, email_verified_at is not null as is_email_verified, name, avatar_url, updated_at
-  from "user" where document_id = $1 and is_actived and deleted_at is null`)
+  select u.document_id, u.email, u.email_verified_at is not null as is_email_verified, u.name, u.avatar_url, u.updated_at,
+    first_account_of(u.document_id) as account
+  from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
 
 /** The user with this id; undefined when it is disabled or deleted. */
 export async function findActiveAccount(db: Database, id: string): Promise<AccountFacts | undefined> {
@@ -259,6 +266,7 @@ export async function findActiveAccount(db: Database, id: string): Promise<Accou
       name: row.name,
       avatarUrl: row.avatar_url,
       updatedAt: row.updated_at,
+      firstAccount: row.account,
     }
   )
 }

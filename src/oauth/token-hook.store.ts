@@ -4,8 +4,7 @@ import { statement } from '../postgres/statement.ts'
 import type { TokenSubject } from './token-hook.ts'
 
 const OF_SUBJECT = `select u.document_id, u.is_actived and u.deleted_at is null as is_active,
-  (select m.account from account_member m join account a on a.document_id = m.account
-    where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id limit 1) as account,
+  first_account_of(u.document_id) as account,
   api_scope_of(u.document_id, $3) as api_scope
   from "user" u`
 

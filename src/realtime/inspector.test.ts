@@ -164,7 +164,11 @@ describe('the health of the component', () => {
     expect(await ask()).toMatchObject({ status: 'down', details: { last_error: 'http_5xx', last_error_at: at } })
     expect((await ground.t.anonymous('GET', '/api/v3/health')).body.data).toMatchObject({
       status: 'degraded',
-      components: [{ component: 'webhook-out' }, { component: 'provisioning' }, { component: 'realtime', status: 'down' }],
+      components: [
+        { component: 'webhook-out' },
+        { component: 'provisioning' },
+        { component: 'realtime', status: 'down' },
+      ],
     })
     ground.provider.behave({ kind: 'works' })
     await probe()

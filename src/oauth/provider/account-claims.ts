@@ -1,6 +1,7 @@
 import type { Account } from 'oidc-provider'
 import type { Database } from '../../postgres/database.ts'
 import { type AccountFacts, findActiveAccount } from '../client.store.ts'
+import type { TokenSubject } from '../token-hook.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */
 export const CLAIMS_OF_SCOPES = {
@@ -21,8 +22,19 @@ export function buildClaims(account: AccountFacts): Record<string, unknown> & { 
   }
 }
 
+/** The account of a subject, with what decides about its tokens. */
+export interface ProviderAccount extends Account {
+  subject: TokenSubject
+}
+
 /** The account of a subject for the provider; undefined for a user who is disabled or deleted, who then gets nothing. */
-export async function findProviderAccount(db: Database, subject: string): Promise<Account | undefined> {
+export async function findProviderAccount(db: Database, subject: string): Promise<ProviderAccount | undefined> {
   const account = await findActiveAccount(db, subject)
-  return account && { accountId: account.id, claims: async () => buildClaims(account) }
+  if (!account) return undefined
+  const { id: userId, firstAccount: accountId } = account
+  return {
+    accountId: userId,
+    claims: async () => buildClaims(account),
+    subject: { userId, isActive: true, accountId },
+  }
 }

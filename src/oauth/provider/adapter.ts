@@ -4,7 +4,7 @@ import { Problem } from '../../http/problem.ts'
 import { isUuid } from '../../id.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
-import { findClientMetadata, registerDynamicClient } from '../client-metadata.ts'
+import { registerDynamicClient } from '../client-metadata.ts'
 import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './refresh-repeat.ts'
 import {
   consumeState,
@@ -28,6 +28,8 @@ export interface StateDeps {
   /** The clock of the machine, which the provider itself reads. */
   machineClock: Clock
   refresh: RefreshRules
+  /** The client with this id as the provider reads it. */
+  findClient: (id: string) => Promise<AdapterPayload | undefined>
 }
 
 /** Members of a payload that are ids of other rows, and so credentials: kept encrypted. */
@@ -63,10 +65,12 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
   return {
     upsert: write,
     find: async (id) => {
-      const token = model === 'AccessToken' ? readJwtTokenId(revealJwt(id)) : undefined
-      const key = token?.jti ?? id
+      const jwt = model === 'AccessToken' || model === 'RefreshToken' ? readJwtTokenId(revealJwt(id)) : undefined
+      // Introspection and revocation look a token up in both models; a refresh token is no JWT.
+      if (jwt && model === 'RefreshToken') return undefined
+      const key = jwt?.jti ?? id
       const found = await findState(db, { ...keyOf(key), now: now() })
-      if (!found || (token && found.payload.tokenHash !== token.tokenHash)) return undefined
+      if (!found || (jwt && found.payload.tokenHash !== jwt.tokenHash)) return undefined
       if (model === 'RefreshToken') refuseRepeat(deps, found, key)
       return toPayload(deps, found, key)
     },
@@ -151,7 +155,7 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
 }
 
 /** Clients come from our own table; a dynamic registration writes into it. */
-function buildClientAdapter({ db, machineClock }: StateDeps): Adapter {
+function buildClientAdapter({ db, machineClock, findClient }: StateDeps): Adapter {
   const nothing = async () => undefined
   return {
     upsert: async (id, payload) => {
@@ -161,7 +165,7 @@ function buildClientAdapter({ db, machineClock }: StateDeps): Adapter {
         throw error instanceof Problem ? new errors.InvalidClientMetadata(error.detail) : error
       }
     },
-    find: (id) => findClientMetadata(db, id),
+    find: findClient,
     findByUid: nothing,
     findByUserCode: nothing,
     consume: nothing,

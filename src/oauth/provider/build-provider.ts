@@ -3,7 +3,8 @@ import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { isOneOfSecrets } from '../client-secret.ts'
 import { SCOPES } from '../scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key.ts'
-import { CLAIMS_OF_SCOPES, findProviderAccount } from './account-claims.ts'
+import { decideTokenClaims } from '../token-hook.ts'
+import { CLAIMS_OF_SCOPES, findProviderAccount, type ProviderAccount } from './account-claims.ts'
 import { buildAdapter, type StateDeps } from './adapter.ts'
 import { keepApiTokens } from './api-token.ts'
 import { followEndings, type ProviderEndings } from './endings.ts'
@@ -41,14 +42,6 @@ const ROUTES = {
   userinfo: '/userinfo',
 }
 
-/** Claims that the token hook adds to an access token; undefined when it refuses the token. */
-export type DecideClaims = (input: {
-  userId: string
-  clientId: string
-  scopes: readonly string[]
-  grantId: string
-}) => Promise<Readonly<Record<string, unknown>> | undefined>
-
 /** What the provider is built from. */
 export interface ProviderDeps extends StateDeps, Omit<FamilyDeps, 'now'> {
   issuer: string
@@ -56,7 +49,6 @@ export interface ProviderDeps extends StateDeps, Omit<FamilyDeps, 'now'> {
   cookieKeys: readonly string[]
   cookies: { isSecure: boolean; isHostBound: boolean }
   findPerson: FindPerson
-  decideClaims: DecideClaims
   pages: ProviderPages
   endings: ProviderEndings
   fetch: GuardedFetch
@@ -128,7 +120,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
     findAccount: (_ctx, subject) => findProviderAccount(deps.db, subject),
     loadExistingGrant: (ctx) => findFamily(family, ctx) as never,
-    extraTokenClaims: (_ctx, token) => addClaims(deps, token as never),
+    extraTokenClaims: async (ctx, token) => addClaims(ctx.oidc.account as ProviderAccount | undefined, token as never),
     interactions: { url: (_ctx, interaction) => `/auth/oauth?id=${interaction.uid}`, policy: buildPolicy() },
     clientBasedCORS: allowOwnOrigin,
     renderError: pages.renderError,
@@ -214,14 +206,15 @@ function buildPolicy(): interactionPolicy.DefaultPolicy {
   return policy
 }
 
-async function addClaims(
-  deps: ProviderDeps,
+/** What the hook adds to a token (docs/contract/oauth-exchange.md#access-token-hook), for the account of this request. */
+function addClaims(
+  account: ProviderAccount | undefined,
   token: { accountId?: string; clientId: string; grantId?: string; scopes: Set<string> },
-): Promise<Record<string, unknown>> {
+): Record<string, unknown> {
   const { accountId, clientId, grantId } = token
   if (accountId === undefined || grantId === undefined) return {}
-  const input = { userId: accountId, clientId, scopes: [...token.scopes], grantId: findGrantIdOf(grantId) }
-  const claims = await deps.decideClaims(input)
-  if (!claims) throw new errors.InvalidGrant('the person may not get a token')
-  return { ...claims, grant_id: input.grantId }
+  const subject = account?.accountId === accountId ? account.subject : undefined
+  const decision = decideTokenClaims({ subject, client: { id: clientId, scope: [...token.scopes].join(' ') } })
+  if (decision.kind === 'refuse') throw new errors.InvalidGrant('the person may not get a token')
+  return { ...decision.claims, grant_id: findGrantIdOf(grantId) }
 }

@@ -1,0 +1,41 @@
+import type { AdapterPayload } from 'oidc-provider'
+
+/** Most clients of one process; beyond it the one that was read first is dropped. */
+const CLIENTS_LIMIT = 5_000
+
+/**
+ * Keeps the clients that the provider reads with every request. Triggers send a note `c:<client>` for every change of a
+ * client or its secrets, which drops it. Clients are used only while notes are proven to arrive (`Notifier.isProven`).
+ */
+export interface ClientCache {
+  /** The client with this id, kept or else from `read`. */
+  find(id: string, read: () => Promise<AdapterPayload | undefined>): Promise<AdapterPayload | undefined>
+  /** Drops what a note names: `c:<client>`, `*` for all. Ignores other notes. */
+  apply(note: string): void
+}
+
+/** Builds the cache. Calls `isProven` at each use. */
+export function buildClientCache(isProven: () => boolean, limit = CLIENTS_LIMIT): ClientCache {
+  const clients = new Map<string, AdapterPayload>()
+  let notes = 0
+  return {
+    find: async (id, read) => {
+      const known = isProven() ? clients.get(id) : undefined
+      if (known) return known
+      const mark = notes
+      const found = await read()
+      // A note that arrived during the read may be of a change that the read did not see.
+      if (!found || mark !== notes) return found
+      const oldest = clients.size >= limit ? clients.keys().next().value : undefined
+      if (oldest !== undefined) clients.delete(oldest)
+      clients.set(id, found)
+      return found
+    },
+    apply: (note) => {
+      if (note !== '*' && !note.startsWith('c:')) return
+      notes += 1
+      if (note === '*') clients.clear()
+      else clients.delete(note.slice(2))
+    },
+  }
+}
