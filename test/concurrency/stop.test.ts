@@ -99,7 +99,8 @@ test('a start that hangs (another process migrates for ever) is ended by SIGTERM
   const askedAt = performance.now()
   service.signal('SIGTERM')
   expect(await service.ended).toEqual({ code: 1, signal: null })
-  expect(performance.now() - askedAt).toBeLessThan(10_500)
+  // Ten seconds, and what a busy machine takes to end a process.
+  expect(performance.now() - askedAt).toBeLessThan(15_000)
   expect(service.stderr()).toContain('the stop took too long')
   holder.release()
 })
