@@ -45,8 +45,8 @@ export const BARE_STATEMENTS = {
     where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
       and u.is_actived and u.deleted_at is null for no key update`,
   insertSession: `
-    insert into session (document_id, "user", parent, address, expires_at, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $6)`,
+    insert into session (document_id, "user", parent, address, expires_at, auth_time, last_used_at, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $6, $6, $6)`,
   spendRefresh: `
     update session_refresh t set spent_at = $2 from session s
     where t.token_hash = $1 and t.spent_at is null and t.expires_at > $2 and s.document_id = t.session

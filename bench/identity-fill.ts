@@ -15,8 +15,8 @@ export async function fillIdentity(connectionString: string): Promise<void> {
       [PEOPLE],
     )
     await client.query(
-      `insert into session (document_id, "user", expires_at, created_at, updated_at)
-       select ${idText('session', 'n')}, ${idText('user', 'n')}, now() + interval '90 days', now(), now()
+      `insert into session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at)
+       select ${idText('session', 'n')}, ${idText('user', 'n')}, now() + interval '90 days', now(), now(), now(), now()
        from generate_series(0, $1::int - 1) n`,
       [PEOPLE],
     )
