@@ -51,6 +51,8 @@ function buildEnvironment(options: ServiceOptions): NodeJS.ProcessEnv {
     RATE_LIMIT_PER_MINUTE: '10000000',
     RATE_LIMIT_STRICT_PER_MINUTE: '10000000',
     WEBHOOK_ALLOWED_PRIVATE_TARGETS: '127.0.0.1',
+    // As in production, where realtime is off until a provider is named: peers publish nothing beside the webhook.
+    INTEGRATION_REALTIME_EMBEDDED: 'false',
     ...options.environment,
   }
 }
