@@ -51,7 +51,7 @@ end $$;
 
 -- Locks what the session of an access token depends on, and says what speaks against it. A grant that is being ended waits
 -- for this transaction, or this one for it; a user who is being disabled likewise. So nothing ends between the check and
--- the session, whose end is then found by whoever ends the grant or the user.
+-- the session: a transaction that ends the grant or the user finds the session.
 create function claim_exchange(
   asked uuid, subject text, is_kept boolean, of_client text, of_grant text, of_token text, at timestamptz
 ) returns table (holder uuid, is_active boolean, fault text, accounts json[]) language plpgsql volatile rows 1 as $$

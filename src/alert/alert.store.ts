@@ -4,7 +4,7 @@ import { statement } from '../postgres/statement.ts'
 
 export type IncidentId = Id<'incident'>
 
-/** What an operator is told of. */
+/** An incident that is alerted once. */
 export interface Incident {
   id: IncidentId
   /** Its kind, such as `provisioning-dead-letter`. */

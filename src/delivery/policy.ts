@@ -81,7 +81,7 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
 export interface RoutingPart {
   /**
    * The query of the rows that events are routed to. Reads `routed`, the events with the columns of `event_occurrence`;
-   * becomes the part `<policy>_matched`. Has no placeholder.
+   * becomes the part `<policy>_matched`. Without parameters.
    */
   matched: string
   /**

@@ -3,7 +3,7 @@ import { type Flow, openFlow } from '../harness/oauth-flow.ts'
 import { type OauthPerson, type OauthWorld, openBrowser, readForm, startOauthWorld } from '../harness/oauth-world.ts'
 import type { Visited, Visitor } from '../harness/visitor.ts'
 
-/** Attacks on the person who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on whoever signs out. */
+/** Attacks on the person who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on a person who signs out. */
 
 const CONSENT = '/auth/oauth/consent'
 

@@ -15,7 +15,7 @@ import { answerRepeats } from './refresh-repeat.ts'
 import { type FindPerson, followBrowserSession } from './session-bridge.ts'
 import { findGrantIdOf } from './state-id.ts'
 
-/** Lifetimes in seconds. Access tokens are short, because whoever verifies them by their signature alone sees no revocation. */
+/** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
 const LIFETIMES = {
   AccessToken: 900,
   AuthorizationCode: 60,

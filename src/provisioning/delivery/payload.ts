@@ -3,7 +3,7 @@ import type { EventId, UserId } from '../../id.ts'
 /** Version of the body that a target reads (docs/contract/provisioning.md#provisioning-events). */
 const PAYLOAD_API_VERSION = '2026-09-11'
 
-/** What a target is told of. */
+/** The changes of a user that a target receives. */
 export const PROVISIONING_EVENTS = [
   'user.provisioned',
   'user.updated',

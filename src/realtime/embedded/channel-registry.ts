@@ -61,7 +61,7 @@ export interface ChannelRegistry<Socket> {
   sharesOf(process: string): ChannelShare[]
 }
 
-/** Builds the registry of an application. Nothing but memory: it is told what happened, and answers what that means. */
+/** Builds the registry of an application, in memory: each call takes what happened and returns the transitions. */
 export function buildChannelRegistry<Socket>(): ChannelRegistry<Socket> {
   const channels = new Map<string, ChannelState<Socket>>()
 

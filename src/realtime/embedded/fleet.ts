@@ -41,7 +41,7 @@ export interface Fleet {
   joined: Promise<void>
   /** Listens and says that it lives, until stopped. */
   run(): Promise<void>
-  /** Says goodbye and ends. */
+  /** Tells the other processes that this one ends, and ends. */
   stop(): Promise<void>
 }
 
@@ -169,7 +169,7 @@ export function buildFleet(options: FleetOptions): Fleet {
       await Promise.all([listener.run(), beatUntilStopped()])
     },
     stop: async () => {
-      // The goodbye is the last message: the others would take a later one for that of a new process.
+      // The last message: the others would take a later one for that of a new process.
       isLeaving = true
       if (peers.size() > 0) await sender.send({ kind: 'bye' }).catch(() => {})
       stopping.abort()
