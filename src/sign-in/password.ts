@@ -1,9 +1,9 @@
-import { argon2, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { promisify } from 'node:util'
 import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import { buildGate } from './gate.ts'
+import { buildHashThread } from './hash-thread.ts'
 
 /** Shortest and longest password, in code points. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
 export const PASSWORD_LENGTH_MIN = 8
@@ -16,8 +16,6 @@ const SALT_BYTES = 16
 
 const PHC_PATTERN =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
-
-const runArgon2 = promisify(argon2)
 
 /** Wait after which a hash is refused. */
 const HASH_WAIT_MS = 5_000
@@ -35,6 +33,9 @@ const hashingGate = buildGate({
   waitMs: HASH_WAIT_MS,
   clock: systemClock,
 })
+
+/** Threads without work. The gate admits no more work than there are threads. */
+const restingThreads = Array.from({ length: HASHES_AT_ONCE }, buildHashThread)
 
 /** Throws 503 `overloaded` when so many passwords wait that another one is not accepted. */
 export function checkHashingRoom(): void {
@@ -59,7 +60,14 @@ function derive(password: string, hash: Omit<PasswordHash, 'tag'> & { tagLength:
     parallelism: hash.parallelism,
     tagLength: hash.tagLength,
   }
-  return hashingGate(() => runArgon2('argon2id', parameters))
+  return hashingGate(async () => {
+    const thread = restingThreads.pop() ?? buildHashThread()
+    try {
+      return await thread(parameters)
+    } finally {
+      restingThreads.push(thread)
+    }
+  })
 }
 
 function encodePhc({ memory, passes, parallelism, salt, tag }: PasswordHash): string {
