@@ -222,7 +222,7 @@ async function commitChange<Deps>(
 ): Promise<{ result: Answer | Problem; notes: string }> {
   const { pipeline, route, context } = served
   context.db = tx
-  const outcome = await handle(served)
+  const outcome = await handleCounted(served, tx)
   // Serialized before the commit: a failure rolls back.
   const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
@@ -260,6 +260,16 @@ async function prepare<Deps>(served: Served<Deps>): Promise<void> {
 /** Whether the row of the path is within the accounts of a caller whose permission holds in some only. Throws not-found. */
 async function checkReach<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
   if (context.scope !== 'all') await route.reach?.(deps, context)
+}
+
+/** Handles a request and counts it against its strict limit, where that was left to here. Over the limit nothing holds. */
+async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<Outcome<unknown>> {
+  const counting = served.request.countLater?.(tx)
+  if (!counting) return handle(served)
+  const [counted, handled] = await Promise.allSettled([counting, handle(served)])
+  if (counted.status === 'rejected') throw counted.reason
+  if (handled.status === 'rejected') throw handled.reason
+  return handled.value
 }
 
 /** Loads the row of the path, and calls the operation. */

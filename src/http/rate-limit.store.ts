@@ -1,20 +1,25 @@
 import { sql } from 'kysely'
 import type { Database } from '../postgres/database.ts'
+import { runDetached } from '../postgres/dialect.ts'
 
 /** Most rows of one statement. */
 const CHUNK = 5_000
 
-/** Counts one hit, and returns the sum of all processes in this window. */
+/**
+ * Counts one hit, and returns the sum of all processes in this window. Given a transaction, shares its first round trip and
+ * stays counted when it rolls back.
+ */
 export async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
-  const { hits } = await db
+  const insert = db
     .insertInto('rate_limit')
     .values({ bucket, window_started_at: windowStartedAt, hits: 1 })
     .onConflict((conflict) =>
       conflict.columns(['bucket', 'window_started_at']).doUpdateSet({ hits: sql<number>`rate_limit.hits + 1` }),
     )
     .returning('hits')
-    .executeTakeFirstOrThrow()
-  return hits
+  const [row] = await runDetached(db, insert.compile())
+  if (!row) throw new Error('an upsert returns its row')
+  return row.hits
 }
 
 /**

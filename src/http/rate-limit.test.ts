@@ -1,10 +1,13 @@
+import { Type } from 'typebox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
-import { buildCaller, buildPipelineServer } from '../../test/harness/pipeline-server.ts'
+import { buildCaller, buildPipelineServer, type SampleDeps } from '../../test/harness/pipeline-server.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { Problem } from './problem.ts'
 import { deleteOldRateWindows } from './rate-limit.store.ts'
 import { buildRateLimiter } from './rate-limit.ts'
+import { defineRoute } from './route.ts'
 
 const THING = '/api/v3/sample/thing'
 
@@ -184,5 +187,76 @@ describe('rate limits', () => {
     expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(1)
     expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(0)
     expect(await database.db.selectFrom('rate_limit').selectAll().execute()).toHaveLength(1)
+  })
+})
+
+/** Writes a row of its name, then fails for the name `bad`; its strict limit is counted with the operation. */
+const countedRoute = defineRoute(
+  {
+    resource: 'thing',
+    accountScope: 'none',
+    method: 'POST',
+    path: `${THING}/counted`,
+    action: 'refresh',
+    access: 'public',
+    strictRateLimit: 'with-operation',
+    summary: 'Refresh a thing',
+    body: Type.Object({ name: Type.String({ minLength: 2 }) }),
+    data: Type.Object({}),
+  },
+  {
+    handle: async ({ ids }: SampleDeps, { db, body, now }) => {
+      const row = { document_id: ids.next<'thing'>(), name: body.name, created_at: now, updated_at: now }
+      await db.insertInto('role').values(row).execute()
+      if (body.name === 'bad') throw new Problem('conflict', 'A bad name.')
+      return { data: {}, message: 'Refreshed.' }
+    },
+  },
+)
+
+describe('a strict limit that is counted with the operation', () => {
+  async function startCounted() {
+    const limiter = buildRateLimiter({ db: database.db, clock, perMinute: 100, strictPerMinute: 2 })
+    const { server } = await buildPipelineServer({ db: database.db, clock, pipeline: limiter, routes: [countedRoute] })
+    const post = (payload: string | object) =>
+      server.inject({
+        method: 'POST',
+        url: `${THING}/counted`,
+        headers: { 'content-type': 'application/json' },
+        payload,
+        remoteAddress: '192.0.2.1',
+      })
+    return { post }
+  }
+  const countHits = async () =>
+    (await database.db.selectFrom('rate_limit').select('hits').executeTakeFirst())?.hits ?? 0
+  const listNames = async () => (await database.db.selectFrom('role').select('name').execute()).map(({ name }) => name)
+
+  test('answers 429 beyond it, and the operation is rolled back, also over two processes', async () => {
+    const [one, other] = [await startCounted(), await startCounted()]
+    expect((await one.post({ name: 'first' })).statusCode).toBe(200)
+    expect((await other.post({ name: 'second' })).statusCode).toBe(200)
+    const refused = await one.post({ name: 'third' })
+    expect(refused.statusCode).toBe(429)
+    expect(refused.headers['retry-after']).toBeDefined()
+    expect(await listNames()).not.toContain('third')
+    expect(await listNames()).toEqual(expect.arrayContaining(['first', 'second']))
+  })
+
+  test('counts once what the operation refuses, what is invalid and what cannot be read', async () => {
+    const { post } = await startCounted()
+    expect((await post({ name: 'bad' })).statusCode).toBe(409)
+    expect(await countHits()).toBe(1)
+    expect((await post({ name: '' })).statusCode).toBe(422)
+    expect(await countHits()).toBe(2)
+    expect((await post('{"name"')).statusCode).toBe(429)
+    expect(await countHits()).toBe(3)
+  })
+
+  test('writes nothing more once this process knows that it is spent', async () => {
+    const { post } = await startCounted()
+    for (let at = 0; at < 5; at += 1) await post({ name: 'bad' })
+    expect(await countHits()).toBe(3)
+    expect((await post({ name: 'bad' })).statusCode).toBe(429)
   })
 })

@@ -87,14 +87,25 @@ export function buildRateLimiter(options: {
     checkStanding({ hits: bucket.shared + bucket.own, resetMs: window.resetMs }, policy, reply)
   }
 
-  async function countInDatabase(subject: string, reply: FastifyReply): Promise<void> {
+  async function countInDatabase(at: Database, subject: string, reply: FastifyReply): Promise<void> {
     const window = findWindow(clock.now())
     const name = `${strict.name}:${subject}`
     const bucket = takeBucket(name, window.startMs)
     // A spent bucket stays spent until its window ends: a flood writes nothing to the database.
-    if (bucket.shared <= strict.perMinute) bucket.shared = await addHit(db, name, new Date(window.startMs))
+    if (bucket.shared <= strict.perMinute) bucket.shared = await addHit(at, name, new Date(window.startMs))
     else bucket.shared += 1
     checkStanding({ hits: bucket.shared, resetMs: window.resetMs }, strict, reply)
+  }
+
+  /** Refuses at once when this process knows that the limit is spent; else leaves the count to the operation. */
+  function countLater(subject: string, request: FastifyRequest, reply: FastifyReply): Promise<void> | void {
+    const bucket = takeBucket(`${strict.name}:${subject}`, findWindow(clock.now()).startMs)
+    if (bucket.shared > strict.perMinute) return countInDatabase(db, subject, reply)
+    let counted: Promise<void> | undefined
+    request.countLater = (tx) => {
+      counted ??= countInDatabase(tx ?? db, subject, reply)
+      return counted
+    }
   }
 
   async function exchange(): Promise<void> {
@@ -115,7 +126,8 @@ export function buildRateLimiter(options: {
   return {
     limitAddress: (route, request, reply) => {
       const subject = groupAddress(request.ip)
-      return route.strictRateLimit ? countInDatabase(subject, reply) : countInMemory(subject, address, reply)
+      if (route.strictRateLimit === 'with-operation') return countLater(subject, request, reply)
+      return route.strictRateLimit ? countInDatabase(db, subject, reply) : countInMemory(subject, address, reply)
     },
     limitVisit: (request, reply) => countInMemory(groupAddress(request.ip), address, reply),
     limitCaller: (caller, reply) => countInMemory(caller.apiKeyId ?? caller.userId, callers, reply),
@@ -156,4 +168,14 @@ function checkStanding({ hits, resetMs }: Standing, policy: Policy, reply: Fasti
 function appendItem(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name)
   reply.header(name, before ? `${before}, ${item}` : item)
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /**
+     * Counts the request against its strict limit, once however often it is called: beside the first statement of the
+     * transaction `tx`, or on its own. Rejects with `rate_limited`. Only of a route that counts with its operation.
+     */
+    countLater?: (tx?: Database) => Promise<void>
+  }
 }

@@ -126,8 +126,12 @@ export interface RouteDeclaration {
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
-  /** The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`. */
-  strictRateLimit?: boolean
+  /**
+   * The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`.
+   * `with-operation`: counted in the round trip of the operation's first statement; over the limit the operation is rolled
+   * back, so it must do nothing outside its transaction (docs/contract/api.md#strict-limits).
+   */
+  strictRateLimit?: boolean | 'with-operation'
   summary: string
   description?: string
   params?: TSchema

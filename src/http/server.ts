@@ -121,7 +121,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
       done(error as Error)
     }
   })
-  server.setErrorHandler((error, request, reply) => sendProblem(toProblem(error, request), { request, reply }, options))
+  server.setErrorHandler(async (error, request, reply) => {
+    // A request that did not come to its operation is counted all the same.
+    const limited = await request.countLater?.().then(
+      () => undefined,
+      (reason: Error) => reason,
+    )
+    return sendProblem(toProblem(limited ?? error, request), { request, reply }, options)
+  })
   return server
 }
 

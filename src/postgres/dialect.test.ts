@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { countTraffic } from '../../test/harness/round-trips.ts'
-import { inTransaction, isGivenUp } from './database.ts'
-import { buildStatementNames, markLast, PREPARED_PER_CONNECTION } from './dialect.ts'
+import { type Database, inTransaction, isGivenUp } from './database.ts'
+import { buildStatementNames, markLast, PREPARED_PER_CONNECTION, runDetached } from './dialect.ts'
 import { aheadStatement, statement } from './statement.ts'
 
 let database: TestDatabase
@@ -143,5 +143,52 @@ describe('a statement without a result', () => {
     await insertAhead(database.db, [12])
     await expect(insertAhead(database.db, [12])).rejects.toMatchObject({ code: '23505' })
     expect(await listKept()).toContain(12)
+  })
+})
+
+describe('a detached statement', () => {
+  const insertDetached = (db: Database, id: number) => runDetached(db, insert(id).compile(database.db))
+
+  it('shares the first round trip of its transaction, and holds although that rolls back', async () => {
+    const traffic = countTraffic(database.pool)
+    let detached: Promise<unknown> | undefined
+    const work = inTransaction(database.db, async (tx) => {
+      detached = insertDetached(tx, 20)
+      await insert(21).execute(tx)
+      throw new Error('refused')
+    })
+    await expect(work).rejects.toThrow('refused')
+    expect(await detached).toEqual([{ id: 20 }])
+    expect(traffic.stop()).toEqual({ statements: 4, roundTrips: 2 })
+    expect(await listKept()).toContain(20)
+    expect(await listKept()).not.toContain(21)
+  })
+
+  it('fails alone: the transaction goes on', async () => {
+    const detached: Promise<unknown>[] = []
+    await inTransaction(database.db, async (tx) => {
+      detached.push(insertDetached(tx, 20).catch((error: unknown) => error))
+      await insert(22).execute(tx)
+    })
+    expect(await detached[0]).toMatchObject({ code: '23505' })
+    expect(await listKept()).toContain(22)
+  })
+
+  it('is sent although no statement follows it', async () => {
+    let detached: Promise<unknown> | undefined
+    await inTransaction(database.db, async (tx) => {
+      detached = insertDetached(tx, 23)
+      await detached
+    })
+    expect(await listKept()).toContain(23)
+  })
+
+  it('is refused behind another statement of its transaction, which would undo it', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      await insert(24).execute(tx)
+      await insertDetached(tx, 25)
+    })
+    await expect(work).rejects.toThrow('first of its transaction')
+    expect(await listKept()).not.toContain(25)
   })
 })

@@ -5,6 +5,7 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
+  type Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -57,6 +58,22 @@ const aheadStatements = new WeakSet<CompiledQuery>()
 export function markAhead<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
   aheadStatements.add(query)
   return query
+}
+
+/** Statements that must outlive the transaction whose first round trip they share, with where their rows are left. */
+const detachedStatements = new WeakMap<CompiledQuery, (rows: Promise<unknown[]>) => void>()
+
+/**
+ * Runs a statement that commits by itself. Given to a transaction, of which it must be the first statement, it is sent
+ * before `begin` in the round trip of the next statement: await it after that one.
+ */
+export async function runDetached<DB, Row>(db: Kysely<DB>, query: CompiledQuery<Row>): Promise<Row[]> {
+  let detached: Promise<unknown[]> | undefined
+  detachedStatements.set(query, (rows) => {
+    detached = rows
+  })
+  const { rows } = await db.executeQuery(query)
+  return detached === undefined ? rows : ((await detached) as Row[])
 }
 
 /**
@@ -135,12 +152,20 @@ class PreparingConnection implements DatabaseConnection {
     // A transaction of one statement is that statement.
     if (isLast && this.#begin !== undefined) this.#forgetBegin()
     const isAhead = this.#isInTransaction && aheadStatements.has(query)
+    const leaveRows = this.#isInTransaction ? detachedStatements.get(query) : undefined
+    if (leaveRows && this.#begin === undefined) throw new Error('a detached statement is the first of its transaction')
     this.#hold()
-    this.#sendBegin()
+    if (!leaveRows) this.#sendBegin()
     const name = this.#nameOf(query.sql)
     this.#names.add(name)
     const answered = this.#client.query({ name, text: query.sql, values: query.parameters.map(writeParameter) })
     if (isLast && this.#isInTransaction) this.#sendCommit()
+    if (leaveRows) {
+      leaveRows(answered.then(({ rows }) => rows))
+      // The next statement flushes both. A transaction may also end without one.
+      setImmediate(() => this.#flush())
+      return { rows: [] }
+    }
     if (!isAhead) this.#flush()
     if (isAhead) {
       this.#keepError(answered)

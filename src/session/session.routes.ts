@@ -31,7 +31,7 @@ export const sessionRoutes: Routes<RefreshDeps> = [
       action: 'refresh',
       accountScope: 'none',
       access: 'public',
-      strictRateLimit: true,
+      strictRateLimit: 'with-operation',
       summary: 'Exchange a refresh token for a new session JWT',
       description:
         'The refresh token rotates: it is valid once, and the answer holds the next one. The same client may repeat the request for 10 seconds and gets the same next token. Any other use of a spent refresh token revokes the whole session.',

@@ -124,7 +124,7 @@ describe('every refusal', () => {
     const answer = await sso.exchange(token)
     const traffic = count.stop()
     expect(answer.status).toBe(401)
-    expect(traffic).toEqual({ statements: 5, roundTrips: 3 })
+    expect(traffic).toEqual({ statements: 5, roundTrips: 2 })
     expect(count.texts.map((text) => text.trim().split(/\s+/).slice(0, 2).join(' '))).toEqual([
       'insert into',
       'begin',

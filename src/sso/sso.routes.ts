@@ -15,7 +15,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
       action: 'handshake',
       accountScope: 'none',
       access: 'caller',
-      strictRateLimit: true,
+      strictRateLimit: 'with-operation',
       summary: 'Start a handshake with an app on another domain',
       description:
         "Answers the URL to send the person's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.",
@@ -44,7 +44,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
       action: 'exchange',
       accountScope: 'none',
       access: 'public',
-      strictRateLimit: true,
+      strictRateLimit: 'with-operation',
       bare: true,
       summary: 'Exchange a handshake token for a session JWT',
       description:
