@@ -1,4 +1,5 @@
 import { COMMON_WORDS } from './common-words.ts'
+import { isLeakedPassword } from './leaked-password.ts'
 
 /** Rows that passwords are typed along: alphabet, digits and keyboards. Each counts in both directions. */
 const ROWS = [
@@ -48,13 +49,17 @@ const LOOKS: Readonly<Record<string, string>> = {
 /** The letters and digits that may stand around a word without making it uncommon; with punctuation, twice as many. */
 const ADDED_LIMIT = 4
 
+/** The shortest leaked password that counts as a word to which people add something. */
+const LEAKED_WORD_MIN = 5
+
 /**
- * Whether a password is common or predictable (NIST SP 800-63B section 3.1.1.2): a common word with what people add to it,
- * a date, a row of keys or of the alphabet, a repetition. Takes the normalized password. Pure, and linear in its length.
+ * Whether a password is common, leaked or predictable (NIST SP 800-63B section 3.1.1.2): a leaked password or common word
+ * with what people add to it, a date, a row of keys or of the alphabet, a repetition. Takes the normalized password. Pure,
+ * and linear in its length.
  */
 export function isCommonPassword(password: string): boolean {
   const folded = password.toLowerCase()
-  return isTrivial(folded) || isWordWithAddition(folded)
+  return isLeakedPassword(folded) || isTrivial(folded) || isWordWithAddition(folded)
 }
 
 /** Whether a text is predictable by itself: rows, repetition, a date. */
@@ -133,7 +138,7 @@ function isSmall(added: string): boolean {
 }
 
 function isCommonWord(text: string): boolean {
-  if (COMMON_WORDS.has(text)) return true
+  if (COMMON_WORDS.has(text) || (text.length >= LEAKED_WORD_MIN && isLeakedPassword(text))) return true
   const half = text.slice(0, text.length / 2)
   return text.length >= 6 && text === half + half && COMMON_WORDS.has(half)
 }

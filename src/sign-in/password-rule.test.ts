@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { dictionary } from '@zxcvbn-ts/language-common'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isCommonPassword } from './common-password.ts'
@@ -23,6 +24,12 @@ describe('the length of a password', () => {
 })
 
 describe('a common password', () => {
+  test('is each of 8 or more characters of the published list of leaked ones', () => {
+    const long = dictionary['passwords-common'].filter((password) => password.length >= 8)
+    expect(long.length).toBeGreaterThan(15_000)
+    expect(long.filter((password) => codeOf(password) !== 'common')).toEqual([])
+  })
+
   test.each([
     'password',
     'Password',
@@ -70,6 +77,10 @@ describe('a common password', () => {
     'michael1985',
     'passwort123',
     'йцукенгш',
+    'maverick',
+    'Midnight1985',
+    '4815162342',
+    'drowssap',
   ])('is refused: %s', (password) => {
     expect(codeOf(password)).toBe('common')
   })
