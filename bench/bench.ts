@@ -74,6 +74,15 @@ program
   })
 
 program
+  .command('partitions')
+  .description('inserts, look-ups and removal of ended rows, as they are and partitioned by day')
+  .argument('[rounds]', 'rounds', readCount, 3)
+  .action(async (rounds: number) => {
+    const { measurePartitions } = await import('./partitions.ts')
+    await measurePartitions(rounds)
+  })
+
+program
   .command('oauth')
   .description(
     'authorization, tokens, refresh, introspection and exchange, beside oidc-provider with its adapter in memory',
