@@ -153,7 +153,8 @@ const RULES: Rule[] = [
     broken: { 'src/a/old.ts': 'export {}\n', 'src/a/old.test.ts': "import './old.ts'\n" },
     kept: {
       'src/main.ts': "import './a.ts'\n",
-      'src/a.ts': 'export {}\n',
+      'src/a.ts': "new Worker(new URL('./worker.ts', import.meta.url))\n",
+      'src/worker.ts': 'export {}\n',
       'bin/signalbox.mjs': "run('src/main.ts')\n",
     },
   },

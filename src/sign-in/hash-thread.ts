@@ -13,9 +13,6 @@ export interface HashWork {
 /** The answer to one piece of work: the tag, or why there is none. */
 export type HashAnswer = { tag: Uint8Array } | { failure: string }
 
-/** Time without work after which a thread ends. It starts again in some 50 ms. */
-const IDLE_LIMIT_MS = 10_000
-
 /** Runs one piece of work at a time; the caller waits for an answer before it gives the next. */
 export type HashThread = (work: HashWork) => Promise<Buffer>
 
@@ -25,7 +22,6 @@ export type HashThread = (work: HashWork) => Promise<Buffer>
  */
 export function buildHashThread(): HashThread {
   let worker: Worker | undefined
-  let idle: NodeJS.Timeout | undefined
 
   function start(): Worker {
     const started = new Worker(new URL('./hash-worker.ts', import.meta.url), { execArgv: [], name: 'password hash' })
@@ -37,22 +33,14 @@ export function buildHashThread(): HashThread {
     return started
   }
 
-  function rest(): void {
-    worker?.unref()
-    idle = setTimeout(() => {
-      void worker?.terminate()
-      worker = undefined
-    }, IDLE_LIMIT_MS).unref()
-  }
-
   return async (work) => {
-    clearTimeout(idle)
     worker ??= start()
     worker.ref()
     try {
       return await answerOf(worker, work)
     } finally {
-      rest()
+      // A thread without work does not keep the process running.
+      worker?.unref()
     }
   }
 }

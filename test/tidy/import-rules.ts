@@ -120,6 +120,11 @@ export function findDeadFiles(files: readonly SourceFile[]): Finding[] {
   for (const one of files.flatMap(listImports)) {
     if (one.isRelative && !(one.to.startsWith('src/') && isTest(one.from))) used.add(one.to)
   }
+  for (const { path, text } of files) {
+    // The program of a thread.
+    for (const [, to = ''] of text.matchAll(/new Worker\(new URL\('([^']+)', import\.meta\.url\)/g))
+      used.add(posix.join(posix.dirname(path), to))
+  }
   const starts = files.filter(({ path }) => STARTING_POINTS.test(path))
   const isStarted = (path: string) =>
     starts.some(
