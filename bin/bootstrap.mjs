@@ -41,7 +41,18 @@ export async function prepareNode({ root, needsDev }) {
   if (wanted === undefined)
     throw new BootstrapError(`package-lock.json is missing in ${root}: take a complete copy of the project.`)
   if (listMissing({ root, wanted, needsDev }).length > 0) await installLocked({ root, wanted, needsDev })
-  return findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
+  const version = wanted['node_modules/node']?.version
+  return findNode(root) ?? (isOwnNodeEnough() && isNodeLeftOut(root) ? process.execPath : installNode(root, version))
+}
+
+/** Whether the Node that runs this file also runs TypeScript. */
+function isOwnNodeEnough() {
+  return Number(process.versions.node.split('.')[0]) >= 24
+}
+
+/** Whether the installation left the pinned Node out, as one for production does (`npm ci --omit=optional`). */
+function isNodeLeftOut(root) {
+  return !existsSync(join(root, 'node_modules', 'node'))
 }
 
 /**
@@ -113,16 +124,20 @@ function readPackages(path) {
 
 /**
  * The packages that the lock file asks for and node_modules does not hold in that version. npm writes what it installed into a hidden lock file at
- * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms).
+ * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms, or
+ * a production leaves them out), but tests need the optional packages of package.json, and a Node below 24 needs the pinned one.
  */
 export function listMissing({ root, wanted, needsDev }) {
+  const needed = new Set(needsDev ? Object.keys(wanted['']?.optionalDependencies ?? {}) : [])
+  if (!isOwnNodeEnough()) needed.add('node')
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json')) ?? {}
   return Object.entries(wanted)
     .filter(([path, entry]) => {
       if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return false
       if (entry.link) return !existsSync(join(root, path))
       const found = installed[path]
-      if (entry.optional || entry.devOptional || (entry.dev && !needsDev))
+      const isNeeded = needed.has(path.slice('node_modules/'.length))
+      if (!isNeeded && (entry.optional || entry.devOptional || (entry.dev && !needsDev)))
         return found !== undefined && found.version !== entry.version
       return found?.version !== entry.version || !existsSync(join(root, path, 'package.json'))
     })
@@ -137,7 +152,9 @@ async function installLocked({ root, wanted, needsDev }) {
       `signalbox: ${missing.length} packages are missing; installing what package-lock.json asks for (npm ci) ...`,
     )
     const startedAt = Date.now()
-    const code = await runNpm(root, [...INSTALL, ...(needsDev ? ['--include=dev'] : [])])
+    const isOptionalMissing = missing.some((path) => wanted[path].optional)
+    const included = [...(needsDev ? ['--include=dev'] : []), ...(isOptionalMissing ? ['--include=optional'] : [])]
+    const code = await runNpm(root, [...INSTALL, ...included])
     if (code > 128) process.exit(code)
     if (code !== 0)
       throw new BootstrapError(`npm ci failed (exit code ${code}): see its lines above, then start again.`)
@@ -277,7 +294,7 @@ async function installNode(root, version) {
   }
   const node = findNode(root)
   if (node) return node
-  if (Number(process.versions.node.split('.')[0]) >= 24) {
+  if (isOwnNodeEnough()) {
     console.error(
       `signalbox: Node ${version} does not run on this machine; going on with Node ${process.versions.node}.`,
     )
