@@ -113,7 +113,7 @@ interface Manifest {
 }
 
 function runHelm(given: object): { status: number | null; stdout: string; stderr: string } {
-  const args = ['template', 'front', CHART, '--namespace', 'signals', '--values', '-']
+  const args = ['template', 'front', CHART, '--kube-version', '1.31.0', '--namespace', 'signals', '--values', '-']
   return spawnSync(helm!, args, { input: JSON.stringify(given), encoding: 'utf8' })
 }
 
