@@ -28,6 +28,7 @@ const { values } = parseArgs({
 })
 const CONTAINER = 'signalbox-image-check'
 const PASSWORD = 'an image that is checked'
+const READY_LIMIT_MS = 60_000
 
 const dataDir = await mkdtemp(join(tmpdir(), 'signalbox image '))
 const base = values.base === undefined ? undefined : await buildBase(values.base)
@@ -116,8 +117,6 @@ async function checkService(podman: Podman, databaseUrl: string): Promise<void> 
   if (code !== 0) throw new Error(`the container ended with ${code} after SIGTERM:\n${podman.readLog(CONTAINER)}`)
   console.log(`stop      exit code 0, ${((Date.now() - stoppedAt) / 1000).toFixed(1)} s after SIGTERM`)
 }
-
-const READY_LIMIT_MS = 60_000
 
 async function waitUntilReady({ readLog }: Podman, url: string): Promise<void> {
   const giveUpAt = Date.now() + READY_LIMIT_MS
