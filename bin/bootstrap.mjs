@@ -11,6 +11,9 @@ import { fileURLToPath } from 'node:url'
 /** The project's folder, wherever it was put. */
 export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)))
 
+/** Whether the Node that runs this file also runs TypeScript. */
+const isOwnNodeEnough = Number(process.versions.node.split('.')[0]) >= 24
+
 /** Quiet about engines: packages ask for the Node this project brings along, whatever Node npm itself runs on. */
 const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false']
 
@@ -41,18 +44,7 @@ export async function prepareNode({ root, needsDev }) {
   if (wanted === undefined)
     throw new BootstrapError(`package-lock.json is missing in ${root}: take a complete copy of the project.`)
   if (listMissing({ root, wanted, needsDev }).length > 0) await installLocked({ root, wanted, needsDev })
-  const version = wanted['node_modules/node']?.version
-  return findNode(root) ?? (isOwnNodeEnough() && isNodeLeftOut(root) ? process.execPath : installNode(root, version))
-}
-
-/** Whether the Node that runs this file also runs TypeScript. */
-function isOwnNodeEnough() {
-  return Number(process.versions.node.split('.')[0]) >= 24
-}
-
-/** Whether the installation left the pinned Node out, as one for production does (`npm ci --omit=optional`). */
-function isNodeLeftOut(root) {
-  return !existsSync(join(root, 'node_modules', 'node'))
+  return findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
 }
 
 /**
@@ -129,7 +121,7 @@ function readPackages(path) {
  */
 export function listMissing({ root, wanted, needsDev }) {
   const needed = new Set(needsDev ? Object.keys(wanted['']?.optionalDependencies ?? {}) : [])
-  if (!isOwnNodeEnough()) needed.add('node')
+  if (!isOwnNodeEnough) needed.add('node')
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json')) ?? {}
   return Object.entries(wanted)
     .filter(([path, entry]) => {
@@ -283,6 +275,8 @@ function readVersion(packageFile) {
  */
 async function installNode(root, version) {
   const packageDir = join(root, 'node_modules', 'node')
+  // An installation for production leaves the pinned Node out (`npm ci --omit=optional`).
+  if (isOwnNodeEnough && !existsSync(packageDir)) return process.execPath
   const step = join(packageDir, 'installArchSpecificPackage.js')
   console.error(`signalbox: Node ${version} is not installed yet (npm ran without install scripts); getting it ...`)
   if (existsSync(step)) {
@@ -294,7 +288,7 @@ async function installNode(root, version) {
   }
   const node = findNode(root)
   if (node) return node
-  if (isOwnNodeEnough()) {
+  if (isOwnNodeEnough) {
     console.error(
       `signalbox: Node ${version} does not run on this machine; going on with Node ${process.versions.node}.`,
     )

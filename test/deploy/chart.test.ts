@@ -63,7 +63,8 @@ describe('the values', () => {
   test('name the external metric as the documentation of its adapter does', () => {
     const text = readFileSync(join(ROOT, 'docs/deployment.md'), 'utf8')
     expect(text).toContain(`as: ${values.backlogMetric.name}`)
-    expect(text).toContain('max(webhook_out_backlog)')
+    expect(text).toContain('seriesQuery: webhook_out_backlog')
+    expect(text).toContain('metricsQuery: max(')
   })
 })
 
