@@ -11,6 +11,9 @@ import { fileURLToPath } from 'node:url'
 /** The project's folder, wherever it was put. */
 export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)))
 
+/** Whether the Node that runs this file also runs TypeScript. */
+const isOwnNodeEnough = Number(process.versions.node.split('.')[0]) >= 24
+
 /** Quiet about engines: packages ask for the Node this project brings along, whatever Node npm itself runs on. */
 const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false']
 
@@ -113,16 +116,20 @@ function readPackages(path) {
 
 /**
  * The packages that the lock file asks for and node_modules does not hold in that version. npm writes what it installed into a hidden lock file at
- * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms).
+ * the very end, so an installation that was cut off counts as missing. Optional packages may be absent (they belong to other platforms, or
+ * a production leaves them out), but tests need the optional packages of package.json, and a Node below 24 needs the pinned one.
  */
 export function listMissing({ root, wanted, needsDev }) {
+  const needed = new Set(needsDev ? Object.keys(wanted['']?.optionalDependencies ?? {}) : [])
+  if (!isOwnNodeEnough) needed.add('node')
   const installed = readPackages(join(root, 'node_modules', '.package-lock.json')) ?? {}
   return Object.entries(wanted)
     .filter(([path, entry]) => {
       if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return false
       if (entry.link) return !existsSync(join(root, path))
       const found = installed[path]
-      if (entry.optional || entry.devOptional || (entry.dev && !needsDev))
+      const isNeeded = needed.has(path.slice('node_modules/'.length))
+      if (!isNeeded && (entry.optional || entry.devOptional || (entry.dev && !needsDev)))
         return found !== undefined && found.version !== entry.version
       return found?.version !== entry.version || !existsSync(join(root, path, 'package.json'))
     })
@@ -137,7 +144,9 @@ async function installLocked({ root, wanted, needsDev }) {
       `signalbox: ${missing.length} packages are missing; installing what package-lock.json asks for (npm ci) ...`,
     )
     const startedAt = Date.now()
-    const code = await runNpm(root, [...INSTALL, ...(needsDev ? ['--include=dev'] : [])])
+    const isOptionalMissing = missing.some((path) => wanted[path].optional)
+    const included = [...(needsDev ? ['--include=dev'] : []), ...(isOptionalMissing ? ['--include=optional'] : [])]
+    const code = await runNpm(root, [...INSTALL, ...included])
     if (code > 128) process.exit(code)
     if (code !== 0)
       throw new BootstrapError(`npm ci failed (exit code ${code}): see its lines above, then start again.`)
@@ -266,6 +275,8 @@ function readVersion(packageFile) {
  */
 async function installNode(root, version) {
   const packageDir = join(root, 'node_modules', 'node')
+  // An installation for production leaves the pinned Node out (`npm ci --omit=optional`).
+  if (isOwnNodeEnough && !existsSync(packageDir)) return process.execPath
   const step = join(packageDir, 'installArchSpecificPackage.js')
   console.error(`signalbox: Node ${version} is not installed yet (npm ran without install scripts); getting it ...`)
   if (existsSync(step)) {
@@ -277,7 +288,7 @@ async function installNode(root, version) {
   }
   const node = findNode(root)
   if (node) return node
-  if (Number(process.versions.node.split('.')[0]) >= 24) {
+  if (isOwnNodeEnough) {
     console.error(
       `signalbox: Node ${version} does not run on this machine; going on with Node ${process.versions.node}.`,
     )

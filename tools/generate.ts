@@ -13,12 +13,14 @@ import { migrate } from '../src/postgres/migrate.ts'
 import { systemRandom } from '../src/random.ts'
 import { renderClientTypes } from './client-types.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
+import { renderDashboard } from './grafana-dashboard.ts'
 import { readOpenApi } from './openapi.ts'
 import { renderSchema } from './schema.ts'
 
 /**
  * Writes every generated file of the repository, or with `--check` compares them and exits 1 on a difference:
- * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md, schema.sql and the table types.
+ * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md,
+ * schema.sql and the table types, and the dashboard of deploy/grafana.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -42,6 +44,7 @@ try {
     ['test/client/api.generated.ts', renderClientTypes(openApi)],
     ['.env.example', renderEnvExample(DOCUMENTED)],
     ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
+    ['deploy/grafana/signalbox.json', renderDashboard()],
     ['schema.sql', await renderSchema(postgres.connectionString)],
     ['src/postgres/tables.generated.ts', await renderTables(postgres.connectionString)],
   ])

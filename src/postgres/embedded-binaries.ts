@@ -67,7 +67,8 @@ export async function loadBinaries(platform: string, arch: string): Promise<Bina
   } catch (error) {
     throw new EmbeddedPostgresError(
       'binaries_missing',
-      `The package ${packageName} with the embedded PostgreSQL is not installed: run \`npm ci\`, or ${USE_DATABASE_URL}.`,
+      `DATABASE_URL is not set, and the embedded PostgreSQL (${packageName}) is not installed: ${USE_DATABASE_URL}, ` +
+        'or install it with `npm ci --include=optional`.',
       error,
     )
   }

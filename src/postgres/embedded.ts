@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
-import { type Binaries, prepareBinaries } from './embedded-binaries.ts'
+import { type Binaries, loadBinaries, prepareBinaries } from './embedded-binaries.ts'
 import {
   buildClusterPlace,
   checkCluster,
@@ -64,11 +64,14 @@ export interface EmbeddedPostgresOptions {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
+  const { platform = process.platform, arch = process.arch, binaries: given } = options.platform ?? {}
+  // First, because an installation without the programs often has no place to write either.
+  const binaries = given ?? (await loadBinaries(platform, arch))
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     const release = await takeDataDirLock(dataDir, options.random)
     try {
-      return await startLocked(options, dataDir, release)
+      return await startLocked({ ...options, platform: { ...options.platform, binaries } }, dataDir, release)
     } catch (error) {
       await release()
       throw error

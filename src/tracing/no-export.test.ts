@@ -6,7 +6,7 @@ import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 import { openSpanExport } from './span-export.ts'
 
-/** The loaded optional packages; the metrics library always loads `@opentelemetry/api`. */
+/** The loaded packages of OpenTelemetry; the metrics library always loads `@opentelemetry/api`. */
 function listLoaded(): string[] {
   return Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-/** The packages of OpenTelemetry, which are optional: they are 28 MB, and few installations export traces. */
+/** The packages of OpenTelemetry, which are loaded only for an export: they are 28 MB, and few installations export traces. */
 async function importPackages() {
   const [api, trace, exporter, resources] = await Promise.all([
     import('@opentelemetry/api'),
@@ -28,7 +28,7 @@ export async function loadOtelPackages(
     logger.warn(
       { reason: (error as { code?: unknown } | null)?.code ?? 'unknown' },
       'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the OpenTelemetry packages cannot be loaded, so no traces are exported. ' +
-        'Install them with: npm install --include=optional',
+        'Install them with: npm ci',
     )
     return undefined
   }

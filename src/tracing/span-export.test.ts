@@ -133,7 +133,7 @@ describe('packages that are not installed', () => {
       expect.objectContaining({
         level: 40,
         reason: 'ERR_MODULE_NOT_FOUND',
-        msg: expect.stringContaining('npm install --include=optional'),
+        msg: expect.stringContaining('Install them with: npm ci'),
       }),
     ])
   })

@@ -56,6 +56,7 @@ function install(root: string, folder: string, packages: Packages) {
   mkdirSync(join(root, folder), { recursive: true })
   writeFileSync(join(root, folder, '.package-lock.json'), JSON.stringify({ packages }))
   for (const [path, { version }] of Object.entries(packages)) {
+    if (path === '') continue
     const packageDir = join(root, path.replace('node_modules', folder))
     mkdirSync(join(packageDir, 'bin'), { recursive: true })
     writeFileSync(join(packageDir, 'package.json'), JSON.stringify({ version }))
@@ -135,6 +136,40 @@ test('packages of other platforms may be absent', async () => {
   const root = makeProject({ wanted, installed: nodePackage })
   makeNpm(root)
   expect(await run(root, 'signalbox.mjs', ['0'])).toMatchObject({ code: 0, npmCalls: [] })
+})
+
+const optionalTools: Packages = {
+  '': { optionalDependencies: { node: process.versions.node, tool: '1.0.0' } },
+  'node_modules/node': { version: process.versions.node, optional: true },
+  'node_modules/tool': { version: '1.0.0', optional: true },
+}
+
+test('an installation without optional packages runs the service on the Node that starts it, and prints nothing', async () => {
+  const root = makeProject({ wanted: optionalTools, installed: {} })
+  makeNpm(root)
+  const ran = await run(root, 'signalbox.mjs', ['0'])
+  expect(ran).toMatchObject({ code: 0, npmCalls: [] })
+  expect(ran.output.trim().split('\n')).toEqual([JSON.stringify({ args: ['0'], version: process.version })])
+})
+
+test('the tests install the optional packages of package.json, also where npm is set to leave them out', async () => {
+  const root = makeProject({ wanted: optionalTools, installed: {} })
+  makeNpm(root)
+  const ran = await run(root, 'run.mjs', ['-p', '6 * 7'])
+  expect(ran.npmCalls).toEqual([`${installCall} --include=dev --include=optional`])
+  expect(ran.output).toMatch(/^42$/m)
+})
+
+test('a Node too old for TypeScript installs the pinned one', async () => {
+  const root = makeProject({ wanted: optionalTools, installed: {} })
+  makeNpm(root)
+  const path = join(root, 'bin/bootstrap.mjs')
+  const text = readFileSync(path, 'utf8')
+  const older = text.replaceAll('process.versions.node', "'20.20.2'")
+  expect(older).not.toBe(text)
+  writeFileSync(path, older)
+  const ran = await run(root, 'signalbox.mjs', ['0'])
+  expect(ran).toMatchObject({ code: 0, npmCalls: [`${installCall} --include=optional`] })
 })
 
 test('development packages count for the tests and not for the service', async () => {

@@ -171,6 +171,7 @@ interface LockFile {
 interface PackageFile {
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
 }
 
 /** The lock file names no place to download from, and package.json names exact versions. */
@@ -184,8 +185,8 @@ export function findLooseDependencies(files: readonly SourceFile[]): Finding[] {
         : []
     }
     if (path !== 'package.json') return []
-    const { dependencies, devDependencies } = JSON.parse(text) as PackageFile
-    return Object.entries({ ...dependencies, ...devDependencies })
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(text) as PackageFile
+    return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
       .filter(([, version]) => !/^(?:\d+\.\d+\.\d+(?:-[\w.]+)?|npm:.+@\d+\.\d+\.\d+)$/.test(version))
       .map(([name, version]) => ({ key: path, message: `${name} ${version}: name one exact version` }))
   })

@@ -1,0 +1,76 @@
+{{- define "signalbox.name" -}}
+{{ printf "%s-signalbox" .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "signalbox.labels" -}}
+app.kubernetes.io/name: signalbox
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "signalbox.allLabels" -}}
+{{ include "signalbox.labels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* The user of the image, without rights; the root file system is read-only because the service writes no file. */}}
+{{- define "signalbox.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "signalbox.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "signalbox.image" -}}
+image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end }}
+
+{{- define "signalbox.environment" -}}
+env:
+  {{- with .roles }}
+  - name: SIGNALBOX_ROLES
+    value: {{ join "," . | quote }}
+  {{- end }}
+  - name: APP_ENV
+    value: production
+  - name: HOST
+    value: 0.0.0.0
+  - name: PORT
+    value: '3000'
+  - name: BASE_URL
+    value: {{ .Values.baseUrl | quote }}
+  - name: METRICS_PORT
+    value: {{ .Values.metrics.port | quote }}
+  {{- range $name, $value := .Values.settings }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
+envFrom:
+  - secretRef:
+      name: {{ .Values.existingSecret }}
+{{- end }}
+
+{{- define "signalbox.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,266 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { ROLES, VARIABLES } from '../../src/app/config-variables.ts'
+import { ROOT } from '../tidy/source-file.ts'
+import { findProgram } from './program.ts'
+
+const CHART = join(ROOT, 'deploy/helm/signalbox')
+const read = (path: string) => readFileSync(join(CHART, path), 'utf8')
+const helm = findProgram('helm', 'the chart is checked by its values and the form of its templates alone')
+
+interface Workload {
+  roles: string[]
+  serves: boolean
+  replicas: number
+  autoscaling: { by: string; min: number; max: number; target: number }
+  resources: { requests: Record<string, string>; limits: Record<string, string> }
+}
+interface Values {
+  baseUrl: string
+  settings: Record<string, string>
+  workloads: Record<string, Workload>
+  backlogMetric: { name: string }
+}
+
+const values = parse(read('values.yaml')) as Values
+const given = { ...values, baseUrl: 'https://signalbox.example.com' }
+const isValid = new Ajv({ strict: false }).compile(JSON.parse(read('values.schema.json')))
+
+describe('the values', () => {
+  test('fit their schema once the base URL is set, and not before', () => {
+    expect(isValid(given)).toBe(true)
+    expect(isValid(values)).toBe(false)
+  })
+
+  test('give every role to one workload, and the schema knows the same roles', () => {
+    const roles = Object.values(values.workloads).flatMap((workload) => workload.roles)
+    expect(roles.sort()).toEqual([...ROLES].sort())
+    const withRole = (role: string) => {
+      const api = { ...values.workloads.api, roles: [role] }
+      return isValid({ ...given, workloads: { api } })
+    }
+    expect(ROLES.filter((role) => !withRole(role))).toEqual([])
+    expect(withRole('router')).toBe(false)
+  })
+
+  test('hold settings that exist, and the schema refuses those that the chart sets', () => {
+    const names = Object.keys(values.settings)
+    expect(names.filter((name) => !(name in VARIABLES))).toEqual([])
+    expect(isValid({ ...given, settings: { SIGNALBOX_ROLES: 'api' } })).toBe(false)
+    expect(isValid({ ...given, settings: { DATABASE_POOL_SIZE: 10 } })).toBe(false)
+    expect(isValid({ ...given, settings: { DATABASE_POOL_SIZE: '10' } })).toBe(true)
+  })
+
+  test('and the chart have the version of the project', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version })
+  })
+
+  test('name the external metric as the documentation of its adapter does', () => {
+    const text = readFileSync(join(ROOT, 'docs/deployment.md'), 'utf8')
+    expect(text).toContain(`as: ${values.backlogMetric.name}`)
+    expect(text).toContain('seriesQuery: webhook_out_backlog')
+    expect(text).toContain('metricsQuery: max(')
+  })
+})
+
+test('every block of a template is closed, and every named template is defined', () => {
+  const templates = readdirSync(join(CHART, 'templates')).map((name) => ({ name, text: read(`templates/${name}`) }))
+  const actions = (text: string) => [...text.matchAll(/\{\{-?\s*([\s\S]*?)\s*-?\}\}/g)].map(([, action = '']) => action)
+  const open = templates.filter(({ text }) => {
+    const words = actions(text).map((action) => /^\w*/.exec(action)?.[0])
+    const opened = words.filter((word) => ['if', 'range', 'with', 'define'].includes(word ?? '')).length
+    return opened !== words.filter((word) => word === 'end').length
+  })
+  expect(open).toEqual([])
+  const all = templates.map(({ text }) => text).join('\n')
+  const defined = [...all.matchAll(/define "([^"]+)"/g)].map(([, name]) => name)
+  const used = [...all.matchAll(/include "([^"]+)"/g)].map(([, name]) => name)
+  expect(used.filter((name) => !defined.includes(name))).toEqual([])
+  expect(defined.filter((name) => !used.includes(name))).toEqual([])
+})
+
+interface Container {
+  image: string
+  args: string[]
+  env: { name: string; value: string }[]
+  envFrom: { secretRef: { name: string } }[]
+  ports?: { name: string; containerPort: number }[]
+  securityContext: Record<string, unknown>
+  resources: Workload['resources']
+  startupProbe?: { httpGet: { path: string; port: string }; periodSeconds: number; failureThreshold: number }
+  livenessProbe?: { httpGet: { path: string; port: string } }
+  readinessProbe?: { httpGet: { path: string; port: string } }
+  lifecycle?: { preStop: { exec: { command: string[] } } }
+}
+interface Pod {
+  metadata: { labels: Record<string, string>; annotations?: Record<string, string> }
+  spec: {
+    securityContext: Record<string, unknown>
+    automountServiceAccountToken: boolean
+    terminationGracePeriodSeconds?: number
+    containers: [Container]
+  }
+}
+interface Manifest {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; annotations?: Record<string, string>; labels: Record<string, string> }
+  spec: Record<string, unknown> & { template: Pod; selector: { matchLabels: Record<string, string> } }
+}
+
+function runHelm(given: object): { status: number | null; stdout: string; stderr: string } {
+  const args = ['template', 'front', CHART, '--kube-version', '1.31.0', '--namespace', 'signals', '--values', '-']
+  return spawnSync(helm!, args, { input: JSON.stringify(given), encoding: 'utf8' })
+}
+
+/** The manifests of `helm template` with these values. */
+function render(overrides: object = {}): Manifest[] {
+  const { status, stdout, stderr } = runHelm({ baseUrl: given.baseUrl, ...overrides })
+  if (status !== 0) throw new Error(stderr)
+  return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
+}
+
+const ofKind = (manifests: readonly Manifest[], kind: string) => manifests.filter((one) => one.kind === kind)
+const environmentOf = ({ spec }: Manifest) =>
+  Object.fromEntries(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]))
+const selects = (selector: Record<string, string>, { metadata }: Pod) =>
+  Object.entries(selector).every(([name, value]) => metadata.labels[name] === value)
+
+if (helm)
+  describe('the rendered chart', () => {
+    const manifests = render()
+    const deployments = ofKind(manifests, 'Deployment')
+    const [job] = ofKind(manifests, 'Job') as [Manifest]
+    const pods = [...deployments, job].map(({ spec }) => spec.template)
+
+    test('holds one Deployment for each workload, with its roles', () => {
+      const roles = deployments.map((one) => [one.metadata.name, environmentOf(one).SIGNALBOX_ROLES])
+      expect(Object.fromEntries(roles)).toEqual({
+        'front-signalbox-api': 'api',
+        'front-signalbox-dispatcher': 'dispatcher,realtime',
+        'front-signalbox-maintenance': 'maintenance,provisioning',
+      })
+    })
+
+    test('runs every container without rights, and with a file system that it cannot write', () => {
+      for (const { spec } of pods) {
+        expect(spec.automountServiceAccountToken).toBe(false)
+        expect(spec.securityContext).toEqual({
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          runAsGroup: 65532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        })
+        expect(spec.containers[0].securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+        expect(Object.keys(spec.containers[0].resources.requests)).toEqual(['cpu', 'memory'])
+      }
+    })
+
+    test('restarts a pod that does not live, and routes to it only when it is ready', () => {
+      for (const { spec } of deployments) {
+        const [container] = spec.template.spec.containers
+        expect(container.livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'http' })
+        expect(container.startupProbe?.httpGet).toEqual({ path: '/livez', port: 'http' })
+        expect(container.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' })
+        expect(container.ports?.find(({ name }) => name === 'http')?.containerPort).toBe(3000)
+      }
+    })
+
+    test('gives a pod more time to stop than the pause before and the stop of the service take', () => {
+      for (const { spec } of deployments) {
+        const { terminationGracePeriodSeconds, containers } = spec.template.spec
+        const [, pause] = containers[0].lifecycle?.preStop.exec.command ?? []
+        expect(terminationGracePeriodSeconds).toBeGreaterThan(Number(pause) + 10)
+      }
+    })
+
+    test('selects with every selector the pods of one workload, with the Service those that serve', () => {
+      for (const kind of ['Deployment', 'PodDisruptionBudget'])
+        for (const { metadata, spec } of ofKind(manifests, kind)) {
+          const selected = pods.filter((pod) => selects(spec.selector.matchLabels, pod))
+          expect(selected).toHaveLength(1)
+          const component = metadata.labels['app.kubernetes.io/component']
+          expect(selected[0]?.metadata.labels['app.kubernetes.io/component']).toBe(component)
+        }
+      const [service] = ofKind(manifests, 'Service') as [Manifest]
+      const selector = service.spec.selector as unknown as Record<string, string>
+      const serving = pods.filter((pod) => selects(selector, pod))
+      expect(serving.map(({ metadata }) => metadata.labels['app.kubernetes.io/component'])).toEqual(['api'])
+    })
+
+    test('sets settings that exist, none of them secret, and takes the secrets from the Secret', () => {
+      for (const manifest of [...deployments, job]) {
+        const names = Object.keys(environmentOf(manifest))
+        expect(names.filter((name) => !(name in VARIABLES))).toEqual([])
+        const secret = VARIABLES as Record<string, { secret?: boolean }>
+        expect(names.filter((name) => secret[name]?.secret)).toEqual([])
+        expect(manifest.spec.template.spec.containers[0].envFrom).toEqual([{ secretRef: { name: 'signalbox' } }])
+      }
+    })
+
+    test('migrates in a job before an installation and an upgrade', () => {
+      expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade')
+      expect(job.spec.template.spec.containers[0].args).toEqual(['migrate'])
+      expect(ofKind(render({ migration: { enabled: false } }), 'Job')).toEqual([])
+    })
+
+    test('lets the dispatcher grow with the backlog and the API with its use of the processor', () => {
+      const scalers = ofKind(manifests, 'HorizontalPodAutoscaler')
+      const metrics = Object.fromEntries(scalers.map(({ metadata, spec }) => [metadata.name, spec.metrics]))
+      expect(metrics).toEqual({
+        'front-signalbox-api': [
+          { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } } },
+        ],
+        'front-signalbox-dispatcher': [
+          {
+            type: 'External',
+            external: {
+              metric: { name: values.backlogMetric.name },
+              target: { type: 'AverageValue', averageValue: '2000' },
+            },
+          },
+        ],
+      })
+      // Otherwise every upgrade would set the number back that the autoscaler chose.
+      const counts = deployments.map(({ metadata, spec }) => [metadata.name, spec.replicas])
+      expect(counts.filter(([, replicas]) => replicas !== undefined)).toEqual([['front-signalbox-maintenance', 1]])
+    })
+
+    test('has a disruption budget for each workload of more than one pod, and none that blocks a drain', () => {
+      const budgets = ofKind(manifests, 'PodDisruptionBudget')
+      expect(budgets.map(({ metadata }) => metadata.name)).toEqual([
+        'front-signalbox-api',
+        'front-signalbox-dispatcher',
+      ])
+      for (const { spec } of budgets) expect(spec.maxUnavailable).toBe(1)
+    })
+
+    test('is refused without a base URL, with an unknown setting and without one of the roles', () => {
+      expect(runHelm({}).stderr).toMatch(/baseUrl/)
+      expect(runHelm({ baseUrl: given.baseUrl, settings: { BASE_URL: 'https://other.example.com' } }).status).not.toBe(
+        0,
+      )
+      const { status, stderr } = runHelm({
+        baseUrl: given.baseUrl,
+        workloads: { maintenance: { roles: ['maintenance'] } },
+      })
+      expect(status).not.toBe(0)
+      expect(stderr).toContain('No workload has the role provisioning')
+    })
+
+    test('publishes the host of the base URL where an ingress is wanted', () => {
+      expect(ofKind(manifests, 'Ingress')).toEqual([])
+      const [ingress] = ofKind(render({ ingress: { enabled: true, tlsSecret: 'tls' } }), 'Ingress') as [Manifest]
+      expect(ingress.spec.rules).toMatchObject([{ host: 'signalbox.example.com' }])
+      expect(ingress.spec.tls).toEqual([{ hosts: ['signalbox.example.com'], secretName: 'tls' }])
+    })
+  })

@@ -1,0 +1,248 @@
+/** A query of a panel; `legend` names its series. */
+export interface Query {
+  expr: string
+  legend: string
+}
+
+/** A panel: what it shows, what to do with it, the unit in Grafana's names, and its queries. */
+export interface Panel {
+  title: string
+  description: string
+  unit: string
+  /** `stat`: the newest figure. `timeseries`: the course. */
+  kind: 'stat' | 'timeseries'
+  /** Of a stat: the values from which it turns orange and red. With `red` under `orange` it is red below `orange`. */
+  limits?: { orange: number; red: number }
+  queries: Query[]
+}
+
+export interface Row {
+  title: string
+  panels: Panel[]
+}
+
+/** Grafana replaces both; the interval is at least four scrapes. */
+const ONLY = '{job=~"$job"}'
+const RATE = '[$__rate_interval]'
+
+function stat(title: string, description: string, rest: Omit<Panel, 'kind' | 'title' | 'description'>): Panel {
+  return { kind: 'stat', title, description, ...rest }
+}
+
+function course(title: string, description: string, rest: { unit: string; queries: Query[] }): Panel {
+  return { kind: 'timeseries', title, description, ...rest }
+}
+
+/** The rate of a counter of the processes, summed over them by a label. */
+function rateBy(metric: string, label: string): Query {
+  return { expr: `sum by (${label}) (rate(${metric}${ONLY}${RATE}))`, legend: `{{${label}}}` }
+}
+
+/** The rate of a counter that all processes read from the database: the same figure everywhere, so the largest. */
+function sharedRateBy(metric: string, label: string): Query {
+  return { expr: `max by (${label}) (rate(${metric}${ONLY}${RATE}))`, legend: `{{${label}}}` }
+}
+
+/** A gauge that all processes read from the database. */
+function shared(metric: string, legend: string): Query {
+  return { expr: `max(${metric}${ONLY})`, legend }
+}
+
+function ofProcess(metric: string): Query {
+  return { expr: `${metric}${ONLY}`, legend: '{{instance}}' }
+}
+
+/** The median and the two upper percentiles of a histogram of the processes. */
+function percentiles(metric: string): Query[] {
+  return [0.5, 0.95, 0.99].map((part) => ({
+    expr: `histogram_quantile(${part}, sum by (le) (rate(${metric}_bucket${ONLY}${RATE})))`,
+    legend: `p${part * 100}`,
+  }))
+}
+
+const OVERVIEW: Row = {
+  title: 'Now',
+  panels: [
+    stat('Processes scraped', 'Processes that answer the scraper.', {
+      unit: 'none',
+      queries: [{ expr: `count(database_up${ONLY})`, legend: 'processes' }],
+    }),
+    stat('Database', '1 while the database answers every process.', {
+      unit: 'none',
+      limits: { orange: 1, red: 0 },
+      queries: [{ expr: `min(database_up${ONLY})`, legend: 'database' }],
+    }),
+    stat('Webhooks: oldest due', 'The longest wait of a due delivery or an event without routing.', {
+      unit: 's',
+      limits: { orange: 60, red: 300 },
+      queries: [shared('webhook_out_oldest_due_seconds', 'oldest')],
+    }),
+    stat('Webhooks: backlog', 'Due deliveries and events without routing; 10,000 stands for that many or more.', {
+      unit: 'short',
+      limits: { orange: 2_000, red: 10_000 },
+      queries: [shared('webhook_out_backlog', 'backlog')],
+    }),
+    stat('Provisioning: oldest due', 'The longest wait of a user with a due delivery.', {
+      unit: 's',
+      limits: { orange: 60, red: 300 },
+      queries: [shared('provisioning_oldest_due_seconds', 'oldest')],
+    }),
+    stat('Provisioning: dead letters', 'Deliveries that became a dead letter within a day. Replay or dismiss them.', {
+      unit: 'short',
+      limits: { orange: 1, red: 10 },
+      queries: [{ expr: `max(increase(provisioning_dead_letters_total${ONLY}[1d]))`, legend: 'dead letters' }],
+    }),
+  ],
+}
+
+const WEBHOOKS: Row = {
+  title: 'Webhooks',
+  panels: [
+    course('Attempts by class of failure', '"none" is a success. Classes: docs/operations.md, Failed attempts.', {
+      unit: 'ops',
+      queries: [rateBy('webhook_out_attempts_total', 'error')],
+    }),
+    course('Attempts by trigger', 'Automatic attempts, tests and replays.', {
+      unit: 'ops',
+      queries: [rateBy('webhook_out_attempts_total', 'trigger')],
+    }),
+    course('Duration of a POST', 'Over all webhooks; one that times out takes 15 s.', {
+      unit: 's',
+      queries: percentiles('webhook_out_attempt_duration_seconds'),
+    }),
+    course('Deliveries by status', 'Deliveries that reached each status, of all processes.', {
+      unit: 'ops',
+      queries: [sharedRateBy('webhook_out_deliveries_total', 'status')],
+    }),
+    course('Backlog', 'Grows while events come faster than POSTs end. The autoscaler reads this figure.', {
+      unit: 'short',
+      queries: [shared('webhook_out_backlog', 'backlog')],
+    }),
+    course('In flight', 'POSTs in flight in each process. At WEBHOOK_CONCURRENCY the process is full.', {
+      unit: 'short',
+      queries: [ofProcess('webhook_out_in_flight')],
+    }),
+    course('Failing and disabled webhooks', 'Notices in a minute: failing, disabled, recovered.', {
+      unit: 'short',
+      queries: [{ expr: `sum by (event) (increase(webhook_out_notices_total${ONLY}[1m]))`, legend: '{{event}}' }],
+    }),
+  ],
+}
+
+const PROVISIONING: Row = {
+  title: 'Provisioning',
+  panels: [
+    course('Provisioning attempts by class of failure', '"none" is a success.', {
+      unit: 'ops',
+      queries: [rateBy('provisioning_attempts_total', 'error')],
+    }),
+    course('Ended provisioning deliveries', 'By the status in which they ended, of all processes.', {
+      unit: 'ops',
+      queries: [sharedRateBy('provisioning_deliveries_total', 'status')],
+    }),
+    course('Users with a due delivery', 'Over all targets.', {
+      unit: 'short',
+      queries: [shared('provisioning_backlog', 'backlog')],
+    }),
+  ],
+}
+
+const REALTIME: Row = {
+  title: 'Realtime',
+  panels: [
+    course('Messages by status', '"log_only": no provider is set, nothing was published.', {
+      unit: 'ops',
+      queries: [rateBy('realtime_messages_total', 'status')],
+    }),
+    course('Failed messages by class', 'Attempts of messages that failed.', {
+      unit: 'ops',
+      queries: [
+        {
+          expr: `sum by (error) (rate(realtime_messages_total{job=~"$job",error!="none"}${RATE}))`,
+          legend: '{{error}}',
+        },
+      ],
+    }),
+    course('Duration of a publication', 'The call that published a message.', {
+      unit: 's',
+      queries: percentiles('realtime_publish_duration_seconds'),
+    }),
+    course('Requests to the provider', 'By outcome: ok, rejected, failed.', {
+      unit: 'ops',
+      queries: [rateBy('realtime_provider_requests_total', 'outcome')],
+    }),
+    course('Authorizations of channels', 'Granted and refused.', {
+      unit: 'ops',
+      queries: [rateBy('realtime_authorizations_total', 'answer')],
+    }),
+    course('Events of the provider', 'Events of its webhooks.', {
+      unit: 'ops',
+      queries: [rateBy('realtime_provider_events_total', 'name')],
+    }),
+  ],
+}
+
+const REQUESTS: Row = {
+  title: 'Requests',
+  panels: [
+    course('Requests by status', 'Answered requests.', {
+      unit: 'reqps',
+      queries: [rateBy('http_request_duration_seconds_count', 'status')],
+    }),
+    course('Duration of a request', 'Over all routes.', {
+      unit: 's',
+      queries: percentiles('http_request_duration_seconds'),
+    }),
+    course('Slowest routes', 'The ten routes with the largest 95th percentile.', {
+      unit: 's',
+      queries: [
+        {
+          expr: `topk(10, histogram_quantile(0.95, sum by (le, method, route) (rate(http_request_duration_seconds_bucket${ONLY}${RATE}))))`,
+          legend: '{{method}} {{route}}',
+        },
+      ],
+    }),
+    course('Answers 5xx by route', 'The log has the request ids.', {
+      unit: 'reqps',
+      queries: [
+        {
+          expr: `sum by (method, route) (rate(http_request_duration_seconds_count{job=~"$job",status=~"5.."}${RATE}))`,
+          legend: '{{method}} {{route}}',
+        },
+      ],
+    }),
+  ],
+}
+
+const PROCESSES: Row = {
+  title: 'Processes',
+  panels: [
+    course('Processor', 'Cores in use. A process uses little more than one.', {
+      unit: 'short',
+      queries: [{ expr: `rate(process_cpu_seconds_total${ONLY}${RATE})`, legend: '{{instance}}' }],
+    }),
+    course('Memory', 'Resident memory.', { unit: 'bytes', queries: [ofProcess('process_resident_memory_bytes')] }),
+    course('Heap', 'Used heap of JavaScript.', { unit: 'bytes', queries: [ofProcess('nodejs_heap_size_used_bytes')] }),
+    course('Delay of the event loop', '99th percentile. Over 0.1 s the process has too much to do.', {
+      unit: 's',
+      queries: [ofProcess('nodejs_eventloop_lag_p99_seconds')],
+    }),
+    course('Garbage collection', 'Share of the time.', {
+      unit: 'percentunit',
+      queries: [
+        { expr: `sum by (instance) (rate(nodejs_gc_duration_seconds_sum${ONLY}${RATE}))`, legend: '{{instance}}' },
+      ],
+    }),
+    course('Open files and connections', 'Beside the limit of the process.', {
+      unit: 'short',
+      queries: [ofProcess('process_open_fds'), { expr: `min(process_max_fds${ONLY})`, legend: 'limit' }],
+    }),
+    course('Uptime', 'Since the start of each process.', {
+      unit: 's',
+      queries: [{ expr: `time() - process_start_time_seconds${ONLY}`, legend: '{{instance}}' }],
+    }),
+  ],
+}
+
+/** The rows of the dashboard. */
+export const ROWS: readonly Row[] = [OVERVIEW, WEBHOOKS, PROVISIONING, REALTIME, REQUESTS, PROCESSES]
