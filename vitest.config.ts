@@ -4,23 +4,26 @@ import { SLOW_TESTS } from './test/harness/slow-tests.ts'
 
 const EVERY_TEST = '{src,test,packages,tools,bench}/**/*.test.ts'
 
-// On a busy machine the start of one process alone may take many seconds.
-const limits = { testTimeout: 60_000, hookTimeout: 120_000 }
+const common = {
+  // On a busy machine the start of one process alone may take many seconds.
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
+  isolate: false,
+}
 
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
-          ...limits,
+          ...common,
           name: 'fast',
           include: [EVERY_TEST],
           exclude: ['**/node_modules/**', ...SLOW_TESTS],
-          // Loading and compiling cost more than most of these tests, so their files share a process, and what it keeps in memory.
-          isolate: false,
         },
       },
-      { test: { ...limits, name: 'slow', include: [...SLOW_TESTS] } },
+      { test: { ...common, name: 'slow', include: [...SLOW_TESTS] } },
     ],
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],
