@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SlowFirst } from './test/harness/slow-first.ts'
 import { SLOW_TESTS } from './test/harness/slow-tests.ts'
@@ -27,7 +28,8 @@ export default defineConfig({
     ],
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],
-    maxWorkers: 2,
+    // One more than processors, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.
+    maxWorkers: Math.min(availableParallelism() + 1, 4),
     sequence: { sequencer: SlowFirst },
     // A test that leaves a promise rejected has failed, whatever its assertions said.
     dangerouslyIgnoreUnhandledErrors: false,
