@@ -232,6 +232,12 @@ test('ARCHITECTURE.md has exactly one line for each folder of src/', () => {
   expect([...named].sort()).toEqual([...rooms].sort())
 })
 
+test('every part of the API has a description, for the reference and openapi.json', () => {
+  const { tags } = JSON.parse(load('openapi.json').text) as { tags: { name: string; description?: string }[] }
+  expect(tags.length).toBeGreaterThan(5)
+  expect(tags.filter(({ description = '' }) => description === '')).toEqual([])
+})
+
 test('README.md begins with the two commands, and shows the output of the demonstration', () => {
   const { text } = load('README.md')
   const [, commands = ''] = /## See it work[\s\S]*?^```sh\n([\s\S]*?)^```/m.exec(text) ?? []

@@ -26,7 +26,7 @@ import type { Pipeline } from './pipeline-deps.ts'
 import { Problem } from './problem.ts'
 import { RequestContext } from './request-context.ts'
 import { isChange, type Outcome, permissionOf, type Route, type RouteDeclaration, type SharedInsert } from './route.ts'
-import { buildFastifySchema } from './schema.ts'
+import { findFastifySchema } from './schema.ts'
 import { checkNoBody, checkValidation } from './validation.ts'
 
 /** Fastify writes `:id` where the declarations write `{id}`. */
@@ -49,7 +49,7 @@ export function mountRoutes<Deps>(
     server.route({
       method: route.method,
       url: toFastifyPath(route.path),
-      schema: buildFastifySchema(route),
+      schema: findFastifySchema(route),
       attachValidation: true,
       ...(route.bodyLimitBytes && { bodyLimit: route.bodyLimitBytes }),
       // HEAD is safe (RFC 9110 section 9.2.1): link scanners send it, and it must not spend what a GET spends.

@@ -203,8 +203,19 @@ function buildRedirects({ redirect }: RouteDeclaration): Record<string, unknown>
   return Object.fromEntries(redirect.statuses.map((status) => [status, schema]))
 }
 
-/** The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). */
-export function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
+const builtSchemas = new WeakMap<RouteDeclaration, Record<string, unknown>>()
+
+/**
+ * The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). The same
+ * object for each server of a process, so that Fastify normalizes it once.
+ */
+export function findFastifySchema(route: RouteDeclaration): Record<string, unknown> {
+  const schema = builtSchemas.get(route) ?? buildFastifySchema(route)
+  builtSchemas.set(route, schema)
+  return schema
+}
+
+function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const isPublic = route.access === 'public'
   const permission = needsPermission(route) ? permissionOf(route) : undefined
   return {

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import { MailError, type MailTransport } from './mail.ts'
 
 /** Limits on the conversation with the mail server. */
@@ -13,7 +12,7 @@ const SILENCE_LIMIT_MS = 20_000
 export function buildSmtpTransport({ url, from }: { url: string; from: string }): MailTransport {
   const { hostname, protocol, searchParams } = new URL(url)
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  const transport = createTransport({
+  const options = {
     url,
     connectionTimeout: CONNECT_LIMIT_MS,
     greetingTimeout: CONNECT_LIMIT_MS,
@@ -21,12 +20,16 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
     requireTLS: protocol === 'smtp:' && !isLocal && searchParams.get('ignoreTLS') !== 'true',
     disableFileAccess: true,
     disableUrlAccess: true,
-  })
+  }
+  // Only a process that sends mails loads the library.
+  const open = async () => (await import('nodemailer')).createTransport(options)
+  let opened: ReturnType<typeof open> | undefined
   const domain = /@([^>]+)>?$/.exec(from)?.[1] ?? 'localhost'
   return {
     send: async ({ id, to, subject, text }) => {
       try {
-        await transport.sendMail({
+        opened ??= open()
+        await (await opened).sendMail({
           from,
           to: { name: '', address: to },
           subject,
@@ -39,7 +42,7 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
         throw toMailError(error)
       }
     },
-    close: () => transport.close(),
+    close: () => void opened?.then((transport) => transport.close()),
   }
 }
 

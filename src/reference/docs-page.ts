@@ -45,7 +45,14 @@ export interface PageLink {
 }
 
 /** A whole page. `main` is HTML; all else is text. */
-export function buildPageHtml(page: { title: string; path: string; links: readonly PageLink[]; main: string }): string {
+export function buildPageHtml(page: {
+  title: string
+  path: string
+  links: readonly PageLink[]
+  main: string
+  /** The path of a script of the page. */
+  script?: string
+}): string {
   const items = page.links.map(({ path, label }) => {
     const current = path === page.path ? ' aria-current="page"' : ''
     return `<li><a href="${escapeHtml(path)}"${current}>${escapeHtml(label)}</a></li>`
@@ -58,10 +65,10 @@ export function buildPageHtml(page: { title: string; path: string; links: readon
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(page.title)} · Signalbox</title>
 <link rel="stylesheet" href="/docs/style.css">
-</head>
+${page.script === undefined ? '' : `<script src="${escapeHtml(page.script)}" defer></script>\n`}</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header><a href="/docs">Signalbox</a> <span>API reference</span></header>
+<header><a href="/docs">Signalbox</a> <span>API reference</span> <a class="find" href="/docs/search">Search</a></header>
 <div class="columns">
 <nav aria-label="Reference"><ul>${items.join('')}</ul></nav>
 <main id="main" tabindex="-1">
@@ -73,9 +80,11 @@ ${page.main}
 `
 }
 
-/** Pages of the reference load only our own style sheet. */
+/** Pages of the reference load only our own style sheet, and that of the search its script. */
 export const DOCS_CSP =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+export const SEARCH_CSP = `${DOCS_CSP}; script-src 'self'`
 
 /** The style of all pages. Light or dark by the reader's system; no fonts or images. */
 export const DOCS_STYLE = `
@@ -100,6 +109,10 @@ p code, li code, dd code { background: var(--raised); border-radius: 4px; paddin
 header { border-bottom: 1px solid var(--line); padding: 0.9rem max(1.5rem, calc((100vw - 76rem) / 2 + 1.5rem)); }
 header a { color: var(--text); font-weight: 700; text-decoration: none; }
 header span { color: var(--quiet); margin-left: 0.5rem; }
+header a.find { float: right; color: var(--accent); font-weight: 400; text-decoration: underline; }
+.search input { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--quiet); border-radius: 6px; padding: 0.4rem 0.6rem; width: 100%; }
+.search input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.index { padding-left: 1.1rem; }
 .columns { display: grid; max-width: 76rem; margin: 0 auto; }
 nav { padding: 1rem 1.5rem 0; }
 nav ul { list-style: none; margin: 0 -0.6rem; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 0.5rem; }

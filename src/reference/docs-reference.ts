@@ -7,6 +7,7 @@ import { type JsonSchema, type OpenApiDocument, type Operation, resolveComponent
 export function listPages(document: OpenApiDocument): PageLink[] {
   return [
     { path: '/docs', label: 'Overview' },
+    { path: '/docs/search', label: 'search' },
     ...document.tags.map(({ name }) => ({ path: `/docs/${name}`, label: name })),
     { path: '/docs/schemas', label: 'schemas' },
     { path: '/docs/errors', label: 'errors' },

@@ -82,7 +82,27 @@ describe('pages', () => {
     expect(reference).toContain('id="onThingCreate"')
   })
 
-  test('every page has a policy against foreign content, and no script or inline style', async () => {
+  test('the search lists every operation, event type and error, each with its page', async () => {
+    const { html } = await readPage('/docs/search')
+    for (const route of sampleRoutes) {
+      expect(html).toContain(`href="/docs/sample#${operationIdOf(route)}"`)
+      expect(html).toContain(`<code>${route.method} ${route.path}</code>`)
+    }
+    expect(html).toContain('<a href="/docs/events#onThingCreate">thing.create</a>')
+    for (const code of Object.keys(PROBLEMS)) expect(html).toContain(`href="/docs/errors/${code}"`)
+  })
+
+  test('the search has one script of its own, and a policy that admits no other', async () => {
+    const { html, headers } = await readPage('/docs/search')
+    expect(html.match(/<script[^>]*>/g)).toEqual(['<script src="/docs/search.js" defer>'])
+    expect(html).not.toMatch(/style=|\son\w+=|https?:\/\//)
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'",
+    )
+    expect((await readPage('/docs/search.js')).headers['content-type']).toBe('text/javascript; charset=utf-8')
+  })
+
+  test('every other page has a policy against foreign content, and no script or inline style', async () => {
     for (const url of [
       '/docs',
       '/docs/sample',

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { PROBLEMS, type ProblemCode } from '../http/problem.ts'
 import { MISSING_PAGE, parseErrorTexts, renderError, renderErrorList } from './docs-errors.ts'
-import { buildPageHtml, DOCS_CSP, DOCS_STYLE } from './docs-page.ts'
+import { buildPageHtml, DOCS_CSP, DOCS_STYLE, SEARCH_CSP } from './docs-page.ts'
 import { listPages, renderOverview, renderSchemas, renderTag } from './docs-reference.ts'
+import { listIndex, renderSearch, SEARCH_SCRIPT } from './docs-search.ts'
 import { buildOpenApiDocument } from './openapi.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
 
@@ -11,8 +12,8 @@ const ERRORS_FILE = new URL('../../docs/errors.md', import.meta.url)
 
 /**
  * Serves the API reference at `/docs`, rendered from the OpenAPI document, and the pages of errors, rendered from
- * `docs/errors.md`. Plain HTML without scripts or external content: axe finds unlabelled fields and nested controls in the
- * pages of the usual viewers.
+ * `docs/errors.md`. Plain HTML without external content, and without scripts but that of the search: axe finds unlabelled
+ * fields and nested controls in the pages of the usual viewers.
  */
 export function registerDocs(server: FastifyInstance): void {
   const errors = parseErrorTexts(readFileSync(ERRORS_FILE, 'utf8'))
@@ -30,7 +31,7 @@ export function registerDocs(server: FastifyInstance): void {
     return reply
       .code(name === MISSING ? 404 : 200)
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', DOCS_CSP)
+      .header('content-security-policy', name === SEARCH ? SEARCH_CSP : DOCS_CSP)
       .header('cache-control', 'public, max-age=60')
       .send(page)
   }
@@ -44,6 +45,18 @@ export function registerDocs(server: FastifyInstance): void {
   )
   server.get('/docs/style.css', options, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(style),
+  )
+  server.get('/docs/search', options, (_request, reply) =>
+    send(reply, SEARCH, () => ({
+      title: 'Search',
+      path: SEARCH,
+      main: renderSearch(listIndex(getDocument(), PROBLEMS)),
+      script: '/docs/search.js',
+    })),
+  )
+  const script = Buffer.from(SEARCH_SCRIPT)
+  server.get('/docs/search.js', options, (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').header('cache-control', 'public, max-age=3600').send(script),
   )
   server.get('/docs/schemas', options, (_request, reply) =>
     send(reply, '/docs/schemas', () => ({
@@ -75,6 +88,8 @@ export function registerDocs(server: FastifyInstance): void {
     return send(reply, path, () => ({ title: tag, path, main }))
   })
 }
+
+const SEARCH = '/docs/search'
 
 /** The cache key of the page for unknown paths. Paths begin with a slash. */
 const MISSING = 'missing'

@@ -8,18 +8,7 @@ import { buildCollectedComponents, collectOperation, liftSchemas } from './opena
 import type { OpenApiDocument } from './openapi-document.ts'
 import { addLinks } from './openapi-links.ts'
 import { buildWebhook, DELIVERY_HEADERS, DELIVERY_RESPONSES, type EventTypeDescription } from './openapi-webhooks.ts'
-
-/** Descriptions of the modules (the third segment of a path). A module that a platform adds needs none. */
-const TAGS: Readonly<Record<string, string>> = {
-  auth: 'Signing in with a social provider or a password, sessions, and the handshake between apps of different domains.',
-  contract: 'The worked example of a resource that a platform adds: owned by an account, with events and permissions.',
-  health: 'Whether the service and its parts work. Public, without secrets or tenant data.',
-  identity: 'People, accounts, roles, permissions and API keys.',
-  oauth: 'The identity provider for external clients: clients, consent, grants, and the exchange of its tokens.',
-  provisioning: 'Informing target platforms about their permitted users.',
-  realtime: 'Channels that clients subscribe to, and their authorization.',
-  webhook: 'Webhooks, their subscriptions, the catalogue of event types, and the ledger of deliveries.',
-}
+import { PARTS } from './parts.ts'
 
 /** Registers the collector of the document. Call it before the routes are mounted: it sees only later ones. */
 export async function registerOpenApi(
@@ -103,7 +92,7 @@ export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   })
   return {
     ...found,
-    tags: [...[...used].sort().map((name) => ({ name, ...(TAGS[name] && { description: TAGS[name] }) })), events],
+    tags: [...[...used].sort().map((name) => ({ name, ...(PARTS[name] && { description: PARTS[name] }) })), events],
     paths: addLinks(Object.fromEntries(paths)),
     webhooks: sortMembers(found.webhooks),
     components: {

@@ -1,10 +1,4 @@
-import {
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyRegistrationResponse,
-} from '@simplewebauthn/server'
-import { decodeAttestationObject } from '@simplewebauthn/server/helpers'
+import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { notFound, Problem } from '../http/problem.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -12,7 +6,7 @@ import { lockPerson } from '../session/session-proof.ts'
 import { countAttempt, useChallenge } from './factor-challenge.store.ts'
 import { CHALLENGE_LIFETIME_MS, createChallenge, findChallengeRefusal, hashChallenge } from './factor-challenge.ts'
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, renamePasskey } from './passkey.store.ts'
-import { readClientData, readRelyingParty } from './passkey.ts'
+import { loadWebAuthn, readClientData, readRelyingParty } from './passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from './second-factor.ts'
 
 /** Limit of passkeys of one person. */
@@ -38,6 +32,7 @@ export async function askForNewPasskey(
   const own = await listPasskeys(tx, person.userId)
   checkLimit(own.length)
   const challenge = await createChallenge(deps.random, tx, { purpose: 'passkey-registration', ...person })
+  const { generateRegistrationOptions } = await loadWebAuthn()
   return generateRegistrationOptions({
     rpName: deps.serviceName,
     rpID: readRelyingParty(deps.keys.issuer()).rpId,
@@ -102,7 +97,8 @@ async function verify(
 ): Promise<NewPasskey | undefined> {
   const { rpId, origin } = readRelyingParty(deps.keys.issuer())
   try {
-    if (!isOwnAttestation(credential)) return undefined
+    if (!(await isOwnAttestation(credential))) return undefined
+    const { verifyRegistrationResponse } = await loadWebAuthn()
     const { registrationInfo } = await verifyRegistrationResponse({
       response: credential,
       expectedChallenge: challenge,
@@ -130,7 +126,8 @@ async function verify(
  * Whether the attestation is none, or by the key of the passkey itself, as was asked for. Certificates of a stranger are not
  * read: checking them loads revocation lists from addresses that they name.
  */
-function isOwnAttestation({ response }: RegistrationResponseJSON): boolean {
+async function isOwnAttestation({ response }: RegistrationResponseJSON): Promise<boolean> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))
   const format = attestation.get('fmt')
   return format === 'none' || (format === 'packed' && attestation.get('attStmt').get('x5c') === undefined)

@@ -1,9 +1,7 @@
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type VerifiedAuthenticationResponse,
-  verifyAuthenticationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  VerifiedAuthenticationResponse,
 } from '@simplewebauthn/server'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -32,6 +30,11 @@ export type PasskeyRefusal =
 export function readRelyingParty(baseUrl: string): { rpId: string; origin: string } {
   const { hostname, origin } = new URL(baseUrl)
   return { rpId: hostname, origin }
+}
+
+/** Loads the library at its first use: its certificate parsers are a tenth of the modules of a start. */
+export function loadWebAuthn() {
+  return import('@simplewebauthn/server')
 }
 
 /** The members of the client data that are read before the signature is checked. */
@@ -79,6 +82,7 @@ export async function askForPasskey(
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const challenge = await createChallenge(deps.random, tx, ask)
   const own = ask.userId === null ? [] : await listPasskeys(tx, ask.userId)
+  const { generateAuthenticationOptions } = await loadWebAuthn()
   return generateAuthenticationOptions({
     rpID: readRelyingParty(deps.keys.issuer()).rpId,
     challenge: Buffer.from(challenge, 'base64url'),
@@ -135,6 +139,7 @@ async function verify(
   const { passkey, credential, challenge, ask } = input
   const { rpId, origin } = readRelyingParty(deps.keys.issuer())
   try {
+    const { verifyAuthenticationResponse } = await loadWebAuthn()
     const result = await verifyAuthenticationResponse({
       response: credential,
       expectedChallenge: challenge,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packaged, { inflate } from '@sparticuz/chromium'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /**
  * No sandbox, since it needs rights that containers and root lack; no shared memory in /dev/shm, of which containers have
@@ -20,6 +20,36 @@ const ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
 ]
+
+/** What a file of tests opens in the browser that all files of this process share. */
+export interface SharedBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>
+  /** Opens a page in a context of its own. */
+  newPage(options?: BrowserContextOptions): Promise<Page>
+  /** Closes every context that was opened here. The browser runs until the process of tests ends. */
+  close(): Promise<void>
+}
+
+let shared: Promise<Browser> | undefined
+
+/** Opens contexts in one browser for each process of tests, because to start one takes a second of CPU. */
+export async function shareChromium(): Promise<SharedBrowser> {
+  shared ??= launchChromium()
+  const browser = await shared
+  const contexts: BrowserContext[] = []
+  const newContext = async (options?: BrowserContextOptions) => {
+    const context = await browser.newContext(options)
+    contexts.push(context)
+    return context
+  }
+  return {
+    newContext,
+    newPage: async (options) => (await newContext(options)).newPage(),
+    close: async () => {
+      await Promise.all(contexts.map((context) => context.close()))
+    },
+  }
+}
 
 /**
  * Starts a browser for tests: the one that CHROMIUM_PATH names, else on Linux x64 the one that the package

@@ -1,16 +1,16 @@
 import axe from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { registerDocs } from '../../src/reference/docs.ts'
 import { registerOpenApi } from '../../src/reference/openapi.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { buildPipelineServer } from '../harness/pipeline-server.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 let database: TestDatabase
 let server: Awaited<ReturnType<typeof buildPipelineServer>>['server']
-let browser: Browser
+let browser: SharedBrowser
 let origin: string
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
   })
   server = sample.server
   origin = await server.listen({ port: 0, host: '127.0.0.1' })
-  browser = await launchChromium()
+  browser = await shareChromium()
 })
 afterAll(async () => {
   await browser?.close()
@@ -60,6 +60,7 @@ const PAGES = [
   '/docs/sample',
   '/docs/events',
   '/docs/schemas',
+  '/docs/search',
   '/docs/errors',
   '/docs/errors/validation_failed',
   '/docs/nope',
@@ -100,6 +101,38 @@ describe('the API reference in a browser', () => {
     const { page } = await openPage(path, { width: 320 })
     const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
     expect(overflow).toBe(0)
+    await page.close()
+  })
+
+  test('the search filters operations, events and errors by words in any order, and sends nothing', async () => {
+    const { page, requested } = await openPage('/docs/search')
+    const visible = () => page.locator('#index > li:visible').allInnerTexts()
+    const all = (await visible()).length
+    const loaded = requested.length
+    await page.getByLabel('Words').fill('CREATE thing.')
+    expect(await visible()).toEqual([expect.stringMatching(/^thing\.create event$/)])
+    expect(await page.getByRole('status').innerText()).toBe('1 entry')
+    await page.getByLabel('Words').fill('rate_limited')
+    expect(await visible()).toEqual([expect.stringMatching(/rate_limited error$/)])
+    await page.getByLabel('Words').fill('no-such-word')
+    expect(await page.getByRole('status').innerText()).toBe('0 entries')
+    await page.getByLabel('Words').fill('')
+    expect(await visible()).toHaveLength(all)
+    expect(requested).toHaveLength(loaded)
+    await page.close()
+  })
+
+  test('a link to a search shows what it finds', async () => {
+    const { page } = await openPage('/docs/search#thing.update')
+    expect(await page.locator('#index > li:visible').allInnerTexts()).toEqual([expect.stringContaining('thing.update')])
+    await page.close()
+  })
+
+  test('without scripts the search is the whole index', async () => {
+    const page = await browser.newPage({ javaScriptEnabled: false })
+    await page.goto(`${origin}/docs/search`)
+    expect(await page.locator('#index > li:visible').count()).toBeGreaterThan(40)
+    expect(await page.getByLabel('Words').isVisible()).toBe(false)
     await page.close()
   })
 

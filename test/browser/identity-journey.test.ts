@@ -1,16 +1,16 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EngineName, type IdentityWorld, startIdentityWorld } from '../harness/identity-world.ts'
 import { waitFor } from '../harness/wait.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
 
 const PASSWORD = 'staple of another stable'
 
-let browser: Browser
+let browser: SharedBrowser
 
 beforeAll(async () => {
-  browser = await launchChromium()
+  browser = await shareChromium()
 })
 afterAll(() => browser?.close())
 

@@ -1,14 +1,14 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type OauthExample, startOauthExample } from '../harness/oauth-example.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 let example: OauthExample
-let browser: Browser
+let browser: SharedBrowser
 let page: Page
 beforeAll(async () => {
   example = await startOauthExample()
-  browser = await launchChromium()
+  browser = await shareChromium()
 })
 afterAll(async () => {
   await browser?.close()

@@ -1,7 +1,7 @@
 import axe from 'axe-core'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 /** The person of the tests of the pages. */
 export const PERSON = { email: 'ada@example.test', name: 'Ada Lovelace', password: 'correct horse battery' }
@@ -30,9 +30,9 @@ export async function startPageBrowser(env: Record<string, string> = {}): Promis
   await app.admin('POST', '/api/v3/identity/user', PERSON)
   await app.app.start()
   const origin = app.app.baseUrl()
-  let browser: Browser
+  let browser: SharedBrowser
   try {
-    browser = await launchChromium()
+    browser = await shareChromium()
   } catch (error) {
     await app[Symbol.asyncDispose]()
     throw error

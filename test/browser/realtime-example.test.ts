@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
 import { openRealtimeService, type Person, type RealtimeService } from '../harness/realtime-world.ts'
 import { findFreePort } from '../harness/sso-example.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -14,7 +14,7 @@ const CHANGES = 30
 
 const stack = new AsyncDisposableStack()
 let service: RealtimeService
-let browser: Browser
+let browser: SharedBrowser
 let origin: string
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   })
   stack.defer(async () => void (await example.kill()))
   await example.waitForOutput(/The page is at/)
-  browser = await launchChromium()
+  browser = await shareChromium()
   stack.defer(() => browser.close())
 })
 afterAll(() => stack.disposeAsync())

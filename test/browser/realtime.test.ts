@@ -1,20 +1,20 @@
 import { createRequire } from 'node:module'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { startTestRealtime, TEST_REALTIME_APP, type TestRealtime } from '../harness/realtime-server.ts'
 import { waitFor } from '../harness/wait.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 const CLIENT_LIBRARY = createRequire(import.meta.url).resolve('pusher-js/dist/web/pusher-with-encryption.js')
 
 let database: TestDatabase
 let realtime: TestRealtime
-let browser: Browser
+let browser: SharedBrowser
 beforeAll(async () => {
   database = await createTestDatabase()
   realtime = await startTestRealtime(database)
-  browser = await launchChromium()
+  browser = await shareChromium()
 })
 afterAll(async () => {
   await browser?.close()

@@ -1,18 +1,18 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ADA, BOB, PASSWORD, type SsoExample, startSsoExample } from '../harness/sso-example.ts'
 import { buildVisitor } from '../harness/visitor.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { findViolations } from './page-browser.ts'
 
 let apps: SsoExample
-let browser: Browser
+let browser: SharedBrowser
 let context: BrowserContext
 let page: Page
 
 beforeAll(async () => {
   apps = await startSsoExample()
-  browser = await launchChromium()
+  browser = await shareChromium()
 })
 afterAll(async () => {
   await browser?.close()

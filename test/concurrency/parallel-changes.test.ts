@@ -13,6 +13,7 @@ import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/token-issuer.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
+import { buildPlatformCases } from './platform-cases.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -274,9 +275,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'role.delete': [onceElse(404), makeRole],
   'api-key.create': [EACH, async () => ({ body: { name: 'key', permissions: ['user:find-all'] } })],
   'api-key.delete': [onceElse(404), () => idOf(`${IDENTITY}/api-key`, { name: 'key', permissions: ['user:find-all'] })],
-  'contract.create': [EACH, async () => ({ body: { account, name: 'Lease' } })],
-  'contract.update': [SAME, async () => ({ ...(await makeContract()), body: { status: 'active' } })],
-  'contract.delete': [onceElse(404), makeContract],
+  ...buildPlatformCases({ make: idOf, account: () => account }),
   'webhook.create': [EACH, async () => ({ body: { url: 'https://hooks.example.com/', account } })],
   'webhook.update': [SAME, async () => ({ ...(await makeWebhook()), body: { name: 'Renamed' } })],
   'webhook.delete': [onceElse(404), makeWebhook],

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { startProcess } from '../harness/process.ts'
+import { runToEnd, startProcess } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { expectProblem, type Json } from './contract-world.ts'
@@ -233,7 +231,6 @@ it('api#worked-example: a member has the CRUD of contracts of own accounts, and 
 
 it('identity#first-administrator: signalbox admin create creates an administrator who can sign in', async () => {
   const env = {
-    PATH: process.env.PATH ?? '',
     APP_ENV: 'test',
     DATABASE_URL: database.connectionString,
     SECRET_KEY: TEST_SECRETS.secretKey.join(),
@@ -242,8 +239,8 @@ it('identity#first-administrator: signalbox admin create creates an administrato
     OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(),
     SIGNALBOX_ADMIN_PASSWORD: 'correct horse battery',
   }
-  const command = [join(ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', 'first@example.com']
-  const { stdout } = await promisify(execFile)(process.execPath, command, { env, cwd: ROOT })
+  const args = [join(ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', 'first@example.com']
+  const { stdout } = await runToEnd({ args, env })
   expect(stdout).toContain('first@example.com')
   expect(stdout).not.toContain('correct horse battery')
   const login = await app.anonymous('POST', '/api/v3/auth/login/local', {
@@ -255,7 +252,7 @@ it('identity#first-administrator: signalbox admin create creates an administrato
 })
 
 it('identity#first-administrator: in development the first start creates an administrator, whose password is configured or printed once', async () => {
-  for (const given of ['correct horse battery', undefined]) {
+  const check = async (given: string | undefined) => {
     await using fresh = await createTestDatabase()
     const env = {
       ...buildServiceEnvironment(fresh.connectionString),
@@ -279,6 +276,7 @@ it('identity#first-administrator: in development the first start creates an admi
     await second.waitForOutput(/Sign in as boss@example\.com/)
     if (given === undefined) expect(second.stdout()).not.toContain(password)
   }
+  await Promise.all([check('correct horse battery'), check(undefined)])
 })
 
 it('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {

@@ -52,7 +52,6 @@ async function runOnServer(url: string, statements: string[]): Promise<void> {
 async function prepareTemplate(connectionString: string): Promise<UserId> {
   const database = openDatabase({ connectionString, size: 2, applicationName: 'signalbox test', onError: () => {} })
   const administrator = await prepareForTest({ ...database, connectionString }, buildManualClock())
-  // A database with a connection cannot be cloned.
   await database.close()
   return administrator
 }
@@ -76,6 +75,12 @@ async function startThrowawayServer() {
     log: () => {},
     settings: THROWAWAY_SETTINGS,
   })
+  // Each test app opens several connections; with the default of 4,096 iterations each costs milliseconds of hashing.
+  const { password } = new URL(postgres.connectionString)
+  await runOnServer(postgres.connectionString, [
+    'set scram_iterations = 1',
+    `alter role current_user password ${pg.escapeLiteral(decodeURIComponent(password))}`,
+  ])
   return {
     url: postgres.connectionString,
     stop: async () => {

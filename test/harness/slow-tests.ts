@@ -1,6 +1,6 @@
 /**
  * Tests that start processes, browsers or PostgreSQL servers, fill tables with tens of thousands of rows, or measure time.
- * Each of these files gets a process of its own; all other tests share two (vitest.config.ts).
+ * `npm run test:fast` leaves them out (vitest.config.ts).
  */
 export const SLOW_TESTS: readonly string[] = [
   'packages/sso/test/built-package.test.ts',

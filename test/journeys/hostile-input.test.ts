@@ -2,7 +2,7 @@ import { type TSchema, Type } from 'typebox'
 import { describe, expect, test, vi } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import type { RouteDeclaration } from '../../src/http/route.ts'
-import { buildFastifySchema, closeObjects } from '../../src/http/schema.ts'
+import { closeObjects, findFastifySchema } from '../../src/http/schema.ts'
 import { buildFieldErrors, compileValidator } from '../../src/http/validation.ts'
 import { sinkRoutes } from '../../src/webhook/sink.routes.ts'
 
@@ -41,7 +41,7 @@ function listSubjects(): Subject[] {
     return !seen.has(key) && seen.add(key)
   }
   const subjects = routes.flatMap((route) => {
-    const schemas = buildFastifySchema(route) as Partial<Record<Part, Node>>
+    const schemas = findFastifySchema(route) as Partial<Record<Part, Node>>
     return (['body', 'querystring', 'params'] as const).flatMap((part): Subject[] => {
       const schema = schemas[part]
       if (!schema) return []

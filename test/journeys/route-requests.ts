@@ -23,6 +23,7 @@ import {
 } from '../harness/social-app.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
+import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
 
@@ -295,11 +296,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'api-key.find-one': of(newKey),
   'api-key.delete': of(newKey),
   'audit-log.find-all': undefined,
-  'contract.create': () => ({ body: { account, name: 'Lease' } }),
-  'contract.find-all': undefined,
-  'contract.find-one': of(newContract),
-  'contract.update': of(newContract, { body: { status: 'active' } }),
-  'contract.delete': of(newContract),
+  ...buildPlatformRouteRequests({ created, account: () => account }),
   'webhook.export': () => ({ query: '?format=json' }),
   'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account } }),
   'webhook.find-all': undefined,

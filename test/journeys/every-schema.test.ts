@@ -1,0 +1,37 @@
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
+import { expect, test } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import { findFastifySchema } from '../../src/http/schema.ts'
+import { compileValidator } from '../../src/http/validation.ts'
+
+/** The service compiles a schema when the first request needs it, so a schema that does not compile must be found here. */
+const routes = ROUTE_TREE.map((route) => ({ route, schema: findFastifySchema(route) as Record<string, object> }))
+
+test('the schema of every input compiles', () => {
+  const parts = routes.flatMap(({ route: { method, path: url }, schema: schemas }) =>
+    ['body', 'querystring', 'params'].flatMap((httpPart) => {
+      const schema = schemas[httpPart]
+      return schema ? [{ schema, httpPart, method, url }] : []
+    }),
+  )
+  expect(parts.length).toBeGreaterThan(100)
+  for (const part of parts) {
+    const validate = compileValidator(part) as (value: unknown) => boolean
+    expect(() => validate({}), `${part.httpPart} of ${part.method} ${part.url}`).not.toThrow()
+  }
+})
+
+test('the schema of every answer compiles', () => {
+  const compile = SerializerSelector()({}, {} as never)
+  const answers = routes.flatMap(({ route: { method, path: url }, schema: { response = {} } }) =>
+    Object.entries(response as Record<string, { content?: Record<string, { schema: object }> }>).flatMap(
+      ([httpStatus, answer]) => {
+        const schemas = answer.content ? Object.values(answer.content).map(({ schema }) => schema) : [answer]
+        return schemas.map((schema) => ({ schema, method, url, httpStatus }))
+      },
+    ),
+  )
+  expect(answers.length).toBeGreaterThan(100)
+  for (const answer of answers)
+    expect(() => compile(answer as never), `${answer.httpStatus} of ${answer.method} ${answer.url}`).not.toThrow()
+})
