@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /** Runs a program of this project on the pinned Node: `node bin/run.mjs node_modules/vitest/vitest.mjs run`. Installs what is missing first. */
-import { exitWith, prepareNode, projectRoot, runToEnd } from './bootstrap.mjs'
+import { exitWith, prepareNode, projectRoot } from './bootstrap.mjs'
+import { runToEnd } from './run-to-end.mjs'
 
 await exitWith(async () => {
   const node = await prepareNode({ root: projectRoot, needsDev: true })
-  return runToEnd(node, process.argv.slice(2))
+  return runToEnd(node, process.argv.slice(2), { tie: 'watchdog', isLast: true })
 })

@@ -2,12 +2,14 @@
 /** The `signalbox` command: `node bin/signalbox.mjs serve --demo`. Installs what is missing, then runs src/main.ts on the pinned Node. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { exitWith, prepareNode, projectRoot, runToEnd } from './bootstrap.mjs'
+import { exitWith, prepareNode, projectRoot } from './bootstrap.mjs'
+import { runToEnd } from './run-to-end.mjs'
 
 await exitWith(async () => {
   const node = await prepareNode({ root: projectRoot, needsDev: false })
   const main = join(projectRoot, 'src', 'main.ts')
-  return runToEnd(node, [...readNodeArguments(), main, ...process.argv.slice(2)], { env: buildEnvironment() })
+  const args = [...readNodeArguments(), main, ...process.argv.slice(2)]
+  return runToEnd(node, args, { env: buildEnvironment(), tie: 'pipe', isLast: true })
 })
 
 /**
