@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { describeFatal } from './app/fatal.ts'
 import { addAdminCommands } from './command/admin.ts'
 import { addCatalogueCommands } from './command/catalogue.ts'
+import { addDoctorCommand } from './command/doctor.ts'
 import { watchLauncher } from './command/launcher.ts'
 import { addListenCommand } from './command/listen.ts'
 import { addMigrateCommand } from './command/migrate.ts'
@@ -19,6 +20,7 @@ const program = new Command('signalbox')
 
 addServeCommand(program, watchLauncher())
 addMigrateCommand(program)
+addDoctorCommand(program)
 addCatalogueCommands(program)
 addAdminCommands(program)
 addOauthCommands(program)

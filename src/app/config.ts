@@ -115,6 +115,12 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
+/** The names of the settings that `readConfig` would read, with a value. */
+export function readSettingNames(environment: Environment = process.env, directory = process.cwd()): string[] {
+  const given = Object.entries(withDotEnv(environment, directory))
+  return given.flatMap(([name, value]) => (value ? [name] : []))
+}
+
 /** The configuration of a command that calls a running service. */
 export interface ClientConfig {
   /** The service's base URL, without a trailing slash. */
