@@ -90,7 +90,8 @@ export interface Config {
   isLogLevelGiven: boolean
 }
 
-type Environment = Record<string, string | undefined>
+/** Variables by name. */
+export type Environment = Record<string, string | undefined>
 
 /**
  * Reads `environment`, and in development the `.env` file for variables that it does not set
@@ -115,10 +116,16 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/** The names of the settings that `readConfig` would read, with a value. */
-export function readSettingNames(environment: Environment = process.env, directory = process.cwd()): string[] {
-  const given = Object.entries(withDotEnv(environment, directory))
-  return given.flatMap(([name, value]) => (value ? [name] : []))
+/** What `readConfig` reads: `environment`, and in development the `.env` file. Throws a `ConfigError`. */
+export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
+  return withDotEnv(environment, directory)
+}
+
+/** Takes a variable out of `environment`, so that no child inherits it. */
+export function takeVariable(name: string, environment: Environment = process.env): string | undefined {
+  const value = environment[name]
+  delete environment[name]
+  return value
 }
 
 /** The configuration of a command that calls a running service. */

@@ -16,7 +16,14 @@ import { EmbeddedPostgresError } from '../postgres/embedded-error.ts'
 import { readSchemaPlan } from '../postgres/migrate.ts'
 import { MigrationError } from '../postgres/migration-error.ts'
 import type { Random } from '../random.ts'
-import { type Config, ConfigError, readConfig, readSettingNames, type ServiceSecrets } from './config.ts'
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+  readEnvironment,
+  type ServiceSecrets,
+} from './config.ts'
 import { VARIABLES } from './config-variables.ts'
 import { findPortFacts, tryConnect } from './doctor-network.ts'
 import { describeFatal } from './fatal.ts'
@@ -24,7 +31,8 @@ import { loadServiceSecrets } from './service-secrets.ts'
 
 /** The machine that is examined. */
 export interface DoctorWorld {
-  environment: Record<string, string | undefined>
+  /** Default: that of this process. */
+  environment?: Record<string, string | undefined>
   /** The working directory. */
   directory: string
   clock: Clock
@@ -39,8 +47,10 @@ export interface DoctorWorld {
  */
 export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
   let config: Config
+  let environment: Environment
   try {
-    config = readConfig(world.environment, world.directory)
+    environment = readEnvironment(world.environment, world.directory)
+    config = readConfig(environment, world.directory)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return buildReport(judgeConfigError(error.message), AREAS)
@@ -49,13 +59,13 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
   const findings = [
     ...judgeSettings({
       known: Object.keys(VARIABLES),
-      given: readSettingNames(world.environment, world.directory),
+      given: Object.keys(environment).filter((name) => environment[name]),
       appEnv: config.appEnv,
       baseUrl: config.baseUrl,
       identityEngine: config.identityEngine,
     }),
     ...(await examineKeysAndDatabase(world, config, skipped)),
-    ...(await examineMachine(world, config)),
+    ...(await examineMachine(world, { config, environment })),
   ]
   return buildReport(findings, skipped)
 }
@@ -144,7 +154,10 @@ function listKeyIds({ secretKey }: ServiceSecrets, random: Random): string[] {
   return secretKey.map((secret) => buildKeyring([secret], random).currentPrefix.split('.')[1] ?? '')
 }
 
-async function examineMachine(world: DoctorWorld, config: Config): Promise<Finding[]> {
+async function examineMachine(
+  world: DoctorWorld,
+  { config, environment }: { config: Config; environment: Environment },
+): Promise<Finding[]> {
   const servers = listServers(config)
   const needsDisk = config.databaseUrl === undefined || config.appEnv === 'development'
   const ports = [
@@ -164,9 +177,7 @@ async function examineMachine(world: DoctorWorld, config: Config): Promise<Findi
     ...port.flat(),
     ...judgeEgress({
       appEnv: config.appEnv,
-      proxyVariables: ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter(
-        (name) => world.environment[name],
-      ),
+      proxyVariables: ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => environment[name]),
       privateTargets: config.webhookAllowedPrivateTargets.length,
       servers: await Promise.all(
         dialled.map(async (server) => ({ ...server, error: await tryConnect(server.host, server.port) })),

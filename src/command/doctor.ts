@@ -17,7 +17,6 @@ export function addDoctorCommand(program: Command): void {
     .action(async ({ json }: { json: boolean }) => {
       const { examine } = await import('../app/doctor.ts')
       const areas = await examine({
-        environment: process.env,
         directory: process.cwd(),
         clock: systemClock,
         random: systemRandom,

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { takeVariable } from '../app/config.ts'
 
 /** The environment variable in which the launcher names the descriptor of its pipe (bin/run-to-end.mjs). */
 const PIPE_VARIABLE = 'SIGNALBOX_LAUNCHER_PIPE'
@@ -15,12 +16,10 @@ export interface Launcher {
 
 /**
  * Watches the launcher, whose pipe ends when it is gone, also after `kill -9`; then this process gets SIGTERM, so that it stops in
- * order. Undefined without a launcher. Removes the variable of the pipe from `environment`, so that no child inherits it.
+ * order. Undefined without a launcher.
  */
-export function watchLauncher(environment: NodeJS.ProcessEnv = process.env): Launcher | undefined {
-  const descriptor = Number(environment[PIPE_VARIABLE] ?? Number.NaN)
-  delete environment[PIPE_VARIABLE]
-  const pipe = openPipe(descriptor)
+export function watchLauncher(): Launcher | undefined {
+  const pipe = openPipe(Number(takeVariable(PIPE_VARIABLE) ?? Number.NaN))
   if (!pipe) return undefined
   pipe.once('close', () => {
     report('signalbox: the launcher is gone; stopping.')

@@ -29,11 +29,14 @@ async function askDoctor(env: Record<string, string>): Promise<Answer & { code: 
   return { code, ...(JSON.parse(stdout) as Answer) }
 }
 
-/** The findings without those about the server of the tests, which is not durable. */
+/** The findings without those about the server of the tests, which is not durable, and about the machine that runs them. */
 const listOwn = ({ areas }: Answer) =>
   areas
     .flatMap(({ findings }) => findings)
-    .filter(({ code }) => !['database_not_durable', 'database_loses_commits', 'name_servers_missing'].includes(code))
+    .filter(
+      ({ code }) =>
+        !['database_not_durable', 'database_loses_commits', 'name_servers_missing', 'disk_low'].includes(code),
+    )
 
 const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) =>
   buildServiceEnvironment(database.connectionString)
