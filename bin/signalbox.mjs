@@ -2,12 +2,14 @@
 /** The `signalbox` command: `node bin/signalbox.mjs serve --demo`. Installs what is missing, then runs src/main.ts on the pinned Node. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { exitWith, prepareNode, projectRoot, runToEnd } from './bootstrap.mjs'
+import { buildEnvironment, exitWith, prepareNode, projectRoot } from './bootstrap.mjs'
+import { runToEnd } from './run-to-end.mjs'
 
 await exitWith(async () => {
   const node = await prepareNode({ root: projectRoot, needsDev: false })
   const main = join(projectRoot, 'src', 'main.ts')
-  return runToEnd(node, [...readNodeArguments(), main, ...process.argv.slice(2)], { env: buildEnvironment() })
+  const args = [...readNodeArguments(), main, ...process.argv.slice(2)]
+  return runToEnd(node, args, { env: buildEnvironment(), tie: 'pipe', isLast: true })
 })
 
 /**
@@ -16,9 +18,4 @@ await exitWith(async () => {
  */
 function readNodeArguments() {
   return JSON.parse(readFileSync(new URL('node-arguments.json', import.meta.url), 'utf8'))
-}
-
-/** With a cache of the compiled sources a start takes a quarter of the time; where it cannot be written, Node goes without. */
-function buildEnvironment() {
-  return { NODE_COMPILE_CACHE: join(projectRoot, 'node_modules', '.cache', 'node-compile'), ...process.env }
 }

@@ -1,3 +1,4 @@
+-- additive
 -- The schema before outbound webhooks were released (D79): people, accounts, contracts, and the first, unsigned webhooks.
 
 create table "user" (

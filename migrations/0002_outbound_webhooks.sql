@@ -1,3 +1,4 @@
+-- not additive: it drops the readable secrets of webhooks and renames columns of the ledger
 -- The release of outbound webhooks, 2026-09-11 (contract, Versioning 3; D79).
 
 -- Catalogue -----------------------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+-- additive
 -- Publishing from outside, the list of events, and bulk replays as tracked jobs (D68, D71).
 
 -- A key of a publisher and the event it stands for: the same key within a day publishes nothing a second time.

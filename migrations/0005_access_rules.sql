@@ -1,3 +1,4 @@
+-- not additive: the table of failed sign-ins has other columns
 -- Sign-in throttle by e-mail and network address together, and what older rows need under the present rules.
 
 -- Rows of three kinds: a network address (empty email_hash), an e-mail address over all network addresses (empty

@@ -1,3 +1,4 @@
+-- not additive: kept answers change their type
 -- The answer of an idempotency key is kept as it was sent, with the owner of what was changed: a caller who lost that
 -- account does not get the answer again.
 alter table idempotency_key alter column response type text using response::text;

@@ -1,3 +1,4 @@
+-- not additive: API keys beyond the year 9999 are refused
 -- Counts that cost the same whatever the ledger holds, and instants that four digits of a year can write.
 
 -- Exhausted deliveries of the last 24 hours, without the failed ones beside them in webhook_dispatch_ended_idx.

@@ -1,3 +1,4 @@
+-- not additive: the ledger is divided into two tables
 -- Rows that wait are kept apart from those that ended: what ended is written once, and what is
 -- updated and looked through stays small.
 

@@ -1,3 +1,4 @@
+-- not additive: a session must say when its person signed in
 -- Sessions that say how and when the person signed in, roles of a membership, mails, proofs of an address, invitations.
 
 -- amr: the methods of the sign-in (RFC 8176). auth_time: when the person proved its identity; a session opened from

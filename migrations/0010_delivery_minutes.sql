@@ -1,3 +1,4 @@
+-- not additive: the totals of deliveries move to another table
 -- How many deliveries of each minute are in each status now, and how often one came into it. The dashboard adds up a day of
 -- it, at any size of the ledger; the metric adds up all of it. Processes count on shards, so that they seldom wait for each
 -- other, and what a shard took off may be what another one added.

@@ -1,3 +1,4 @@
+-- not additive: it renames a column of identities
 -- Social login: what a provider says about a person, flows that are under way, and the one-time codes of deep links.
 
 alter table identity rename column email_verified to is_email_verified;

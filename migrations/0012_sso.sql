@@ -1,3 +1,4 @@
+-- additive
 -- The nonces of the handshake tokens that were exchanged. A row is kept until its token has expired.
 create table sso_nonce (
   nonce_hash bytea primary key,

@@ -1,3 +1,4 @@
+-- additive
 -- What a change decides on is read behind the locks that keep it. A statement reads as of its own start, and so not what
 -- was committed while it waited for a lock; a volatile function reads as of its call. These functions take the id of a
 -- locked row, so that they run behind the lock: one statement locks, waits and reads. They are in PL/pgSQL, whose plans a

@@ -1,3 +1,4 @@
+-- not additive: code before it opens sessions without the second factor
 -- Second factors: one-time codes of an app, recovery codes, passkeys, and roles that need one of them.
 
 alter table role add column requires_second_factor boolean not null default false;

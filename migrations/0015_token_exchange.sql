@@ -1,3 +1,4 @@
+-- not additive: code before it takes the session of an app for one of its person
 -- What an app does in the name of a person: sessions that are opened with an app's access token.
 
 -- The app, the scopes that the person granted, and the grant. Null for a session of a sign-in.

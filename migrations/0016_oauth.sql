@@ -1,3 +1,4 @@
+-- additive
 -- The OAuth provider: clients with their secrets, signing keys, what people allowed, and the state of the protocol.
 
 create table oauth_client (

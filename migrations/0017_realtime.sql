@@ -1,3 +1,4 @@
+-- additive
 -- Realtime messages: one for each event that has an owning account, published on the channels of that account.
 
 -- Messages that wait or are in flight.

@@ -1,3 +1,4 @@
+-- additive
 -- The embedded realtime server. Several processes serve the same applications; they pass each other events and counts of
 -- subscribers by notifications, which are limited to 8,000 bytes, and by these tables. Nothing here outlives the processes,
 -- so neither table is logged: a crash of the server empties both, and the processes write them again.

@@ -1,3 +1,4 @@
+-- additive
 -- Provisioning: changes of users are delivered to target platforms.
 
 -- Targets -------------------------------------------------------------------------------------------------------------

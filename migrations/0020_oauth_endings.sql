@@ -1,3 +1,4 @@
+-- not additive: code before it opens sessions with scopes that a grant lost
 -- What ends with an app: an exchange waits for the deletion of its client, and looks its token up by the indexes.
 
 create index session_client_idx on session (client_id) where client_id is not null and revoked_at is null;

@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import { describeFatal } from './app/fatal.ts'
 import { addAdminCommands } from './command/admin.ts'
 import { addCatalogueCommands } from './command/catalogue.ts'
+import { addDoctorCommand } from './command/doctor.ts'
+import { watchLauncher } from './command/launcher.ts'
 import { addListenCommand } from './command/listen.ts'
 import { addMigrateCommand } from './command/migrate.ts'
 import { addOauthCommands } from './command/oauth.ts'
@@ -16,8 +18,9 @@ const program = new Command('signalbox')
   .version(VERSION)
   .showHelpAfterError()
 
-addServeCommand(program)
+addServeCommand(program, watchLauncher())
 addMigrateCommand(program)
+addDoctorCommand(program)
 addCatalogueCommands(program)
 addAdminCommands(program)
 addOauthCommands(program)

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
+import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/doctor/finding.ts'
 import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
@@ -78,11 +79,28 @@ describe('docs/operations.md', () => {
     expect(listSections(operations.text, 'Failed attempts').sort()).toEqual(classes.sort())
   })
 
+  test('has a section for each way a schema can be unusable, and for nothing else', () => {
+    const codes = listUnion('src/postgres/migration-error.ts', 'MigrationErrorCode')
+    expect(codes).toContain('schema_ahead')
+    expect(listSections(operations.text, 'Migrations').sort()).toEqual(codes.sort())
+  })
+
   test('has a section for each way the embedded PostgreSQL can fail, and for nothing else', () => {
     const codes = listUnion('src/postgres/embedded-error.ts', 'EmbeddedPostgresErrorCode')
     expect(codes).toContain('disk_full')
     expect(listSections(operations.text, 'The embedded PostgreSQL').sort()).toEqual(codes.sort())
   })
+})
+
+test('docs/guides/doctor.md has a section for each finding under its area, and for nothing else', () => {
+  const { text } = load('docs/guides/doctor.md')
+  const areas = { names: 'Name service' } as Partial<Record<Area, string>>
+  for (const area of AREAS) {
+    const codes = Object.keys(FINDING_AREAS).filter((code) => FINDING_AREAS[code as FindingCode] === area)
+    const title = areas[area] ?? `${area[0]!.toUpperCase()}${area.slice(1)}`
+    expect(listSections(text, title).sort(), area).toEqual(codes.sort())
+  }
+  expect(listHeadings(text).filter(({ level }) => level === 2)).toHaveLength(AREAS.length)
 })
 
 describe('names in documents exist:', () => {

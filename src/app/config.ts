@@ -90,7 +90,8 @@ export interface Config {
   isLogLevelGiven: boolean
 }
 
-type Environment = Record<string, string | undefined>
+/** Variables by name. */
+export type Environment = Record<string, string | undefined>
 
 /**
  * Reads `environment`, and in development the `.env` file for variables that it does not set
@@ -113,6 +114,18 @@ export function readConfig(environment: Environment = process.env, directory = p
   faults.push(...findContradictions(config, values))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
+}
+
+/** What `readConfig` reads: `environment`, and in development the `.env` file. Throws a `ConfigError`. */
+export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
+  return withDotEnv(environment, directory)
+}
+
+/** Takes a variable out of `environment`, so that no child inherits it. */
+export function takeVariable(name: string, environment: Environment = process.env): string | undefined {
+  const value = environment[name]
+  delete environment[name]
+  return value
 }
 
 /** The configuration of a command that calls a running service. */

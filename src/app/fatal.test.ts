@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
-import { MigrationError } from '../postgres/migrate.ts'
+import { MigrationError } from '../postgres/migration-error.ts'
 import { ConfigError } from './config.ts'
 import { describeFatal, FatalError } from './fatal.ts'
 
@@ -12,7 +12,7 @@ describe('the text of an error that ends a command', () => {
   it.each([
     new FatalError('Port 80 is taken.'),
     new ConfigError('PORT must be a number.'),
-    new MigrationError('Migration 0002 failed and was rolled back.'),
+    new MigrationError('migration_failed', 'Migration 0002 failed and was rolled back.'),
   ])('is the message of our own error, without a stack', (error) => {
     expect(describeFatal(error)).toBe(error.message)
     expect(describeFatal(error)).not.toContain('at ')

@@ -1,5 +1,5 @@
 import { EmbeddedPostgresError } from '../postgres/embedded-error.ts'
-import { MigrationError } from '../postgres/migrate.ts'
+import { MigrationError } from '../postgres/migration-error.ts'
 import { ConfigError } from './config.ts'
 
 /** An error that ends a command; the message is written for the operator. */

@@ -14,7 +14,7 @@ import {
   REQUEST_LOCK_LIMIT_MS,
 } from '../postgres/database.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded.ts'
-import { migrate } from '../postgres/migrate.ts'
+import { migrateSchema } from '../postgres/migrate.ts'
 import type { Random } from '../random.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
@@ -41,15 +41,22 @@ export interface ResourcesOptions {
   clock: Clock
   random: Random
   logger: Logger
+  /** Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after the running one. */
+  stop?: AbortSignal
 }
 
 /** Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader). Does not migrate. */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
-  const { config, random, logger } = options
+  const { config, random, logger, stop } = options
   const secrets = await loadServiceSecrets(config, random)
   const postgres = config.databaseUrl
     ? undefined
-    : await startEmbeddedPostgres({ dataDir: config.dataDir, random, log: (line) => logger.info(line) })
+    : await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        random,
+        log: (line) => logger.info(line),
+        ...(stop && { stop }),
+      })
   const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
   let isClosing = false
   const onError = (error: Error) => {
@@ -81,22 +88,37 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
   return { config, connectionString: direct, database, workerDatabase, secrets, postgres, close }
 }
 
+/** What the preparation of a database did. */
+export interface Prepared {
+  /** The migrations that ran. */
+  migrations: string[]
+  /** Additive migrations of a newer release that ran before. */
+  ahead: string[]
+}
+
 /**
  * Prepares a database for this program: migrations, then the catalogue, the permissions and the system roles, in one
- * transaction (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes.
+ * transaction (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes. Where a newer release has migrated,
+ * its catalogue, permissions and roles stay: this program would take away what the processes of that release need.
  */
 export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,
   options: ResourcesOptions,
-): Promise<{ migrations: string[] }> {
-  const { clock, random } = options
-  const migrations = await migrate(resources.connectionString, { now: new Date(clock.now()) })
-  const ids = buildIdMaker(clock, random)
+): Promise<Prepared> {
+  const { clock, random, logger, stop } = options
   const now = new Date(clock.now())
+  const { ran, ahead } = await migrateSchema(resources.connectionString, { now, stop })
+  if (ahead.length > 0)
+    logger.warn(
+      { migrations: ahead },
+      'the schema is that of a newer release: see docs/operations.md, schema of a newer release',
+    )
+  if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
+  const ids = buildIdMaker(clock, random)
   await inTransaction(resources.database.db, async (tx) => {
     await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, now)
     await syncPermissions(tx, { permissions: listPermissions(ROUTE_TREE), now })
     await ensureSystemRoles(tx, { ids, now })
   })
-  return { migrations }
+  return { migrations: ran, ahead }
 }

@@ -11,7 +11,7 @@ import { findUserByEmail } from '../user/user.store.ts'
 import { type App, buildApp } from './app.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
-import { openResources, prepareDatabase, type Resources } from './prepare.ts'
+import { openResources, prepareDatabase, type Resources, type ResourcesOptions } from './prepare.ts'
 
 /** Time limit of an orderly stop; then the process exits. */
 const STOP_LIMIT_MS = 9_500
@@ -45,11 +45,19 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
     )
   // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
   void stopRequested.then(() => limitStop(logger))
+  const stop = new AbortController()
+  void stopRequested.then(() => stop.abort())
   const startedAt = systemClock.now()
-  const resources = await openResources({ config, clock: systemClock, random: systemRandom, logger })
+  const world = { config, clock: systemClock, random: systemRandom, logger, stop: stop.signal }
+  const resources = await openResources(world).catch((error: unknown) => {
+    // The stop ended the start of the embedded PostgreSQL, which left nothing behind.
+    if (error === stop.signal.reason) return undefined
+    throw error
+  })
+  if (!resources) return reportStop((await stopRequested).reason, print)
   const parts: Started = { app: undefined, admin: undefined, isReady: false }
   try {
-    await startInSteps({ options, resources, parts, stopRequested, startedAt })
+    await startInSteps({ options, world, resources, parts, stopRequested, startedAt })
   } catch (error) {
     limitStop(logger)
     // Created but not printed yet: print it, or the next start has an administrator without a known password.
@@ -74,22 +82,22 @@ interface Started {
 /** The steps of a start, in order. A stop request takes effect between them. */
 async function startInSteps(start: {
   options: ServeOptions
+  world: ResourcesOptions & { stop: AbortSignal }
   resources: Resources
   parts: Started
   stopRequested: Promise<StopRequest>
   startedAt: number
 }): Promise<void> {
-  const { options, resources, parts, stopRequested, startedAt } = start
-  const { config, logger, print } = options
-  const world = { config, clock: systemClock, random: systemRandom, logger }
-  let isStopping = false
-  void stopRequested.then(() => {
-    isStopping = true
-  })
+  const { options, world, resources, parts, stopRequested, startedAt } = start
+  const { config, clock, random, logger, stop } = world
+  const { print } = options
   await prepareDatabase(resources, world)
-  if (isStopping) return
+  if (stop.aborted) return
   const app = await buildApp({
-    ...world,
+    config,
+    clock,
+    random,
+    logger,
     secrets: resources.secrets,
     database: resources.database,
     workerDatabase: resources.workerDatabase,
@@ -103,17 +111,17 @@ async function startInSteps(start: {
     throw describeListenFailure(error, config)
   })
   // After listening, because the password is printed once and a failed start must not lose it.
-  if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(resources)
-  parts.isReady = !isStopping
+  if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
+  parts.isReady = !stop.aborted
   let commands: string[] = []
-  if (options.demo && !isStopping) {
+  if (options.demo && !stop.aborted) {
     const shown = demonstrate({ app, resources, options })
     // A failure after a stop request is expected.
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
   }
   const seconds = (systemClock.now() - startedAt) / 1000
-  if (!isStopping || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+  if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
 }
 
 /** The error of a failed listen, with the setting that fixes it. */
@@ -153,6 +161,13 @@ function buildCrash(wanted: NonNullable<Config['crashPoint']>) {
   return (point: NonNullable<Config['crashPoint']>) => {
     if (point === wanted) process.kill(process.pid, 'SIGKILL')
   }
+}
+
+/** The lines of a stop before anything ran. Returns the exit code. */
+function reportStop(reason: string, print: (line: string) => void): number {
+  print(`Stopping (${reason}).`)
+  print('Stopped.')
+  return 0
 }
 
 async function watchPostgres(resources: Resources): Promise<StopRequest> {

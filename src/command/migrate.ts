@@ -7,10 +7,29 @@ export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
     .description('migrate the database: migrations, catalogue, permissions, system roles')
-    .action(() =>
-      withGround({ prepare: true }, async (_ground, { migrations }) => {
-        for (const name of migrations) print(`ran ${name}`)
-        print(migrations.length > 0 ? 'The database is up to date.' : 'The database was already up to date.')
-      }),
+    .option('--plan', 'print the migrations that would run, and change nothing', false)
+    .action(({ plan }: { plan: boolean }) => (plan ? printPlan() : migrate()))
+}
+
+async function migrate(): Promise<void> {
+  await withGround({ prepare: true }, async (_ground, { migrations, ahead }) => {
+    for (const name of migrations) print(`ran ${name}`)
+    if (ahead.length > 0) return print(`The database is that of a newer release: ${ahead.join(', ')}.`)
+    print(migrations.length > 0 ? 'The database is up to date.' : 'The database was already up to date.')
+  })
+}
+
+async function printPlan(): Promise<void> {
+  await withGround({ prepare: false }, async ({ connectionString }) => {
+    const { readSchemaPlan } = await import('../postgres/migrate.ts')
+    const { pending, ahead } = await readSchemaPlan(connectionString)
+    for (const { name, isAdditive } of pending) print(`${isAdditive ? 'additive    ' : 'not additive'}  ${name}`)
+    for (const name of ahead) print(`newer release ${name}`)
+    if (pending.length === 0) return print('No migration would run.')
+    print(
+      pending.every(({ isAdditive }) => isAdditive)
+        ? 'The release before keeps running on the schema behind these.'
+        : 'Stop the release before, and take a backup: it does not run on the schema behind these.',
     )
+  })
 }

@@ -1,12 +1,12 @@
 import { readConfig } from '../app/config.ts'
-import type { Resources } from '../app/prepare.ts'
+import type { Prepared, Resources } from '../app/prepare.ts'
 import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 
 /** Runs `work` on an open database and closes it. With `prepare`, migrates the database first. */
 export async function withGround(
   options: { prepare: boolean },
-  work: (resources: Resources, prepared: { migrations: string[] }) => Promise<void>,
+  work: (resources: Resources, prepared: Prepared) => Promise<void>,
 ): Promise<void> {
   const config = readConfig()
   // Loaded on demand: loading takes most of the time of a start.
@@ -18,7 +18,7 @@ export async function withGround(
   const world = { config, clock: systemClock, random: systemRandom, logger }
   const resources = await openResources(world)
   try {
-    const prepared = options.prepare ? await prepareDatabase(resources, world) : { migrations: [] }
+    const prepared = options.prepare ? await prepareDatabase(resources, world) : { migrations: [], ahead: [] }
     await work(resources, prepared)
   } finally {
     await resources.close()

@@ -2,16 +2,17 @@ import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import type { StopRequest } from '../app/serve.ts'
 import { systemClock } from '../clock.ts'
+import type { Launcher } from './launcher.ts'
 
-/** Adds `signalbox serve`. */
-export function addServeCommand(program: Command): void {
+/** Adds `signalbox serve`. `launcher`: the process that started this one, where there is one. */
+export function addServeCommand(program: Command, launcher: Launcher | undefined): void {
   program
     .command('serve')
     .description('run the service, with the roles of SIGNALBOX_ROLES')
     .option('--demo', 'demonstrate a delivery after the start (development only)', false)
     .action(async ({ demo }: { demo: boolean }) => {
       const config = readConfig()
-      const stopRequested = waitForSignal()
+      const stopRequested = waitForSignal(launcher)
       const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
       const isTerminal = process.stderr.isTTY === true
       // The demonstration prints on standard output; the log then shows warnings and errors only.
@@ -28,24 +29,27 @@ export function addServeCommand(program: Command): void {
     })
 }
 
-/** One Ctrl-C may arrive twice, from the terminal and from npm; only a later signal counts as a second one. */
+/** A key that is held or pressed twice within this time is one wish to stop. */
 const REPEAT_MS = 1_000
 
 /**
- * Resolves at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT, over a second later, exits at once; other processes
- * take over its claims when their leases expire.
+ * Resolves at the first SIGINT, SIGTERM or SIGHUP, or SIGINT of the launcher. A second SIGINT to this process, over a second later,
+ * exits at once; other processes take over its claims when their leases expire. One of the launcher is never the second: it may be
+ * the same Ctrl-C, and late.
  */
-function waitForSignal(): Promise<StopRequest> {
+function waitForSignal(launcher: Launcher | undefined): Promise<StopRequest> {
   let firstAtMs: number | undefined
   return new Promise((resolve) => {
+    const request = (reason: string) => {
+      firstAtMs ??= systemClock.now()
+      resolve({ reason, isFailure: false })
+    }
+    launcher?.takeInterrupts(() => request('SIGINT'))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.on(signal, () => {
-        if (firstAtMs === undefined) {
-          firstAtMs = systemClock.now()
-          resolve({ reason: signal, isFailure: false })
-        } else if (signal === 'SIGINT' && systemClock.now() - firstAtMs >= REPEAT_MS) {
-          process.exit(130)
-        }
+        const isSecond = firstAtMs !== undefined && systemClock.now() - firstAtMs >= REPEAT_MS
+        if (signal === 'SIGINT' && isSecond) process.exit(130)
+        request(signal)
       })
   })
 }

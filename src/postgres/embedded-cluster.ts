@@ -91,6 +91,8 @@ export interface InitializeInput {
   isDurable: boolean
   /** The directory for error messages. */
   shownDir: string
+  /** Ends initdb at once. */
+  stop?: AbortSignal | undefined
 }
 
 /**
@@ -171,10 +173,12 @@ async function runInitdb(input: InitializeInput, draft: ClusterPlace): Promise<v
     cwd: draft.dataDir,
     env: buildServerEnvironment(input.platform),
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own: Ctrl-C in a terminal reaches only the service, which stops after initdb has ended.
+    // A process group of its own: Ctrl-C in a terminal reaches only the service, which ends initdb by `stop`.
     detached: true,
     ...input.user,
   })
+  const kill = () => killGroup(program.pid)
+  input.stop?.addEventListener('abort', kill)
   let output = ''
   for (const stream of [program.stdout, program.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -184,8 +188,19 @@ async function runInitdb(input: InitializeInput, draft: ClusterPlace): Promise<v
   const ending = await new Promise<string>((resolve, reject) => {
     program.once('error', reject)
     program.once('close', (code, signal) => resolve(code === null ? `signal ${signal}` : `exit code ${code}`))
-  })
+  }).finally(() => input.stop?.removeEventListener('abort', kill))
+  input.stop?.throwIfAborted()
   if (ending !== 'exit code 0') {
     throw buildFailedRunError({ program: 'initdb', dataDir: input.shownDir, ending, output })
+  }
+}
+
+/** Kills a program that leads a process group, with the programs that it started. Its draft is of no use to anybody. */
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
+  } catch (error) {
+    if (findSystemErrorCode(error) !== 'ESRCH') throw error
   }
 }

@@ -55,6 +55,8 @@ export interface ServerInput {
   logFile: string
   /** The directory for error messages. */
   shownDir: string
+  /** Ends the wait for the server, and stops it. */
+  stop?: AbortSignal | undefined
 }
 
 /** A running server that answers. */
@@ -91,9 +93,10 @@ export async function startServer(input: ServerInput): Promise<ServerProcess> {
       exited: exited.then(({ code }) => ({ code })),
       stop: () => stopServer(child, exited),
     }
-    const isReady = await waitForReady(input.clusterDir, pid, exited)
+    const isReady = await waitForReady(input, pid, exited)
     if (isReady) return server
     await server.stop()
+    input.stop?.throwIfAborted()
     const { code, signal } = await exited
     const output = await readLogFrom(input.logFile, logOffset)
     if (output.includes('Address already in use') && attempt < PORT_ATTEMPTS) continue
@@ -140,7 +143,11 @@ function startWatchdog(serverPid: number, input: ServerInput): ChildProcess | un
   return watchdog
 }
 
-async function waitForReady(clusterDir: string, pid: number, exited: Promise<unknown>): Promise<boolean> {
+async function waitForReady(
+  { clusterDir, stop }: ServerInput,
+  pid: number,
+  exited: Promise<unknown>,
+): Promise<boolean> {
   let isOver = false
   let isReady = false
   void exited.then(() => {
@@ -149,9 +156,9 @@ async function waitForReady(clusterDir: string, pid: number, exited: Promise<unk
   await waitUntil(async () => {
     const found = await findPostmaster(clusterDir)
     isReady = found?.pid === pid && found.status === 'ready'
-    return isReady || isOver
+    return isReady || isOver || stop?.aborted === true
   }, READY_LIMIT_MS)
-  return isReady && !isOver
+  return isReady && !isOver && stop?.aborted !== true
 }
 
 async function stopServer(child: ChildProcess, exited: Promise<unknown>): Promise<void> {

@@ -54,6 +54,8 @@ export interface EmbeddedPostgresOptions {
   random: Random
   /** Settings of the server that override ours, such as `fsync: 'off'` for tests. */
   settings?: Record<string, string>
+  /** Ends the start: what it began is stopped and removed, and the call rejects with the reason of the signal. */
+  stop?: AbortSignal
 }
 
 /**
@@ -86,6 +88,7 @@ async function startLocked(
   dataDir: string,
   release: () => Promise<void>,
 ): Promise<EmbeddedPostgres> {
+  const { stop } = options
   const platform = options.platform?.platform ?? process.platform
   const place = buildClusterPlace(join(dataDir, 'postgres'))
   const user = await loadServerUser(options.platform ?? {}, await findClusterOwner(place))
@@ -100,17 +103,28 @@ async function startLocked(
     binaries: options.platform?.binaries,
   })
   const settings = options.settings ?? {}
+  stop?.throwIfAborted()
   if (await checkCluster(place)) {
     await stopOrphanedServer({ clusterDir: place.dataDir, platform, log: options.log })
   } else {
     options.log(`Creating a new PostgreSQL database in ${place.rootDir}.`)
     const isDurable = settings.fsync !== 'off'
-    await initializeCluster({ place, nativeDir, platform, user, random: options.random, isDurable, shownDir: dataDir })
+    const { random } = options
+    await initializeCluster({ place, nativeDir, platform, user, random, isDurable, shownDir: dataDir, stop })
   }
   const password = await loadPassword(place)
   const clusterDir = place.dataDir
   const logFile = join(dataDir, 'postgres.log')
-  const server = await startWhenFree({ nativeDir, clusterDir, platform, user, settings, logFile, shownDir: dataDir })
+  const server = await startWhenFree({
+    nativeDir,
+    clusterDir,
+    platform,
+    user,
+    settings,
+    logFile,
+    shownDir: dataDir,
+    stop,
+  })
   const connectionString = `postgres://${EMBEDDED_NAME}:${password}@127.0.0.1:${server.port}/${EMBEDDED_NAME}`
   try {
     await ensureDatabase(connectionString)

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -8,15 +7,19 @@ import { buildServiceEnvironment } from '../../test/harness/service-process.ts'
 import {
   checkVersionNumber,
   type Migration,
-  MigrationError,
   migrate,
+  migrateSchema,
+  parseMigration,
   planMigrations,
   readMigrations,
+  readSchemaPlan,
 } from './migrate.ts'
+import { MigrationError } from './migration-error.ts'
 
-function write(name: string, sql: string): Migration {
-  return { name, sql, hash: createHash('sha256').update(sql).digest('hex') }
-}
+const write = parseMigration
+
+/** The migration as `schema_migration` has it. */
+const record = ({ name, hash, isAdditive }: Migration) => ({ name, hash, isAdditive })
 
 const FIRST = write('0001_first', 'create table first (n int)')
 const SECOND = write('0002_second', 'create table second (n int); insert into second values (1)')
@@ -33,21 +36,45 @@ const listDone = async ({ pool }: TestDatabase) =>
   (await pool.query('select name from schema_migration order by name')).rows.map((row) => row.name)
 
 describe('the plan', () => {
-  const done = [FIRST, SECOND].map(({ name, hash }) => ({ name, hash }))
+  const done = [FIRST, SECOND].map(record)
 
   it('contains the migrations that have not run, in the order of the files', () => {
-    expect(planMigrations([FIRST, SECOND, THIRD], [])).toEqual([FIRST, SECOND, THIRD])
-    expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual([THIRD])
-    expect(planMigrations([FIRST, SECOND], done)).toEqual([])
+    expect(planMigrations([FIRST, SECOND, THIRD], []).pending).toEqual([FIRST, SECOND, THIRD])
+    expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual({ pending: [THIRD], ahead: [] })
+    expect(planMigrations([FIRST, SECOND], done)).toEqual({ pending: [], ahead: [] })
   })
 
   it('ends with upTo, inclusive', () => {
-    expect(planMigrations([FIRST, SECOND, THIRD], [], '0002_second')).toEqual([FIRST, SECOND])
-    expect(planMigrations([FIRST, SECOND, THIRD], done, '0002_second')).toEqual([])
+    expect(planMigrations([FIRST, SECOND, THIRD], [], '0002_second').pending).toEqual([FIRST, SECOND])
+    expect(planMigrations([FIRST, SECOND, THIRD], done, '0002_second').pending).toEqual([])
   })
 
-  it('is refused when the database is newer than the program', () => {
-    expect(() => planMigrations([FIRST], done)).toThrow(/has migration 0002_second.*Run the newer/)
+  it('names additive migrations of a newer release and is not refused for them', () => {
+    const newer = [SECOND, THIRD].map((migration) => ({ ...record(migration), isAdditive: true }))
+    expect(planMigrations([FIRST], [record(FIRST), ...newer])).toEqual({
+      pending: [],
+      ahead: [SECOND.name, THIRD.name],
+    })
+  })
+
+  it.each([false, null])('is refused for one migration of a newer release whose mark is %s', (isAdditive) => {
+    const newer = [
+      { ...record(SECOND), isAdditive: true },
+      { ...record(THIRD), isAdditive },
+    ]
+    expect(() => planMigrations([FIRST], [record(FIRST), ...newer])).toThrow(
+      expect.objectContaining({
+        code: 'schema_ahead',
+        message: expect.stringMatching(/has migration 0003_third.*Run the newer release, or restore the backup/),
+      }),
+    )
+  })
+
+  it('is refused when a migration is pending although a newer one ran', () => {
+    const newer = { ...record(THIRD), isAdditive: true }
+    expect(() => planMigrations([FIRST, SECOND], [record(FIRST), newer])).toThrow(
+      expect.objectContaining({ code: 'schema_diverged' }),
+    )
   })
 
   it('is refused with the name of a migration that was edited after it ran', () => {
@@ -61,11 +88,71 @@ it('the files are read in the order of their numbers, which start at 1 without g
   expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, n) => n + 1))
 })
 
+it('every migration says whether it is additive', async () => {
+  const unsaid = (await readMigrations()).filter(({ sql }) => !/^-- (additive|not additive: \S.*)\n/.test(sql))
+  expect(unsaid.map(({ name }) => name)).toEqual([])
+})
+
+it('the mark of a migration decides whether it is additive, and is no part of its hash', async () => {
+  const sql = 'select 1;\n'
+  const marked = parseMigration('0001_a', `-- additive\n${sql}`)
+  expect(marked).toMatchObject({ isAdditive: true, hash: parseMigration('0001_a', sql).hash })
+  expect(parseMigration('0001_a', `-- not additive: it drops a table\n${sql}`).isAdditive).toBe(false)
+  // No mark, a mark without its reason, and one that is not the first line.
+  for (const text of [sql, `-- not additive:\n${sql}`, `-- additive too\n${sql}`, `${sql}-- additive\n`])
+    expect(parseMigration('0001_a', text).isAdditive, text).toBe(false)
+  // The hash under which databases recorded the first migration, before migrations had marks.
+  expect((await readMigrations())[0]?.hash).toBe('c2b1df0cc82a3b20f375fc41f416685d151ed4c5ba6e0962b8f9b4fff98e85da')
+})
+
+it('a release before starts on additive migrations of a newer one and changes nothing, and the newer one goes on', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const { connectionString } = database
+  const additive = write('0003_third', `-- additive\n${THIRD.sql}`)
+  const newer = [FIRST, SECOND, additive]
+  expect(await migrateSchema(connectionString, { migrations: newer })).toMatchObject({ ahead: [] })
+  expect(await migrateSchema(connectionString, { migrations: [FIRST, SECOND] })).toEqual({
+    ran: [],
+    ahead: ['0003_third'],
+  })
+  expect(await migrateSchema(connectionString, { migrations: newer })).toEqual({ ran: [], ahead: [] })
+  expect(await listDone(database)).toEqual(['0001_first', '0002_second', '0003_third'])
+})
+
+it('a table of migrations without marks gets them from the files, and until then nothing counts as additive', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const { connectionString, pool } = database
+  const additive = write('0002_second', `-- additive\n${SECOND.sql}`)
+  await migrate(connectionString, { migrations: [FIRST, additive] })
+  await pool.query('alter table schema_migration drop column is_additive')
+  await expect(migrate(connectionString, { migrations: [FIRST] })).rejects.toMatchObject({ code: 'schema_ahead' })
+  expect(await migrate(connectionString, { migrations: [FIRST, additive] })).toEqual([])
+  const { rows } = await pool.query('select is_additive from schema_migration order by name')
+  expect(rows).toEqual([{ is_additive: false }, { is_additive: true }])
+})
+
+it('the plan of a database is read without a change, also of an empty one', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const { connectionString } = database
+  const migrations = [FIRST, SECOND]
+  expect((await readSchemaPlan(connectionString, { migrations })).pending).toEqual(migrations)
+  expect(await listTables(database)).toEqual([])
+  await migrate(connectionString, { migrations: [FIRST] })
+  expect((await readSchemaPlan(connectionString, { migrations })).pending).toEqual([SECOND])
+})
+
+it('a stop that is asked for ends the migrations before the next one', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const stop = AbortSignal.abort()
+  expect(await migrate(database.connectionString, { migrations: [FIRST], stop })).toEqual([])
+  expect(await migrate(database.connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
+})
+
 it('PostgreSQL 15 is supported and 14 is not, in any minor version', () => {
   expect(() => checkVersionNumber(150_000)).not.toThrow()
   expect(() => checkVersionNumber(180_001)).not.toThrow()
   expect(() => checkVersionNumber(140_019)).toThrow(
-    new MigrationError('DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer.'),
+    new MigrationError('postgres_too_old', 'DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer.'),
   )
   expect(() => checkVersionNumber(90_624)).toThrow('PostgreSQL 9;')
   expect(() => checkVersionNumber(Number.NaN)).toThrow(MigrationError)
@@ -112,7 +199,7 @@ it('a migration that was edited after it ran is an error, and nothing changes', 
   await migrate(connectionString, { migrations: [FIRST] })
   const edited = write('0001_first', 'create table first (n bigint)')
   await expect(migrate(connectionString, { migrations: [edited, SECOND] })).rejects.toThrow(/was edited/)
-  await expect(migrate(connectionString, { migrations: [SECOND] })).rejects.toThrow(/does not contain/)
+  await expect(migrate(connectionString, { migrations: [SECOND] })).rejects.toMatchObject({ code: 'schema_ahead' })
   expect(await listTables(database)).toEqual(['first', 'schema_migration'])
 })
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 
 /** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', 'migrations')
@@ -14,16 +15,39 @@ export interface Migration {
   /** `0002_outbound_webhooks` */
   name: string
   sql: string
-  /** SHA-256 of the file, hex. Detects edits of a migration that ran. */
+  /** SHA-256 of the file without its mark, hex. Detects edits of a migration that ran. */
   hash: string
+  /** Whether code that does not know the migration runs on the schema behind it, with nothing lost: `-- additive`. */
+  isAdditive: boolean
 }
 
-/** A migration that cannot run; the message names it and the remedy. */
-export class MigrationError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'MigrationError'
-  }
+/** A row of `schema_migration`: a migration that ran. */
+export interface DoneMigration {
+  name: string
+  hash: string
+  /** As the file said that ran. Null when a release ran it that did not record it. */
+  isAdditive: boolean | null
+}
+
+/** The state of a schema against the files of this program. */
+export interface SchemaPlan {
+  /** The migrations that have not run, in order. */
+  pending: Migration[]
+  /** The additive migrations of a newer release, which this program does not contain. */
+  ahead: string[]
+}
+
+/** The first line of a migration says whether it is additive, and if not, what breaks. */
+const MARK = /^-- (additive|not additive: \S.*)\n/
+
+/** Builds a migration from the text of its file. Without a mark it counts as not additive. */
+export function parseMigration(name: string, text: string): Migration {
+  const mark = MARK.exec(text)
+  // Without the mark: files that ran before there were marks keep their hash.
+  const hash = createHash('sha256')
+    .update(text.slice(mark?.[0].length ?? 0))
+    .digest('hex')
+  return { name, sql: text, hash, isAdditive: mark?.[1] === 'additive' }
 }
 
 /** Reads the migrations in the order of their numbers. */
@@ -31,23 +55,65 @@ export async function readMigrations(directory: string = MIGRATIONS_DIRECTORY): 
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
     files.map(async (file) => {
-      const sql = await readFile(join(directory, file), 'utf8')
-      return { name: file.slice(0, -4), sql, hash: createHash('sha256').update(sql).digest('hex') }
+      return parseMigration(file.slice(0, -4), await readFile(join(directory, file), 'utf8'))
     }),
   )
 }
 
+/** Options of a migration. */
+export interface MigrateOptions {
+  migrations?: Migration[]
+  /** Stops after that migration (tests of old schemas). */
+  upTo?: string
+  now?: Date
+  /** Runs no further migration after the running one. */
+  stop?: AbortSignal | undefined
+}
+
 /**
- * Migrates the database and returns the names of the migrations that ran now. Forward only; each runs in a transaction of
- * its own. Safe in concurrent processes: one migrates, the others wait for it.
- * `upTo` stops after that migration (tests of old schemas). Throws a `MigrationError` when the database is older than
- * PostgreSQL 15, was migrated by a newer Signalbox, or holds an edited migration.
+ * Migrates the database. Returns the migrations that ran now, and those that a newer release ran (`ahead`), which are additive. Forward
+ * only; each runs in a transaction of its own. Safe in concurrent processes: one migrates, the others wait for it. Throws a
+ * `MigrationError` when the database is older than PostgreSQL 15, holds an edited migration, or one that this program lacks and that is
+ * not additive.
  */
-export async function migrate(
+export async function migrateSchema(
   connectionString: string,
-  options: { migrations?: Migration[]; upTo?: string; now?: Date } = {},
-): Promise<string[]> {
+  options: MigrateOptions = {},
+): Promise<{ ran: string[]; ahead: string[] }> {
   const migrations = options.migrations ?? (await readMigrations())
+  return withMigrationClient(connectionString, async (client) => {
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await ensureTable(client)
+    const { pending, ahead } = planMigrations(migrations, await readDone(client), options.upTo)
+    await recordMarks(client, migrations)
+    const ran: string[] = []
+    for (const migration of pending) {
+      if (options.stop?.aborted) break
+      await runMigration(client, migration, options.now ?? new Date())
+      ran.push(migration.name)
+    }
+    return { ran, ahead }
+  })
+}
+
+/** Migrates the database like `migrateSchema`, and returns the names of the migrations that ran now. */
+export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<string[]> {
+  return (await migrateSchema(connectionString, options)).ran
+}
+
+/** What `migrateSchema` would do now. Changes nothing, waits for nobody. Throws as it does. */
+export async function readSchemaPlan(
+  connectionString: string,
+  options: Pick<MigrateOptions, 'migrations'> = {},
+): Promise<SchemaPlan> {
+  const migrations = options.migrations ?? (await readMigrations())
+  return withMigrationClient(connectionString, async (client) => planMigrations(migrations, await readDone(client)))
+}
+
+async function withMigrationClient<Result>(
+  connectionString: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
   const client = new pg.Client({
     connectionString,
     application_name: 'signalbox migrate',
@@ -58,18 +124,47 @@ export async function migrate(
   await client.connect()
   try {
     await checkServerVersion(client)
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
-    await client.query(
-      `create table if not exists schema_migration (
-         name text primary key, hash text not null, ran_at timestamptz(3) not null)`,
-    )
-    const done = await client.query<{ name: string; hash: string }>('select name, hash from schema_migration')
-    const todo = planMigrations(migrations, done.rows, options.upTo)
-    for (const migration of todo) await runMigration(client, migration, options.now ?? new Date())
-    return todo.map((migration) => migration.name)
+    return await work(client)
   } finally {
     await client.end()
   }
+}
+
+/** Creates the table of migrations, and the column that tables of the first releases lack. */
+async function ensureTable(client: pg.Client): Promise<void> {
+  await client.query(
+    `create table if not exists schema_migration (
+       name text primary key, hash text not null, ran_at timestamptz(3) not null, is_additive boolean)`,
+  )
+  // Looked up first: `add column if not exists` takes its lock and needs its privilege also where nothing is missing.
+  if (!(await hasMarks(client))) await client.query('alter table schema_migration add column is_additive boolean')
+}
+
+async function hasMarks(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from pg_attribute where attrelid = to_regclass('schema_migration') and attname = 'is_additive'`,
+  )
+  return rows.length > 0
+}
+
+async function readDone(client: pg.Client): Promise<DoneMigration[]> {
+  const { rows: tables } = await client.query(`select where to_regclass('schema_migration') is not null`)
+  if (tables.length === 0) return []
+  const mark = (await hasMarks(client)) ? 'is_additive' : 'null::boolean'
+  const { rows } = await client.query<DoneMigration>(
+    `select name, hash, ${mark} as "isAdditive" from schema_migration order by name`,
+  )
+  return rows
+}
+
+/** Records what the files say of migrations that ran before it was recorded, or that said something else then. */
+async function recordMarks(client: pg.Client, migrations: Migration[]): Promise<void> {
+  await client.query(
+    `update schema_migration m set is_additive = f.is_additive
+     from unnest($1::text[], $2::boolean[]) f (name, is_additive)
+     where m.name = f.name and m.is_additive is distinct from f.is_additive`,
+    [migrations.map(({ name }) => name), migrations.map(({ isAdditive }) => isAdditive)],
+  )
 }
 
 async function checkServerVersion(client: pg.Client): Promise<void> {
@@ -80,46 +175,63 @@ async function checkServerVersion(client: pg.Client): Promise<void> {
 /** Checks a `server_version_num` of PostgreSQL, such as 150004 for 15.4. Throws a `MigrationError` below 15. */
 export function checkVersionNumber(versionNumber: number): void {
   const major = Math.floor(versionNumber / 10_000)
-  if (!(major >= 15)) throw new MigrationError(`DATABASE_URL is PostgreSQL ${major}; Signalbox needs 15 or newer.`)
+  if (!(major >= 15))
+    throw new MigrationError('postgres_too_old', `DATABASE_URL is PostgreSQL ${major}; Signalbox needs 15 or newer.`)
 }
 
-/** The pending migrations, in order. Throws when the migrations that ran differ from the files. */
+/**
+ * Compares the migrations that ran with the files. Throws a `MigrationError` when a file was edited after it ran, when a migration ran
+ * that the files lack and that is not additive, and when one ran that they lack although others of theirs have not run.
+ */
 export function planMigrations(
-  migrations: Migration[],
-  done: { name: string; hash: string }[],
+  migrations: readonly Migration[],
+  done: readonly DoneMigration[],
   upTo?: string,
-): Migration[] {
+): SchemaPlan {
   const known = new Map(migrations.map((migration) => [migration.name, migration]))
-  for (const { name, hash } of done) {
-    const migration = known.get(name)
-    if (!migration)
-      throw new MigrationError(
-        `The database has migration ${name}, which this version does not contain. Run the newer Signalbox.`,
-      )
-    if (migration.hash !== hash)
-      throw new MigrationError(
-        `Migration ${name} was edited after it ran. Restore the file; put changes into a new one.`,
-      )
-  }
+  const ahead = done.filter(({ name }) => !known.has(name))
+  const breaking = ahead.find(({ isAdditive }) => isAdditive !== true)
+  if (breaking) throw buildMigrationError('schema_ahead', breaking.name)
+  const edited = done.find(({ name, hash }) => known.has(name) && known.get(name)?.hash !== hash)
+  if (edited) throw buildMigrationError('migration_edited', edited.name)
   const ran = new Set(done.map(({ name }) => name))
-  return migrations.filter(({ name }) => !ran.has(name) && (upTo === undefined || name <= upTo))
+  const pending = migrations.filter(({ name }) => !ran.has(name) && (upTo === undefined || name <= upTo))
+  if (ahead[0] && pending[0]) throw buildMigrationError('schema_diverged', ahead[0].name)
+  return { pending, ahead: ahead.map(({ name }) => name) }
+}
+
+const MESSAGES = {
+  schema_ahead: (name: string) =>
+    `The database has migration ${name}, which this release does not contain and cannot run on: it is not additive. Run the newer release, or restore the backup of before the upgrade`,
+  schema_diverged: (name: string) =>
+    `The database has migration ${name}, which this release does not contain, and lacks one that it contains: they are of two lines of development. Run a release that contains both`,
+  migration_edited: (name: string) =>
+    `Migration ${name} was edited after it ran. Restore the file; put changes into a new one`,
+}
+
+function buildMigrationError(code: MigrationErrorCode & keyof typeof MESSAGES, name: string): MigrationError {
+  return new MigrationError(code, `${MESSAGES[code](name)} (${code}: see docs/operations.md, ${code}).`)
 }
 
 async function runMigration(client: pg.Client, migration: Migration, now: Date): Promise<void> {
   try {
     await client.query('begin')
     await client.query(migration.sql)
-    await client.query('insert into schema_migration (name, hash, ran_at) values ($1, $2, $3)', [
+    await client.query('insert into schema_migration (name, hash, ran_at, is_additive) values ($1, $2, $3, $4)', [
       migration.name,
       migration.hash,
       now,
+      migration.isAdditive,
     ])
     await client.query('commit')
   } catch (error) {
     // The server also rolls back a lost connection; the first error is the cause.
     await client.query('rollback').catch(() => {})
-    throw new MigrationError(`Migration ${migration.name} failed and was rolled back: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const { message } = error as Error
+    throw new MigrationError(
+      'migration_failed',
+      `Migration ${migration.name} failed and was rolled back: ${message}`,
+      error,
+    )
   }
 }

@@ -246,3 +246,25 @@ test.each([
   expect(child.output().match(/got SIGTERM/g)).toHaveLength(1)
   if (isCleanEnd) expect(code).toBe(0)
 })
+
+test('kill -9 of the command that runs a tool ends the tool with SIGTERM', async () => {
+  const root = makeProject({ wanted: nodePackage, installed: nodePackage })
+  const child = start(root, process.execPath, [join(root, 'bin/run.mjs'), join(root, 'src', 'main.ts'), 'wait'])
+  await waitForOutput(child, 'ready')
+  child.kill('SIGKILL')
+  // The output ends with the tool.
+  await once(child, 'close')
+  expect(child.output()).toContain('got SIGTERM')
+})
+
+test('signals that arrive after the end of the service do not replace its exit code', async () => {
+  const root = makeProject({ wanted: nodePackage, installed: nodePackage })
+  const slowEnd = `process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500))`
+  writeFileSync(join(root, 'bin', 'slow.mjs'), `${slowEnd}\nawait import('./signalbox.mjs')\n`)
+  const child = start(root, process.execPath, [join(root, 'bin/slow.mjs'), '7'])
+  await waitForOutput(child, '"args"')
+  const timer = setInterval(() => child.kill('SIGINT'), 20)
+  const ending = await once(child, 'close')
+  clearInterval(timer)
+  expect(ending).toEqual([7, null])
+})

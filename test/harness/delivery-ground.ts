@@ -31,7 +31,13 @@ export interface DeliveryGround extends AsyncDisposable {
   database: TestDatabase
   account: string
   /** Starts a service on the database (or on `databaseUrl`), killed at the end when it still runs. */
-  start(options?: { env?: Record<string, string>; roles?: string; databaseUrl?: string }): Promise<ServiceProcess>
+  start(options?: {
+    env?: Record<string, string>
+    roles?: string
+    databaseUrl?: string
+    /** The folder of the release to start. Default: this one. */
+    root?: string
+  }): Promise<ServiceProcess>
   /** Starts a receiver whose certificate the services trust. */
   receive(): Promise<Receiver>
   /** Makes a global webhook on the receiver, subscribed to `contract.create`; returns its id. */
@@ -68,10 +74,11 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
   return {
     database,
     account,
-    start: async ({ env = {}, roles, databaseUrl = database.connectionString } = {}) => {
+    start: async ({ env = {}, roles, root, databaseUrl = database.connectionString } = {}) => {
       const service = await startService({
         databaseUrl,
         token,
+        ...(root !== undefined && { root }),
         env: {
           NODE_EXTRA_CA_CERTS: caFile,
           WEBHOOK_ALLOWED_PRIVATE_TARGETS: receivers.map(({ port }) => `127.0.0.1:${port}`).join(','),

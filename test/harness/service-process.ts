@@ -22,16 +22,20 @@ export interface ServiceOptions {
   databaseUrl: string
   token: string
   env?: Record<string, string>
+  /** The folder of the release to start. Default: this one. */
+  root?: string
 }
 
 /** Starts `signalbox serve` and waits until it is ready. */
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
   const started = startProcess({
-    args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
+    args: [join(options.root ?? PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
     env: { ...buildServiceEnvironment(options.databaseUrl), ...options.env },
   })
   try {
-    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+    // The sources of another folder are not in the compile cache.
+    const limitMs = options.root === undefined ? 60_000 : 180_000
+    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/, limitMs)
     const url = `http://127.0.0.1:${port}`
     await waitFor('readiness', () => isReady(url))
     return {

@@ -1,0 +1,53 @@
+import { lookup } from 'node:dns/promises'
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { type AreaReport, FINDING_AREAS, type Finding } from '../doctor/finding.ts'
+import { systemRandom } from '../random.ts'
+import { VERSION } from '../version.ts'
+import { print } from './print.ts'
+
+/** Adds `signalbox doctor`. */
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description(
+      'examine settings, database, schema, keys, clock, name service, disk, ports and egress; exit 1 on a failure',
+    )
+    .option('--json', 'print one JSON object', false)
+    .action(async ({ json }: { json: boolean }) => {
+      const { examine } = await import('../app/doctor.ts')
+      const areas = await examine({
+        directory: process.cwd(),
+        clock: systemClock,
+        random: systemRandom,
+        lookUp: (host) => lookup(host),
+      })
+      const isOk = areas.every(({ status }) => status !== 'failure')
+      if (json) print(JSON.stringify({ ok: isOk, version: VERSION, areas: areas.map(toJson) }, null, 2))
+      else for (const line of listLines(areas)) print(line)
+      process.exitCode = isOk ? 0 : 1
+    })
+}
+
+function toJson({ findings, ...area }: AreaReport) {
+  return { ...area, findings: findings.map((finding) => ({ ...finding, page: buildPage(finding) })) }
+}
+
+function buildPage({ code }: Finding): string {
+  return `docs/guides/doctor.md#${code}`
+}
+
+const WIDTH = Math.max(...Object.values(FINDING_AREAS).map((area) => area.length)) + 2
+
+function listLines(areas: readonly AreaReport[]): string[] {
+  const lines = areas.flatMap(({ area, status, findings }) => [
+    `${area.padEnd(WIDTH)}${status}`,
+    ...findings.flatMap((finding) => [
+      `  ${finding.severity} ${finding.code}: ${finding.detail}`,
+      `    ${finding.remedy} (${buildPage(finding)})`,
+    ]),
+  ])
+  const count = (severity: Finding['severity']) =>
+    areas.flatMap(({ findings }) => findings).filter((finding) => finding.severity === severity).length
+  return [...lines, `${count('failure')} failures, ${count('warning')} warnings`]
+}

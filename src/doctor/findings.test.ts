@@ -1,0 +1,304 @@
+import { describe, expect, it } from 'vitest'
+import { type DatabaseFacts, judgeClock, judgeDatabase, judgeSchema } from './database-findings.ts'
+import { AREAS, buildReport, type Finding, fail, warn } from './finding.ts'
+import { judgeDisk, judgeEgress, judgeNames, judgePort, type PortFacts } from './machine-findings.ts'
+import {
+  judgeConfigError,
+  judgeSecrets,
+  judgeSettings,
+  judgeStoredSecrets,
+  type SettingFacts,
+} from './setting-findings.ts'
+
+/** The codes and severities of findings: `failure database_too_old`. */
+const list = (findings: readonly Finding[]) => findings.map(({ code, severity }) => `${severity} ${code}`)
+
+const GOOD_DATABASE: DatabaseFacts = {
+  versionNumber: 150_000,
+  encoding: 'UTF8',
+  isReadOnly: false,
+  mayCreate: true,
+  foreignTables: 0,
+  fsync: true,
+  fullPageWrites: true,
+  synchronousCommit: 'on',
+  maxConnections: 100,
+  reservedConnections: 3,
+  usedConnections: 79,
+  now: 0,
+}
+const NEEDS = { poolSize: 10, workerPoolSize: 5 }
+const judge = (facts: Partial<DatabaseFacts>) => list(judgeDatabase({ ...GOOD_DATABASE, ...facts }, NEEDS))
+
+describe('the database', () => {
+  it('is in order at the oldest version, with exactly as many free connections as a process opens', () => {
+    expect(judge({})).toEqual([])
+  })
+
+  it.each<[string, Partial<DatabaseFacts>, string]>([
+    ['the version before', { versionNumber: 149_999 }, 'failure database_too_old'],
+    ['a standby', { isReadOnly: true }, 'failure database_read_only'],
+    ['no CREATE on the schema', { mayCreate: false }, 'failure database_without_privilege'],
+    ['one table of another owner', { foreignTables: 1 }, 'failure database_without_privilege'],
+    ['another encoding', { encoding: 'SQL_ASCII' }, 'failure database_encoding'],
+    ['fsync off', { fsync: false }, 'failure database_not_durable'],
+    ['full_page_writes off', { fullPageWrites: false }, 'failure database_not_durable'],
+    ['synchronous_commit off', { synchronousCommit: 'off' }, 'warning database_loses_commits'],
+    ['one connection more in use', { usedConnections: 80 }, 'warning database_connections_used'],
+    ['one connection too few in all', { maxConnections: 20 }, 'failure database_connections_short'],
+  ])('with %s is a finding', (_fact, facts, finding) => {
+    expect(judge(facts)).toEqual([finding])
+  })
+
+  it('has enough connections when it has as many as a process opens and none is in use', () => {
+    expect(judge({ maxConnections: 21, usedConnections: 0 })).toEqual([])
+  })
+
+  it('names every durability setting that is off, and accepts weaker synchronous commits that are still durable', () => {
+    const [finding] = judgeDatabase({ ...GOOD_DATABASE, fsync: false, fullPageWrites: false }, NEEDS)
+    expect(finding?.remedy).toBe('Set fsync and full_page_writes to on in postgresql.conf.')
+    expect(judge({ synchronousCommit: 'local' })).toEqual([])
+  })
+})
+
+describe('the schema', () => {
+  it('is in order when nothing is pending and nothing is ahead', () => {
+    expect(judgeSchema({ pending: [], ahead: [] })).toEqual([])
+  })
+
+  it('behind is a warning that says how to migrate, with a stop only where a migration is not additive', () => {
+    const additive = { name: '0021_a', isAdditive: true }
+    const [harmless] = judgeSchema({ pending: [additive], ahead: [] })
+    expect(harmless).toMatchObject({
+      code: 'schema_behind',
+      severity: 'warning',
+      detail: expect.stringMatching(/^1 migrations .*0 of them/),
+    })
+    expect(harmless?.remedy).not.toContain('Stop')
+    const [breaking] = judgeSchema({ pending: [additive, { name: '0022_b', isAdditive: false }], ahead: [] })
+    expect(breaking?.remedy).toMatch(/^Stop the processes/)
+  })
+
+  it('of a newer release is a warning when it is usable and a failure when it is not', () => {
+    expect(list(judgeSchema({ pending: [], ahead: ['0021_a'] }))).toEqual(['warning schema_newer'])
+    const [unusable] = judgeSchema({ error: 'schema_ahead', message: 'The database has migration 0021_a.' })
+    expect(unusable).toMatchObject({
+      code: 'schema_unusable',
+      severity: 'failure',
+      remedy: expect.stringMatching(/schema_ahead/),
+    })
+  })
+})
+
+describe('the clock', () => {
+  it.each([
+    [0, []],
+    [999, []],
+    [1_000, ['warning clock_differs']],
+    [29_999, ['warning clock_differs']],
+    [30_000, ['failure clock_differs']],
+  ])('%i ms beside the database, before or behind, gives %j', (difference, findings) => {
+    expect(list(judgeClock({ here: 100_000 + difference, database: 100_000 }))).toEqual(findings)
+    expect(list(judgeClock({ here: 100_000, database: 100_000 + difference }))).toEqual(findings)
+  })
+
+  it('that differs is reported with its direction', () => {
+    expect(judgeClock({ here: 3_500, database: 1_000 })[0]?.detail).toContain('2.5 s ahead of')
+    expect(judgeClock({ here: 1_000, database: 3_500 })[0]?.detail).toContain('2.5 s behind')
+  })
+})
+
+describe('the settings', () => {
+  const facts: SettingFacts = {
+    known: ['WEBHOOK_CONCURRENCY', 'DATABASE_URL'],
+    given: ['WEBHOOK_CONCURRENCY', 'PATH', 'DATABASE_HOST'],
+    appEnv: 'production',
+    baseUrl: 'https://signalbox.example.com',
+    identityEngine: 'embedded',
+  }
+  const judgeGiven = (more: Partial<SettingFacts>) => list(judgeSettings({ ...facts, ...more }))
+
+  it('in order give no finding, and names of other programs are none of ours', () => {
+    expect(judgeSettings(facts)).toEqual([])
+  })
+
+  it('a misspelled name is a warning that names it', () => {
+    const [finding] = judgeSettings({ ...facts, given: ['WEBHOOK_CONCURENCY'] })
+    expect(finding).toMatchObject({
+      code: 'setting_unknown',
+      severity: 'warning',
+      detail: expect.stringMatching(/WEBHOOK_CONCURENCY/),
+    })
+  })
+
+  it.each([
+    ['DATABASE_LISTEN_URL', 'DATABASE_URL'],
+    ['ALERT_WEBHOOK_SECRET', 'ALERT_WEBHOOK_URL'],
+  ])('%s is without effect unless %s is set', (name, needed) => {
+    const known = [name, needed]
+    expect(judgeGiven({ known, given: [name] })).toEqual(['warning setting_without_effect'])
+    expect(judgeGiven({ known, given: [name, needed] })).toEqual([])
+  })
+
+  it('SUPABASE_URL is without effect unless that engine is chosen', () => {
+    const given = ['SUPABASE_URL']
+    expect(judgeGiven({ given })).toEqual(['warning setting_without_effect'])
+    expect(judgeGiven({ given, identityEngine: 'supabase' })).toEqual([])
+  })
+
+  it('BASE_URL must be an https address in production, and only there', () => {
+    expect(judgeGiven({ baseUrl: undefined })).toEqual(['failure base_url_missing'])
+    expect(judgeGiven({ baseUrl: 'http://signalbox.example.com' })).toEqual(['failure base_url_missing'])
+    expect(judgeGiven({ baseUrl: undefined, appEnv: 'development' })).toEqual([])
+  })
+
+  it('each sentence of a refused configuration is a failure', () => {
+    expect(judgeConfigError('PORT must be a number.\nHOST is wrong.').map(({ detail }) => detail)).toEqual([
+      'PORT must be a number.',
+      'HOST is wrong.',
+    ])
+    expect(list(judgeConfigError('PORT must be a number.'))).toEqual(['failure setting_invalid'])
+  })
+})
+
+describe('the keys', () => {
+  const use = (keyId: string, kind = 'webhook secrets') => ({ kind, keyId, count: 2 })
+
+  it('are in order when every stored secret is under the current key, and when none is stored', () => {
+    expect(judgeStoredSecrets([use('new')], ['new', 'old'])).toEqual([])
+    expect(judgeStoredSecrets([], ['new'])).toEqual([])
+  })
+
+  it('that open nothing, and that open only some, are failures of their own', () => {
+    expect(list(judgeStoredSecrets([use('lost'), use('gone')], ['new']))).toEqual(['failure key_opens_nothing'])
+    expect(list(judgeStoredSecrets([use('new'), use('lost')], ['new']))).toEqual(['failure key_missing'])
+  })
+
+  it('under an older key that is listed show an unfinished rotation', () => {
+    expect(list(judgeStoredSecrets([use('old'), use('new')], ['new', 'old']))).toEqual([
+      'warning key_rotation_unfinished',
+    ])
+    expect(list(judgeStoredSecrets([use('old'), use('lost')], ['new', 'old']))).toEqual([
+      'failure key_missing',
+      'warning key_rotation_unfinished',
+    ])
+  })
+
+  it('a secret with too few different characters is a failure that does not show it', () => {
+    const guessable = 'abcdefghijk'.repeat(3)
+    const [finding] = judgeSecrets({ SECRET_KEY: [guessable] })
+    expect(finding).toMatchObject({ code: 'secret_guessable', severity: 'failure' })
+    expect(JSON.stringify(finding)).not.toContain(guessable)
+    expect(judgeSecrets({ SECRET_KEY: ['abcdefghijkl'.repeat(3)] })).toEqual([])
+  })
+
+  it('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
+    const [one, two] = ['abcdefghijklmnop1', 'abcdefghijklmnop2']
+    expect(list(judgeSecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual(['warning secret_shared'])
+    expect(judgeSecrets({ SECRET_KEY: [one, one], OAUTH_HOOK_SECRET: [two] })).toEqual([])
+  })
+})
+
+describe('the name service', () => {
+  const name = { setting: 'SMTP_URL', host: 'mail.example.com' }
+
+  it('is in order with one server and names that have an address', () => {
+    expect(judgeNames({ servers: 1, names: [{ ...name, error: undefined }] })).toEqual([])
+  })
+
+  it('without a server, and a name without an address, are failures', () => {
+    expect(list(judgeNames({ servers: 0, names: [] }))).toEqual(['failure name_servers_missing'])
+    const [finding] = judgeNames({ servers: 1, names: [{ ...name, error: 'ENOTFOUND' }] })
+    expect(finding).toMatchObject({
+      code: 'name_unresolved',
+      severity: 'failure',
+      detail: expect.stringMatching(/SMTP_URL .*ENOTFOUND/),
+    })
+  })
+})
+
+describe('the disk', () => {
+  const MIB = 1024 * 1024
+  it.each([
+    [1024 * MIB, []],
+    [1024 * MIB - 1, ['warning disk_low']],
+    [100 * MIB, ['warning disk_low']],
+    [100 * MIB - 1, ['failure disk_full']],
+  ])('with %i bytes left gives %j', (freeBytes, findings) => {
+    expect(list(judgeDisk({ directory: 'data', error: undefined, freeBytes }))).toEqual(findings)
+  })
+
+  it('that cannot be written is one failure, whatever its space', () => {
+    expect(list(judgeDisk({ directory: 'data', error: 'EACCES', freeBytes: 0 }))).toEqual([
+      'failure data_dir_unwritable',
+    ])
+  })
+})
+
+describe('a port', () => {
+  const facts: PortFacts = { setting: 'PORT', port: 80, host: '127.0.0.1', error: undefined, holder: undefined }
+  const judgeFacts = (more: Partial<PortFacts>) => list(judgePort({ ...facts, ...more }))
+
+  it('that is free is in order', () => {
+    expect(judgePort(facts)).toEqual([])
+  })
+
+  it('that another program holds is a failure that names it where it is known', () => {
+    const holder = { pid: 7, command: 'python -m http.server' }
+    expect(judgeFacts({ error: 'EADDRINUSE' })).toEqual(['failure port_in_use'])
+    expect(judgePort({ ...facts, error: 'EADDRINUSE', holder })[0]).toMatchObject({
+      code: 'port_in_use',
+      detail: expect.stringMatching(/process 7 \(python -m http\.server\)/),
+    })
+  })
+
+  it('that a running Signalbox holds is a warning, and a command of it that serves nothing is not taken for one', () => {
+    const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
+    expect(judgeFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
+    expect(judgeFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
+  })
+
+  it('without the permission, and an unknown host, are failures', () => {
+    expect(judgeFacts({ error: 'EACCES' })).toEqual(['failure port_not_permitted'])
+    expect(judgeFacts({ error: 'EADDRNOTAVAIL' })).toEqual(['failure host_unknown'])
+  })
+})
+
+describe('connections to the outside', () => {
+  const facts = { appEnv: 'production', proxyVariables: [], privateTargets: 0, servers: [] }
+  const server = { setting: 'SMTP_URL', host: 'mail.example.com', port: 587 }
+
+  it('are in order without a proxy, private targets and unreachable servers', () => {
+    expect(judgeEgress({ ...facts, servers: [{ ...server, error: undefined }] })).toEqual([])
+  })
+
+  it('through a proxy of the environment are a warning', () => {
+    expect(list(judgeEgress({ ...facts, proxyVariables: ['HTTPS_PROXY'] }))).toEqual(['warning proxy_ignored'])
+  })
+
+  it('to private targets are a warning where customers may be, and none in development', () => {
+    expect(list(judgeEgress({ ...facts, appEnv: 'certification', privateTargets: 1 }))).toEqual([
+      'warning private_targets_allowed',
+    ])
+    expect(judgeEgress({ ...facts, appEnv: 'development', privateTargets: 1 })).toEqual([])
+  })
+
+  it('to a configured server that refuses are a warning with its setting', () => {
+    const [finding] = judgeEgress({ ...facts, servers: [{ ...server, error: 'ECONNREFUSED' }] })
+    expect(finding).toMatchObject({
+      code: 'server_unreachable',
+      severity: 'warning',
+      detail: expect.stringMatching(/587 of SMTP_URL/),
+    })
+  })
+})
+
+it('a report has every area in order, with the worst of its findings as status', () => {
+  const areas = buildReport(
+    [warn('disk_low', '', ''), fail('disk_full', '', ''), warn('proxy_ignored', '', '')],
+    ['clock'],
+  )
+  expect(areas.map(({ area }) => area)).toEqual(AREAS)
+  const statuses = Object.fromEntries(areas.map(({ area, status }) => [area, status]))
+  expect(statuses).toMatchObject({ disk: 'failure', egress: 'warning', clock: 'skipped', ports: 'ok' })
+})

@@ -1,0 +1,113 @@
+import { type Finding, fail, warn } from './finding.ts'
+
+/** Beginnings of the names of our settings, none of them common in other programs. */
+const OWN_NAMES =
+  /^(?:WEBHOOK_|SSO_|INTEGRATION_REALTIME_|RATE_LIMIT_|PROVISIONING_|OAUTH_|HTTP_MAX_|ALERT_WEBHOOK_|DATABASE_(?:POOL|WORKER|LISTEN)_)/
+
+/** The settings, by name. */
+export interface SettingFacts {
+  /** The names of all settings. */
+  known: readonly string[]
+  /** The names that are set. */
+  given: readonly string[]
+  appEnv: string
+  baseUrl: string | undefined
+  identityEngine: string
+}
+
+/** Judges settings that the start accepts. */
+export function judgeSettings(facts: SettingFacts): Finding[] {
+  const unknown = facts.given.filter((name) => OWN_NAMES.test(name) && !facts.known.includes(name))
+  const findings = unknown.map((name) =>
+    warn('setting_unknown', `${name} is not a setting of Signalbox.`, 'Correct its name: see docs/configuration.md.'),
+  )
+  for (const [name, needed] of findIdle(facts))
+    findings.push(
+      warn('setting_without_effect', `${name} has no effect without ${needed}.`, `Set ${needed}, or remove ${name}.`),
+    )
+  if (facts.appEnv === 'production' && !facts.baseUrl?.startsWith('https:'))
+    findings.push(
+      fail(
+        'base_url_missing',
+        facts.baseUrl === undefined ? 'BASE_URL is not set.' : 'BASE_URL is not an https URL.',
+        'Set BASE_URL to the https address that people see: links in mails, cookies and pages need it.',
+      ),
+    )
+  return findings
+}
+
+function findIdle({ given, identityEngine }: SettingFacts): [name: string, needed: string][] {
+  const idle: [string, string][] = []
+  const has = (name: string) => given.includes(name)
+  if (has('DATABASE_LISTEN_URL') && !has('DATABASE_URL')) idle.push(['DATABASE_LISTEN_URL', 'DATABASE_URL'])
+  if (has('ALERT_WEBHOOK_SECRET') && !has('ALERT_WEBHOOK_URL')) idle.push(['ALERT_WEBHOOK_SECRET', 'ALERT_WEBHOOK_URL'])
+  if (has('SUPABASE_URL') && identityEngine !== 'supabase') idle.push(['SUPABASE_URL', 'IDENTITY_ENGINE=supabase'])
+  return idle
+}
+
+/** One finding for each sentence of a configuration that the start refuses. */
+export function judgeConfigError(message: string): Finding[] {
+  return message
+    .split('\n')
+    .map((line) => fail('setting_invalid', line, 'Correct it: the start is refused. See docs/configuration.md.'))
+}
+
+/** The stored secrets under one key. */
+export interface KeyUse {
+  /** What is encrypted: `webhook secrets`. */
+  kind: string
+  /** The key id of the ciphertexts. */
+  keyId: string
+  count: number
+}
+
+/** Judges SECRET_KEY against what is stored. `keyIds`: those of its keys, the current one first. */
+export function judgeStoredSecrets(uses: readonly KeyUse[], keyIds: readonly string[]): Finding[] {
+  const lost = uses.filter(({ keyId }) => !keyIds.includes(keyId))
+  const old = uses.filter(({ keyId }) => keyIds.includes(keyId) && keyId !== keyIds[0])
+  const list = (these: readonly KeyUse[]) => these.map(({ kind, keyId, count }) => `${count} ${kind} under ${keyId}`)
+  const restore = 'Add the old key to SECRET_KEY behind the new one: SECRET_KEY=<new>,<old>'
+  const findings: Finding[] = []
+  if (lost.length > 0 && lost.length === uses.length)
+    findings.push(fail('key_opens_nothing', `SECRET_KEY opens no stored secret: ${list(lost).join(', ')}.`, restore))
+  else if (lost.length > 0)
+    findings.push(fail('key_missing', `SECRET_KEY does not open ${list(lost).join(', ')}.`, restore))
+  if (old.length > 0)
+    findings.push(
+      warn(
+        'key_rotation_unfinished',
+        `Stored secrets are under an older key: ${list(old).join(', ')}.`,
+        'Keep that key in SECRET_KEY until the sweeps of a process with the role maintenance have encrypted them again.',
+      ),
+    )
+  return findings
+}
+
+/** Distinct characters from which a secret counts as random: 32 random bytes in base64 have about 30. */
+const DISTINCT_CHARACTERS = 12
+
+/** Judges the secrets themselves, by setting. The findings never hold a value. */
+export function judgeSecrets(secrets: Readonly<Record<string, readonly string[]>>): Finding[] {
+  const all = Object.entries(secrets).flatMap(([name, values]) => values.map((value) => ({ name, value })))
+  const guessable = all.filter(({ value }) => new Set(value).size < DISTINCT_CHARACTERS)
+  const findings = [...new Set(guessable.map(({ name }) => name))].map((name) =>
+    fail(
+      'secret_guessable',
+      `${name} holds a secret with fewer than ${DISTINCT_CHARACTERS} different characters.`,
+      'Replace it by a random one: openssl rand -base64 32',
+    ),
+  )
+  const shared = Map.groupBy(all, ({ value }) => value)
+  for (const uses of shared.values()) {
+    const names = [...new Set(uses.map(({ name }) => name))]
+    if (names.length > 1)
+      findings.push(
+        warn(
+          'secret_shared',
+          `${names.join(' and ')} hold the same secret: whoever learns one has the other.`,
+          'Give each setting a secret of its own: openssl rand -base64 32',
+        ),
+      )
+  }
+  return findings
+}

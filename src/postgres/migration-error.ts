@@ -1,0 +1,18 @@
+/** Why a schema cannot be used or migrated. Stable; each has a section in docs/operations.md. */
+export type MigrationErrorCode =
+  | 'postgres_too_old'
+  | 'schema_ahead'
+  | 'schema_diverged'
+  | 'migration_edited'
+  | 'migration_failed'
+
+/** A migration that cannot run, or a schema that this program cannot run on; the message names it and the remedy. */
+export class MigrationError extends Error {
+  readonly code: MigrationErrorCode
+
+  constructor(code: MigrationErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'MigrationError'
+    this.code = code
+  }
+}

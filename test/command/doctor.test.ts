@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { AreaReport, Finding } from '../../src/doctor/finding.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { openDeliveryGround } from '../harness/delivery-ground.ts'
+import { PROJECT_ROOT, runToEnd } from '../harness/process.ts'
+import { buildServiceEnvironment } from '../harness/service-process.ts'
+
+interface Answer {
+  ok: boolean
+  version: string
+  areas: (Omit<AreaReport, 'findings'> & { findings: (Finding & { page: string })[] })[]
+}
+
+/** Runs `signalbox doctor` on its own settings only. */
+async function runDoctor(env: Record<string, string>, args: string[] = []) {
+  // The proxies of the machine that runs the test are not what is examined.
+  const proxies = { HTTP_PROXY: '', HTTPS_PROXY: '', http_proxy: '', https_proxy: '' }
+  const args_ = [join(PROJECT_ROOT, 'src', 'main.ts'), 'doctor', ...args]
+  return runToEnd({ args: args_, env: { ...proxies, ...env } }, 100_000)
+}
+
+async function askDoctor(env: Record<string, string>): Promise<Answer & { code: number | null }> {
+  const { code, stdout, stderr } = await runDoctor(env, ['--json'])
+  expect(stderr).toBe('')
+  return { code, ...(JSON.parse(stdout) as Answer) }
+}
+
+/** The findings without those about the server of the tests, which is not durable, and about the machine that runs them. */
+const listOwn = ({ areas }: Answer) =>
+  areas
+    .flatMap(({ findings }) => findings)
+    .filter(
+      ({ code }) =>
+        !['database_not_durable', 'database_loses_commits', 'name_servers_missing', 'disk_low'].includes(code),
+    )
+
+const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) =>
+  buildServiceEnvironment(database.connectionString)
+
+test('doctor finds a prepared database in order, and exits 1 for the server of the tests, which is not durable', {
+  timeout: 120_000,
+}, async () => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  const answer = await askDoctor(buildEnvironment(database))
+  expect(listOwn(answer)).toEqual([])
+  const failures = answer.areas.flatMap(({ findings }) => findings).filter(({ severity }) => severity === 'failure')
+  expect(failures[0]).toMatchObject({
+    code: 'database_not_durable',
+    page: 'docs/guides/doctor.md#database_not_durable',
+    remedy: expect.stringContaining('fsync'),
+  })
+  expect(answer).toMatchObject({ code: 1, ok: false })
+  expect(answer.areas.find(({ area }) => area === 'schema')).toMatchObject({ status: 'ok' })
+})
+
+test('doctor names a held port, a closed mail server, a wrong key and an older schema, and shows no secret', {
+  timeout: 120_000,
+}, async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const service = await ground.start()
+  await ground.subscribe(service, receiver)
+  const closed = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => closed.once('listening', resolve))
+  const { port } = closed.address() as { port: number }
+  await new Promise((resolve) => closed.close(resolve))
+  const secret = 'another-key-of-32-bytes-or-more-0123456789'
+  const env = {
+    ...buildEnvironment(ground.database),
+    PORT: new URL(service.url).port,
+    SECRET_KEY: secret,
+    SMTP_URL: `smtp://user:the-password-of-mail@127.0.0.1:${port}`,
+    MAIL_FROM: 'signalbox@example.com',
+    WEBHOOK_CONCURENCY: '8',
+  }
+  const answer = await askDoctor(env)
+  expect(listOwn(answer).map(({ code }) => code)).toEqual([
+    'setting_unknown',
+    'key_opens_nothing',
+    'port_of_running_service',
+    'server_unreachable',
+  ])
+  const texts = JSON.stringify(answer)
+  expect(texts).toContain(`process ${service.pid}`)
+  expect(texts).not.toContain(secret)
+  expect(texts).not.toContain('the-password-of-mail')
+
+  await ground.database.pool.query(`delete from schema_migration where name like '0020%'`)
+  const { stdout } = await runDoctor({ ...buildEnvironment(ground.database), PORT: '0' })
+  expect(stdout).toMatch(/^schema +warning\n {2}warning schema_behind: 1 migrations .*0020_/m)
+  expect(stdout).toMatch(/\n\d+ failures, \d+ warnings\n$/)
+})
+
+test('doctor reports a refused configuration and an unreachable database, and what it could not examine', {
+  timeout: 120_000,
+}, async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox doctor '))
+  try {
+    const refused = await askDoctor({ APP_ENV: 'test', PORT: 'many', SIGNALBOX_DATA_DIR: directory })
+    expect(refused.code).toBe(1)
+    expect(refused.areas[0]?.findings.map(({ detail }) => detail)).toContainEqual(expect.stringMatching(/^PORT must/))
+    expect(refused.areas.slice(1).every(({ status }) => status === 'skipped')).toBe(true)
+
+    const unreachable = await askDoctor(buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none'))
+    expect(listOwn(unreachable)).toMatchObject([{ code: 'database_unreachable', severity: 'failure' }])
+    expect(unreachable.areas.find(({ area }) => area === 'schema')).toMatchObject({ status: 'skipped' })
+
+    // In development before the first start: no database yet, and nothing is created.
+    const fresh = await askDoctor({ PORT: '0', SIGNALBOX_DATA_DIR: join(directory, 'data') })
+    expect(listOwn(fresh)).toEqual([])
+    expect(fresh.areas.find(({ area }) => area === 'database')).toMatchObject({ status: 'skipped' })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
+import { findDataRoot } from '../harness/data-root.ts'
+import { createTestDatabase } from '../harness/database.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
+import { buildServiceEnvironment, callService, isReady } from '../harness/service-process.ts'
+import { waitFor } from '../harness/wait.ts'
+
+const LIMITS = { timeout: 120_000 }
+const LAUNCHER = join(PROJECT_ROOT, 'bin', 'signalbox.mjs')
+const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
+
+/** The processes of a service that was started by its launcher. */
+interface Launched extends TestProcess {
+  url: string
+  port: number
+  /** The service itself, a child of the launcher. */
+  servicePid: number
+}
+
+async function launch(env: Record<string, string>): Promise<Launched> {
+  const started = startProcess({ args: [LAUNCHER, 'serve'], env: { LOG_LEVEL: 'info', ...env } })
+  const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+  const url = `http://127.0.0.1:${port}`
+  await waitFor('readiness', () => isReady(url))
+  return { ...started, url, port: Number(port), servicePid: await findChild(started.pid) }
+}
+
+async function findChild(parent: number): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+  const rows = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const [child = 0] = rows.find(([, ppid]) => ppid === parent) ?? []
+  expect(child).toBeGreaterThan(1)
+  return child
+}
+
+/** Whether this process can listen on the port. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
+
+test(
+  'kill -9 of the launcher stops the service in order, frees its port, and leaves its database closed',
+  LIMITS,
+  async () => {
+    await using database = await createTestDatabase()
+    await using launched = await launch(buildServiceEnvironment(database.connectionString))
+    expect(launched.servicePid).not.toBe(launched.pid)
+    launched.signal('SIGKILL')
+    // The output of the service ends with it, so `ended` waits for both.
+    expect(await launched.ended).toEqual({ code: null, signal: 'SIGKILL' })
+    expect(launched.stderr()).toContain('the launcher is gone; stopping.')
+    expect(launched.stdout()).toMatch(/Stopping \(SIGTERM\)\.\nStopped\.\n$/)
+    expect(isProcessAlive(launched.servicePid)).toBe(false)
+    expect(await isFree(launched.port)).toBe(true)
+    const { rows } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name like 'signalbox%'
+       and application_name <> 'signalbox test'`,
+    )
+    expect(rows).toEqual([])
+  },
+)
+
+test(
+  'kill -9 of the launcher leaves no embedded PostgreSQL, and the next start finds a clean data directory',
+  LIMITS,
+  async () => {
+    const parent = await mkdtemp(join(await findDataRoot(), 'signalbox launcher '))
+    const dataDir = join(parent, 'data')
+    try {
+      const env = { PORT: '0', SIGNALBOX_DATA_DIR: dataDir }
+      await using first = await launch(env)
+      const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
+      const postmaster = Number((await readFile(pidFile, 'utf8')).split('\n')[0])
+      first.signal('SIGKILL')
+      await first.ended
+      await waitFor('the end of PostgreSQL', () => !isProcessAlive(postmaster))
+      expect(await stat(pidFile).catch(() => 'gone')).toBe('gone')
+      expect(isProcessAlive(first.servicePid)).toBe(false)
+      await using second = await launch(env)
+      expect(second.stdout() + second.stderr()).not.toContain('left behind')
+    } finally {
+      await rm(parent, { recursive: true, force: true })
+    }
+  },
+)
+
+test('kill -9 of the launcher under a start ends the start as well', LIMITS, async () => {
+  await using database = await createTestDatabase()
+  const holder = await database.pool.connect()
+  // The lock under which one process migrates and the others wait.
+  await holder.query('select pg_advisory_lock(7320114)')
+  const env = buildServiceEnvironment(database.connectionString)
+  await using started = startProcess({ args: [LAUNCHER, 'serve'], env })
+  const lock = `select 1 from pg_locks where locktype = 'advisory' and not granted and objid = 7320114
+    and database = (select oid from pg_database where datname = current_database())`
+  await waitFor('the start that waits', async () => (await database.pool.query(lock)).rows.length === 1)
+  const service = await findChild(started.pid)
+  started.signal('SIGKILL')
+  await started.ended
+  await waitFor('the end of the start', () => !isProcessAlive(service))
+  holder.release(true)
+})
+
+test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  '%s to the pid of the launcher alone stops the service in order, with its exit code',
+  LIMITS,
+  async (signal) => {
+    await using database = await createTestDatabase()
+    await using launched = await launch(buildServiceEnvironment(database.connectionString))
+    launched.signal(signal)
+    expect(await launched.ended).toEqual({ code: 0, signal: null })
+    expect(launched.stdout()).toContain(`Stopping (${signal}).\nStopped.\n`)
+  },
+)
+
+test('a Ctrl-C that the launcher passes on over a second late is not taken for a second one', LIMITS, async () => {
+  await using database = await createTestDatabase()
+  await using launched = await launch(buildServiceEnvironment(database.connectionString))
+  const holder = await database.pool.connect()
+  // A request that waits for this lock makes the stop last.
+  await holder.query('begin; lock table "user" in access exclusive mode')
+  const body = { email: 'nobody@example.com', password: 'correct horse battery' }
+  const answer = callService(launched, { method: 'POST', path: '/api/v3/auth/login/local', body })
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await waitFor('the request', async () => (await database.pool.query(waiting)).rows.length === 1)
+
+  launched.signal('SIGSTOP')
+  process.kill(launched.servicePid, 'SIGINT')
+  launched.signal('SIGINT')
+  await launched.waitForOutput(/Stopping \(SIGINT\)/)
+  const stoppedAt = performance.now()
+  await waitFor('a late signal', () => performance.now() - stoppedAt > 1_200)
+  launched.signal('SIGCONT')
+  const passedAt = performance.now()
+  await waitFor('the late signal at the service', () => performance.now() - passedAt > 500)
+  await holder.query('rollback')
+  holder.release()
+  expect((await answer).status).toBe(401)
+  expect(await launched.ended).toEqual({ code: 0, signal: null })
+})
+
+test(
+  'the direct start of the documentation has no launcher: it serves, stops by its pid, and outlives its parent',
+  LIMITS,
+  async () => {
+    await using database = await createTestDatabase()
+    const text = await readFile(join(PROJECT_ROOT, 'docs', 'deployment.md'), 'utf8')
+    const given = JSON.parse(await readFile(join(PROJECT_ROOT, 'bin', 'node-arguments.json'), 'utf8')) as string[]
+    expect(text).toContain(`node ${given.join(' ')} src/main.ts serve`)
+    const directory = await mkdtemp(join(tmpdir(), 'signalbox direct '))
+    try {
+      const pidFile = join(directory, 'pid')
+      const command = `"${process.execPath}" ${given.join(' ')} "${MAIN}" serve & echo $! > "${pidFile}"; read -r _`
+      await using shell = startProcess({
+        command: '/bin/sh',
+        args: ['-c', command],
+        env: buildServiceEnvironment(database.connectionString),
+      })
+      const [, port] = await shell.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+      const url = `http://127.0.0.1:${port}`
+      await waitFor('readiness', () => isReady(url))
+      shell.signal('SIGKILL')
+      const pid = Number(await readFile(pidFile, 'utf8'))
+      expect(await isReady(url)).toBe(true)
+      process.kill(pid, 'SIGTERM')
+      await waitFor('the end of the service', () => !isProcessAlive(pid))
+      expect(shell.stdout()).toContain('Stopping (SIGTERM).')
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  },
+)

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { readMigrations } from '../../src/postgres/migrate.ts'
+import { findDataRoot } from '../harness/data-root.ts'
+import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
+import { PROJECT_ROOT, runToEnd } from '../harness/process.ts'
+import { buildServiceEnvironment, type ServiceProcess } from '../harness/service-process.ts'
+import { waitFor } from '../harness/wait.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 400_000 })
+
+const RELEASE = ['src', 'bin', 'docs', 'migrations', 'packages', 'package.json', 'package-lock.json', 'catalogue.json']
+
+/** What the newer release adds: a table, and a column with a default in a table that every request writes. */
+const ADDITION = `-- additive
+create table release_note (document_id uuid primary key, text text not null);
+alter table contract add column note text not null default '';
+`
+
+/** A newer release: a copy of this one with one more migration. Removed at the end of its scope. */
+async function buildNewerRelease(): Promise<AsyncDisposable & { root: string; migration: string }> {
+  const root = await mkdtemp(join(await findDataRoot(), 'signalbox newer '))
+  for (const name of RELEASE) await cp(join(PROJECT_ROOT, name), join(root, name), { recursive: true })
+  await symlink(join(PROJECT_ROOT, 'node_modules'), join(root, 'node_modules'))
+  const number = String((await readMigrations()).length + 1).padStart(4, '0')
+  const migration = `${number}_newer_release`
+  await writeFile(join(root, 'migrations', `${migration}.sql`), ADDITION)
+  return { root, migration, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) }
+}
+
+/** Changes under way: each is repeated, with the same key, at any process of the fleet until one accepts it. */
+function startLoad(ground: DeliveryGround, fleet: readonly ServiceProcess[]) {
+  const accepted: string[] = []
+  let isOver = false
+  let turn = 0
+  const change = async () => {
+    const headers = { 'idempotency-key': randomUUID() }
+    await waitFor('an accepted change', async () => {
+      const service = fleet[turn++ % fleet.length]!
+      // A process that stops refuses the connection, or breaks it under the request.
+      const id = await ground.change(service, headers).catch(() => undefined)
+      if (id !== undefined) accepted.push(id)
+      return id
+    })
+  }
+  const client = (async () => {
+    while (!isOver) await change()
+  })()
+  client.catch(() => {})
+  const stop = async () => {
+    isOver = true
+    await client
+    return accepted
+  }
+  return { accepted, stop }
+}
+
+test('a fleet is rolled up to a release with an additive migration and down again under load, and every accepted change is delivered', async () => {
+  await using newer = await buildNewerRelease()
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const fleet = [await ground.start(), await ground.start()]
+  await ground.subscribe(fleet[0]!, receiver)
+  const load = startLoad(ground, fleet)
+
+  /** Replaces each process by one of the release, one after the other, as a rolling upgrade does. */
+  const roll = async (release: { root?: string }) => {
+    const replaced: ServiceProcess[] = []
+    for (const at of fleet.keys()) {
+      const before = load.accepted.length
+      const next = await ground.start(release)
+      const [leaving] = fleet.splice(at, 1, next)
+      expect(await leaving!.stop()).toEqual({ code: 0, signal: null })
+      await waitFor('changes at the mixed fleet', () => load.accepted.length > before + 20)
+      replaced.push(next)
+    }
+    return replaced
+  }
+  await roll({ root: newer.root })
+  const { rows } = await ground.database.pool.query('select is_additive from schema_migration where name = $1', [
+    newer.migration,
+  ])
+  expect(rows).toEqual([{ is_additive: true }])
+  for (const older of await roll({})) {
+    expect(older.stderr()).toContain('the schema is that of a newer release')
+    expect(older.stderr()).toContain(newer.migration)
+  }
+
+  const accepted = await load.stop()
+  expect(new Set(accepted).size).toBe(accepted.length)
+  const ledger = await ground.waitForLedger(accepted.length, ['success'], 90_000)
+  expect(ledger).toHaveLength(accepted.length)
+  const seen = new Set(receiver.requests.map(({ body }) => JSON.parse(body.toString()).data.id))
+  expect(accepted.filter((id) => !seen.has(id))).toEqual([])
+})
+
+test('a release does not start on a migration of a newer one that is not additive, says the way back, and changes nothing', async () => {
+  await using ground = await openDeliveryGround()
+  const { pool, connectionString } = ground.database
+  await pool.query(`insert into schema_migration values ('9999_newer_release', 'hash', now(), false)`)
+  const { code, stderr } = await runToEnd({
+    args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
+    env: buildServiceEnvironment(connectionString),
+  })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    /migration 9999_newer_release, .*not additive\. Run the newer release, or restore the backup .*\(schema_ahead: see docs\/operations\.md, schema_ahead\)/,
+  )
+  // The same once the migration says that it is additive.
+  await pool.query(`update schema_migration set is_additive = true where name = '9999_newer_release'`)
+  const service = await ground.start()
+  expect((await service.call('GET', '/api/v3/webhook/webhook')).status).toBe(200)
+})
