@@ -12,19 +12,16 @@ import { deleteEndedMails } from '../mail/outbox.store.ts'
 import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
-import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
+import { succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteOldJobs } from '../provisioning/job/job.store.ts'
 import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
-import { TARGET_SECRETS } from '../provisioning/stored-secrets.ts'
 import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
 import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
-import { reencryptTotpSecrets } from '../sign-in/totp-factor.ts'
-import { reencryptSecrets } from '../signed-post/reencrypt.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -36,9 +33,9 @@ import {
   deleteOrphanedDispatches,
 } from '../webhook/ledger/removal.store.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
-import { WEBHOOK_SECRETS } from '../webhook/stored-secrets.ts'
 import type { Config } from './config.ts'
 import { deleteIdleWorkers } from './maintenance.store.ts'
+import { buildReencryption } from './reencrypt.ts'
 
 /** How often the house is swept. */
 const PERIOD_MS = 60_000
@@ -148,10 +145,11 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     }
   }
 
+  const reencryption = buildReencryption(keyring, db)
+
   async function reencrypt(): Promise<number> {
-    const ofWebhooks = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
-    const ofTargets = await reencryptSecrets({ keyring }, db, TARGET_SECRETS)
-    return ofWebhooks + ofTargets + (await reencryptSigningKeys(keyring, db))
+    const ofReceivers = (await reencryption.webhook()) + (await reencryption.provisioning_target())
+    return ofReceivers + (await reencryption.oauth_signing_key())
   }
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
@@ -189,7 +187,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
-      reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
+      reencryptedFactors: reencryption.totp_factor,
       reencrypted: reencrypt,
     }
   }

@@ -2,10 +2,12 @@ import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import { runDemo } from '../demo/demo.ts'
 import { buildIdMaker } from '../id.ts'
+import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
+import { findLostKey } from '../stored-secret/secret-health.ts'
 import { createAdministrator, hasAdministrator } from '../user/administrator.ts'
 import { findUserByEmail } from '../user/user.store.ts'
 import { type App, buildApp } from './app.ts'
@@ -21,6 +23,8 @@ export interface ServeOptions {
   logger: Logger
   /** Runs the demonstration after the start. Development only. */
   demo: boolean
+  /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
+  isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
   print: (line: string) => void
 }
@@ -87,6 +91,7 @@ async function startInSteps(start: {
     isStopping = true
   })
   await prepareDatabase(resources, world)
+  await checkSecretKey(options, resources)
   if (isStopping) return
   const app = await buildApp({
     ...world,
@@ -114,6 +119,14 @@ async function startInSteps(start: {
   }
   const seconds = (systemClock.now() - startedAt) / 1000
   if (!isStopping || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+}
+
+/** Refuses a SECRET_KEY that opens no stored secret: the service would fail at each of them, and seal new ones apart. */
+async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
+  if (isKeyLost) return
+  const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
+  const sentence = await findLostKey(database.db, keyIds)
+  if (sentence !== undefined) throw new FatalError(sentence)
 }
 
 /** The error of a failed listen, with the setting that fixes it. */
