@@ -19,6 +19,7 @@ import {
   origins,
   password,
   postgresUrl,
+  receiverUrl,
   secrets,
   sinkSecret,
   smtpUrl,
@@ -236,7 +237,11 @@ export const VARIABLES = {
   ),
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), '443, or 80 without TLS', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
-  ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
+  ALERT_WEBHOOK_URL: secretVariable(
+    receiverUrl,
+    'none',
+    'The URL that gets a POST when an incident begins and when it ends.',
+  ),
   ALERT_WEBHOOK_SECRET: secretVariable(
     sinkSecret,
     'none: alerts are not signed',

@@ -135,7 +135,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
   const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
-  const alertWorker = buildAppAlertWorker(parts)
+  const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const running: Promise<void>[] = []
   return {
     dispatcher,
