@@ -135,7 +135,7 @@ describe('names in documents exist:', () => {
         return code.flatMap((one) =>
           [...one.matchAll(/(?:^|npx |\n)signalbox ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
             ([, first = '', second]) =>
-              second && ['admin', 'catalogue'].includes(first) ? `${first} ${second}` : first,
+              second && ['admin', 'catalogue', 'secrets'].includes(first) ? `${first} ${second}` : first,
           ),
         )
       }),

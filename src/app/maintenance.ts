@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { deleteEndedInvitations } from '../account/invitation.store.ts'
 import { deleteOldIncidents } from '../alert/alert.store.ts'
+import { deleteOldAuditEntries } from '../audit/audit.store.ts'
 import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
@@ -79,7 +80,7 @@ export interface MaintenanceDeps {
   db: Database
   clock: Clock
   logger: Logger
-  config: Pick<Config, 'webhookLedgerRetentionDays'>
+  config: Pick<Config, 'webhookLedgerRetentionDays' | 'auditRetentionDays'>
   keyring: Keyring
   workerId: string
 }
@@ -116,10 +117,19 @@ export type SweepReport = Record<
   | 'provisioningOrphans'
   | 'provisioningJobs'
   | 'incidents'
+  | 'auditEntries'
   | 'reencrypted'
   | 'reencryptedFactors',
   number
 >
+
+/** What a sweep did, without the steps that did nothing, in the case of log fields. */
+function toLogFields(report: SweepReport): Record<string, number> {
+  const done = Object.entries(report).filter(([, count]) => count > 0)
+  return Object.fromEntries(
+    done.map(([name, count]) => [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), count]),
+  )
+}
 
 /** Sweeps: retention, expired keys, orphans, secrets under an old key. One for each process with the role `maintenance`. */
 export interface Maintenance {
@@ -150,6 +160,12 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   async function reencrypt(): Promise<number> {
     const ofReceivers = (await reencryption.webhook()) + (await reencryption.provisioning_target())
     return ofReceivers + (await reencryption.oauth_signing_key())
+  }
+
+  async function deleteAudit(now: number): Promise<number> {
+    const days = config.auditRetentionDays
+    if (days === 0) return 0
+    return inBatches(() => deleteOldAuditEntries(db, new Date(now - days * DAY_MS), BATCH_SIZE))
   }
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
@@ -187,6 +203,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
+      auditEntries: () => deleteAudit(now),
       reencryptedFactors: reencryption.totp_factor,
       reencrypted: reencrypt,
     }
@@ -209,7 +226,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       const report = await sweep()
-      if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
+      if (Object.values(report).some((count) => count > 0)) logger.info(toLogFields(report), 'maintenance')
       await clock.sleep(PERIOD_MS, stopping.signal)
     }
   }

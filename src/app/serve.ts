@@ -10,7 +10,9 @@ import { issueSession } from '../session/session.ts'
 import { findLostKey } from '../stored-secret/secret-health.ts'
 import { createAdministrator, hasAdministrator } from '../user/administrator.ts'
 import { findUserByEmail } from '../user/user.store.ts'
+import { VERSION } from '../version.ts'
 import { type App, buildApp } from './app.ts'
+import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
 import { openResources, prepareDatabase, type Resources } from './prepare.ts'
@@ -110,6 +112,19 @@ async function startInSteps(start: {
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !isStopping) parts.admin = await ensureAdministrator(resources)
   parts.isReady = !isStopping
+  const { host, roles, appEnv } = config
+  logger.info(
+    {
+      ...{
+        address: host,
+        port: readPort(app.server),
+        metrics_port: app.metricsPort() ?? null,
+        base_url: app.baseUrl(),
+      },
+      ...{ roles, app_env: appEnv, version: VERSION, node_version: process.versions.node, worker: app.workerId },
+    },
+    'service started',
+  )
   let commands: string[] = []
   if (options.demo && !isStopping) {
     const shown = demonstrate({ app, resources, options })
@@ -258,9 +273,12 @@ function printStart(parts: {
   commands: readonly string[]
 }): void {
   const { app, admin, config, print, seconds, commands } = parts
-  print(
-    `Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`,
-  )
+  const { host } = config
+  const port = readPort(app.server) ?? config.port
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const outside = config.baseUrl === undefined ? app.baseUrl() : `http://${address}, as ${app.baseUrl()}`
+  const detail = config.baseUrl === undefined ? `${address}, ready` : 'ready'
+  print(`Signalbox listens on ${outside} (${detail} in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
   if (config.appEnv !== 'development') return
   if (admin) printSignIn(admin, print)
   else
