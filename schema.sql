@@ -392,6 +392,7 @@ create table "oauth_signing_key" (
   constraint oauth_signing_key_alg_check CHECK ((alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
   constraint oauth_signing_key_pkey PRIMARY KEY (kid)
 );
+CREATE INDEX oauth_signing_key_key_idx ON public.oauth_signing_key USING btree (split_part(private_key, '.'::text, 2)) WHERE (private_key IS NOT NULL);
 
 create table "oauth_state" (
   model text not null,
@@ -573,6 +574,7 @@ create table "provisioning_target" (
   constraint provisioning_target_protocol_check CHECK ((protocol = ANY (ARRAY['webhook'::text, 'scim'::text])))
 );
 CREATE INDEX provisioning_target_created_idx ON public.provisioning_target USING btree (created_at);
+CREATE INDEX provisioning_target_key_idx ON public.provisioning_target USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 
 create table "provisioning_total" (
   status text not null,
@@ -811,6 +813,7 @@ create table "totp_factor" (
   constraint totp_factor_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE,
   constraint totp_factor_user_key UNIQUE ("user")
 );
+CREATE INDEX totp_factor_key_idx ON public.totp_factor USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 
 create table "user" (
   document_id uuid not null,
@@ -864,6 +867,7 @@ create table "webhook" (
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE ((deleted_at IS NULL) AND is_actived);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
+CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 
 create table "webhook_attempt" (
   dispatch uuid not null,

@@ -15,6 +15,8 @@ export interface Keyring {
   open(box: string, context: string): string
   /** The prefix of ciphertexts under the first secret. Others should be re-encrypted (rotation). */
   currentPrefix: string
+  /** The ids of the keys, in the order of their secrets. An id is a hash that does not reveal its key. */
+  keyIds: readonly string[]
   /** A key of 32 bytes for `purpose` from each secret, in their order: the first is the current one. */
   deriveKeys(purpose: string): readonly Buffer[]
 }
@@ -51,6 +53,7 @@ export function buildKeyring(secrets: readonly string[], random: Random): Keyrin
     },
     open: (box, context) => openBox(keys, box, context),
     currentPrefix: `v1.${first.id}.`,
+    keyIds: keys.map(({ id }) => id),
     deriveKeys: (purpose) =>
       secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', `signalbox ${purpose}`, 32))),
   }

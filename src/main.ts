@@ -8,6 +8,7 @@ import { addListenCommand } from './command/listen.ts'
 import { addMigrateCommand } from './command/migrate.ts'
 import { addOauthCommands } from './command/oauth.ts'
 import { addReplayCommand } from './command/replay.ts'
+import { addSecretsCommands } from './command/secrets.ts'
 import { addServeCommand } from './command/serve.ts'
 import { addTriggerCommand } from './command/trigger.ts'
 import { addVerifyCommand } from './command/verify.ts'
@@ -24,6 +25,7 @@ addDoctorCommand(program)
 addCatalogueCommands(program)
 addAdminCommands(program)
 addOauthCommands(program)
+addSecretsCommands(program)
 addListenCommand(program)
 addTriggerCommand(program)
 addVerifyCommand(program)

@@ -153,7 +153,7 @@ describe('names in documents exist:', () => {
         return code.flatMap((one) =>
           [...one.matchAll(/(?:^|npx |\n)signalbox ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
             ([, first = '', second]) =>
-              second && ['admin', 'catalogue'].includes(first) ? `${first} ${second}` : first,
+              second && ['admin', 'catalogue', 'secrets'].includes(first) ? `${first} ${second}` : first,
           ),
         )
       }),
@@ -199,15 +199,22 @@ describe('names in documents exist:', () => {
   })
 
   test('metrics', () => {
-    const code = load('src/metrics/metrics.ts').text
-    const names = [...load('docs/deployment.md').text.matchAll(/\b(?:webhook_out_|http_request_|database_)\w+/g)].map(
-      ([name]) => name,
+    const code = service.flatMap(({ path, text }) => (path.startsWith('src/metrics/') ? [text] : [])).join('')
+    const declared = [...code.matchAll(/name: '([a-z]+_\w+)'/g)].map(([, name = '']) => name)
+    const named = documents.flatMap(({ path, text }) =>
+      /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
+        ? [
+            ...text.matchAll(
+              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime)_\w+/g,
+            ),
+          ]
+        : [],
     )
-    const missing = names.filter((name) => !code.includes(`'${name.replace(/_count$/, '')}'`))
-    expect(names.length).toBeGreaterThan(8)
-    expect(missing).toEqual([])
-    const declared = [...code.matchAll(/name: '((?:webhook_out|http|database)_\w+)'/g)].map(([, name = '']) => name)
-    expect(declared.filter((name) => !names.includes(name))).toEqual([])
+    const names = new Set(named.map(([name]) => name.replace(/_(?:count|sum|bucket)$/, '')))
+    expect(declared.length).toBeGreaterThan(20)
+    expect(declared.filter((name) => !names.has(name))).toEqual([])
+    const isOfMetric = (name: string) => /_(?:total|seconds|info|up|backlog|unreadable|disabled)$/.test(name)
+    expect([...names].filter((name) => isOfMetric(name) && !declared.includes(name))).toEqual([])
   })
 })
 

@@ -57,6 +57,10 @@ const BANNED_SAMPLES: Record<string, Pick<Rule, 'broken' | 'kept'>> = {
     broken: { 'src/a.ts': 'console.log(1)\n' },
     kept: { 'src/a.ts': "const word = 'console.'\n", 'tools/a.ts': 'console.log(1)\n' },
   },
+  'fields of the log are in snake case': {
+    broken: { 'src/a.ts': 'logger.warn({ err: error, userId }, "not sent")\n' },
+    kept: { 'src/a.ts': 'logger.warn({ err: error, user: userId, size: measure(a, maxSize) }, "not sent")\n' },
+  },
   'SQL stands in stores': {
     broken: { 'src/webhook/webhook.ts': "db.deleteFrom('webhook')\n" },
     kept: {

@@ -25,8 +25,10 @@ it('a dead letter posts one signed alert, however many follow, and the next succ
   expect(bodies()[1]).toEqual({
     id: bodies()[0].id,
     incident: 'provisioning-dead-letter',
+    subject: id,
     status: 'firing',
     since: expect.any(String),
+    resolved_at: null,
     summary: expect.stringContaining(id),
     url: expect.stringMatching(new RegExp(`^http.*/api/v3/provisioning/target/${id}$`)),
   })

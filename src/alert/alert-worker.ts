@@ -1,12 +1,17 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
+import type { IdMaker } from '../id.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
-import { buildSignatureHeaders } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
+import { buildDeliveryHeaders } from '../signed-post/delivery-headers.ts'
 import { claimIncidents, type DueIncident, markPosted, postponeIncident } from './alert.store.ts'
+import { type IncidentCheck, runIncidentCheck } from './alert.ts'
 
-/** How often incidents are looked for. */
+/** How often incidents to post are looked for. */
 const POLL_MS = 1_000
+
+/** How often the checks run, in polls. */
+const CHECK_EVERY_POLLS = 10
 
 /** Incidents claimed at once; they are posted one after the other. */
 const BATCH_SIZE = 10
@@ -18,6 +23,9 @@ const LEASE_MS = 120_000
 const WAIT_MS = { first: 10_000, longest: 600_000 }
 
 export interface AlertWorkerDeps {
+  ids: IdMaker
+  /** What finds incidents, apart from the transactions that begin them. */
+  checks: readonly IncidentCheck[]
   db: Database
   clock: Clock
   logger: Logger
@@ -33,6 +41,8 @@ export interface AlertWorkerDeps {
 
 /** Posts the beginning and the end of incidents (docs/contract/delivery.md#alerts). */
 export interface AlertWorker {
+  /** Looks for incidents that begin or end. */
+  check(): Promise<void>
   /** Posts what is due. Returns the number of POSTs. */
   drain(): Promise<number>
   run(): Promise<void>
@@ -56,12 +66,17 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
     }
   }
 
+  async function check(): Promise<void> {
+    for (const one of deps.checks) await runIncidentCheck(deps, one, new Date(clock.now()))
+  }
+
   return {
+    check,
     drain,
     run: async () => {
-      if (url === undefined) return
-      while (!stopping.signal.aborted) {
-        await drain().catch((error: unknown) =>
+      for (let polls = 0; !stopping.signal.aborted; polls += 1) {
+        const work = polls % CHECK_EVERY_POLLS === 0 ? check().then(drain) : drain()
+        await work.catch((error: unknown) =>
           logger.warn({ err: error }, 'incidents not read: see docs/operations.md, alerts'),
         )
         await clock.sleep(POLL_MS, stopping.signal)
@@ -77,11 +92,13 @@ async function post(deps: AlertWorkerDeps, url: string, one: DueIncident, signal
   const body = buildAlertBody(one, deps.baseUrl())
   const timestampSeconds = Math.floor(clock.now() / 1000)
   const { secret } = deps
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': deps.userAgent,
-    ...(secret !== undefined && buildSignatureHeaders({ secret, eventId: one.id, timestampSeconds, body })),
-  }
+  const headers =
+    secret === undefined
+      ? { 'content-type': 'application/json', 'user-agent': deps.userAgent }
+      : buildDeliveryHeaders({
+          ...{ userAgent: deps.userAgent, secret, body, timestampSeconds, attempt: one.attempts },
+          ...{ eventId: one.id, deliveryId: one.id, eventType: `alert.${one.status}` },
+        })
   const failure = await deps
     .fetch(url, { method: 'POST', headers, body, signal })
     .then(({ ok, status }) => (ok ? undefined : `status ${status}`))
@@ -103,8 +120,10 @@ function buildAlertBody(one: DueIncident, baseUrl: string): string {
   return JSON.stringify({
     id: one.id,
     incident: one.incident,
+    subject: one.subject,
     status: one.status,
     since: one.since.toISOString(),
+    resolved_at: one.resolvedAt?.toISOString() ?? null,
     summary: one.summary,
     url: one.url === null ? null : `${baseUrl}${one.url}`,
   })

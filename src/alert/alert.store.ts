@@ -47,10 +47,26 @@ export async function resolveIncidents(
   await resolve(db, [incident, subjects, now])
 }
 
+/** A subject for which an incident lasts. */
+export interface LastingIncident {
+  subject: string
+  since: Date
+}
+
+const selectLasting = statement<LastingIncident>(
+  'select subject, since from alert_incident where incident = $1 and resolved_at is null order by subject',
+)
+
+/** The subjects for which incidents of this kind last. */
+export function listLastingIncidents(db: Database, incident: string): Promise<LastingIncident[]> {
+  return selectLasting(db, [incident])
+}
+
 /** An incident whose beginning or end is to be posted. */
 export interface DueIncident extends Incident {
   status: 'firing' | 'resolved'
   since: Date
+  resolvedAt: Date | null
   attempts: number
 }
 
@@ -61,6 +77,7 @@ const claim = statement<{
   summary: string
   url: string | null
   since: Date
+  resolved_at: Date | null
   is_firing: boolean
   attempts: number
 }>(`
@@ -68,10 +85,14 @@ const claim = statement<{
   where document_id = any(array(
     select document_id from alert_incident
     where (firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null)) and due_at <= $1
+      and (resolved_at is null or firing_posted_at is not null or resolved_at > $1::timestamptz - interval '1 day')
     order by due_at limit $3 for update skip locked))
-  returning document_id, incident, subject, summary, url, since, firing_posted_at is null as is_firing, attempts`)
+  returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 
-/** Claims incidents that are due, until `leaseEnd`: after it another process may post them. */
+/**
+ * Claims incidents that are due, until `leaseEnd`: after it another process may post them. One that ended a day ago and was
+ * never posted, because there was no receiver, is left out.
+ */
 export async function claimIncidents(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
@@ -84,6 +105,7 @@ export async function claimIncidents(
     summary: row.summary,
     url: row.url,
     since: row.since,
+    resolvedAt: row.is_firing ? null : row.resolved_at,
     status: row.is_firing ? 'firing' : 'resolved',
     attempts: row.attempts,
   }))

@@ -1,17 +1,26 @@
 import { type AlertWorker, buildAlertWorker } from '../alert/alert-worker.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
+import { buildRealtimeHealth } from '../realtime/realtime-health.ts'
 import { VERSION } from '../version.ts'
+import { listIncidentChecks } from './alert-checks.ts'
 import type { WorkerParts } from './workers.ts'
 
-/** Builds the worker of alerts. The operator names their receiver, so it may be private; every other address is refused. */
-export function buildAppAlertWorker(parts: WorkerParts): AlertWorker {
-  const { config, database, clock, logger, lookup, baseUrl } = parts
+/**
+ * Builds the worker of alerts. `missing`: the settings of a realtime provider that are not given. The operator names their receiver, so it may be private; every other address is
+ * refused.
+ */
+export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string[]): AlertWorker {
+  const { config, database, clock, logger, lookup, baseUrl, ids, keyring } = parts
   const url = config.alertWebhookUrl
   const allowed = url === undefined ? '' : new URL(url).hostname
   return buildAlertWorker({
     db: database.db,
-    ...{ clock, logger, url, baseUrl },
+    ...{ ids, clock, logger, url, baseUrl },
+    checks: listIncidentChecks({
+      keyIds: keyring.keyIds,
+      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing }),
+    }),
     secret: config.alertWebhookSecret,
     userAgent: `Signalbox-Alerts/${VERSION}`,
     fetch: buildGuardedFetch({

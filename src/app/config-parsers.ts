@@ -50,6 +50,14 @@ export function httpUrl(value: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
+/** An http or https URL that requests are sent to as it is: it may have a query, and no fragment and user. */
+export function receiverUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be an http or https URL')
+  if (url.hash || url.username || url.password) throw new Error('must have no fragment or user')
+  return url.href
+}
+
 /** A connection string. */
 export function postgresUrl(value: string): string {
   const url = URL.parse(value)

@@ -19,6 +19,7 @@ import {
   origins,
   password,
   postgresUrl,
+  receiverUrl,
   secrets,
   sinkSecret,
   smtpUrl,
@@ -87,7 +88,7 @@ export const VARIABLES = {
   ),
   SIGNALBOX_DATA_DIR: variable(text, '.signalbox', 'The folder of the embedded database and generated secrets.'),
   SIGNALBOX_ROLES: variable(roles, ROLES.join(','), 'The roles of this process. Several processes share one database.'),
-  SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator.'),
+  SIGNALBOX_ADMIN_EMAIL: variable(email, 'admin@signalbox.localhost', 'The first administrator of development.'),
   SIGNALBOX_ADMIN_PASSWORD: secretVariable(
     password,
     'development: a random one, printed once',
@@ -115,17 +116,17 @@ export const VARIABLES = {
   ),
   SESSION_JWT_SECRET: secretVariable(
     secrets,
-    'generated in development, required otherwise',
+    'generated in development, required by the role api otherwise',
     'Signs session JWTs (HS256). Several, comma-separated: the first signs, all verify.',
   ),
   SSO_HANDSHAKE_SECRET: secretVariable(
     secrets,
-    'generated in development, required otherwise',
+    'generated in development, required with SSO_TARGETS otherwise',
     'Signs handshake tokens. Must differ from SESSION_JWT_SECRET.',
   ),
   OAUTH_HOOK_SECRET: secretVariable(
     hookSecrets,
-    'generated in development, required otherwise',
+    'generated in development, required with IDENTITY_ENGINE=supabase otherwise',
     'Authenticates the access-token hook of a managed engine. Several, comma-separated; `v1,whsec_` in front is allowed.',
   ),
   OAUTH_REGISTRATION: variable(
@@ -157,7 +158,6 @@ export const VARIABLES = {
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
   IDENTITY_ENGINE: variable(oneOf('embedded', 'supabase'), 'embedded', 'The OIDC engine.'),
   SUPABASE_URL: variable(httpUrl, 'none', 'The Supabase Auth server.'),
-  SUPABASE_SERVICE_ROLE_KEY: secretVariable(text, 'none', 'Its service role key.'),
   SUPABASE_ANON_KEY: secretVariable(text, 'none', 'Its public key.'),
   SUPABASE_ISSUER: variable(httpUrl, 'SUPABASE_URL', 'The `iss` of its tokens.'),
   SMTP_URL: secretVariable(
@@ -178,6 +178,11 @@ export const VARIABLES = {
     'Private callback targets that are allowed: host[:port] or CIDR[:port], comma-separated. Refused in production.',
   ),
   WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'Retention of ledger rows, in days.'),
+  AUDIT_RETENTION_DAYS: variable(
+    integer(0, 3650),
+    '365',
+    'Retention of the audit log, in days. 0: it is never deleted.',
+  ),
   WEBHOOK_CONCURRENCY: variable(integer(1, 10000), '256', 'Limit of POSTs in flight of one dispatcher process.'),
   WEBHOOK_CONCURRENCY_PER_WEBHOOK: variable(
     integer(1, 1000),
@@ -236,7 +241,11 @@ export const VARIABLES = {
   ),
   INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), '443, or 80 without TLS', 'Its port.'),
   INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
-  ALERT_WEBHOOK_URL: secretVariable(httpUrl, 'none', 'The URL that receives alerts.'),
+  ALERT_WEBHOOK_URL: secretVariable(
+    receiverUrl,
+    'none',
+    'The URL that gets a POST when an incident begins and when it ends.',
+  ),
   ALERT_WEBHOOK_SECRET: secretVariable(
     sinkSecret,
     'none: alerts are not signed',

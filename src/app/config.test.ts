@@ -63,6 +63,8 @@ describe('configuration', () => {
     ['WEBHOOK_ALLOWED_PRIVATE_TARGETS', '10.0.0.0/33'],
     ['WEBHOOK_LEDGER_RETENTION_DAYS', '0'],
     ['WEBHOOK_CONCURRENCY', '0'],
+    ['AUDIT_RETENTION_DAYS', '-1'],
+    ['ALERT_WEBHOOK_URL', 'https://user@alerts.test/'],
     ['LOG_LEVEL', 'loud'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '0'],
@@ -124,21 +126,71 @@ describe('configuration', () => {
 
   it('refuses an unknown SIGNALBOX_ variable, and ignores other unknown variables', () => {
     expect(faultsOf({ SIGNALBOX_PORT: '1' })).toContain('SIGNALBOX_PORT is not a setting')
-    expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1' })).toBe('')
+    for (const name of ['INTEGRATION_REALTIME_TOKEN', 'ALERT_WEBHOOK_TOKEN', 'SSO_HANDSHAKE_KEY'])
+      expect(faultsOf({ [name]: '1' })).toContain(`${name} is not a setting`)
+    expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1', INTEGRATION_CRM_URL: 'x', WEBHOOK_SECRET: 'x' })).toBe('')
+  })
+
+  it('ignores the service links that Kubernetes sets for a Service named signalbox', () => {
+    const links = {
+      SIGNALBOX_SERVICE_HOST: '10.0.0.1',
+      SIGNALBOX_SERVICE_PORT: '3000',
+      SIGNALBOX_API_SERVICE_PORT_HTTP: '3000',
+      SIGNALBOX_PORT: 'tcp://10.0.0.1:3000',
+      SIGNALBOX_API_PORT: 'tcp://10.0.0.1:3000',
+      SIGNALBOX_PORT_3000_TCP: 'tcp://10.0.0.1:3000',
+      SIGNALBOX_PORT_3000_TCP_ADDR: '10.0.0.1',
+    }
+    expect(faultsOf(links)).toBe('')
+    expect(faultsOf({ SIGNALBOX_PORT: '3000', SIGNALBOX_SERVICE: 'x' }).split('\n')).toHaveLength(2)
   })
 
   it('never prints a value', () => {
     expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://u:hunter2@h/d' })).not.toContain('hunter2')
   })
 
-  it.each(['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET', 'OAUTH_HOOK_SECRET'])(
-    'requires %s outside development',
-    (name) => {
-      expect(faultsOf(PRODUCTION)).toBe('')
-      const { [name as keyof typeof PRODUCTION]: _left, ...rest } = PRODUCTION
-      expect(faultsOf(rest)).toContain(`${name} is required when APP_ENV is production`)
-    },
-  )
+  it.each([
+    ['SECRET_KEY', { SIGNALBOX_ROLES: 'maintenance' }],
+    ['SESSION_JWT_SECRET', {}],
+    ['SSO_HANDSHAKE_SECRET', { SSO_TARGETS: 'https://b.example.test' }],
+    ['OAUTH_HOOK_SECRET', { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: 'https://auth.example.test' }],
+  ])('requires %s outside development, where something that is on uses it', (name, env) => {
+    expect(faultsOf({ ...PRODUCTION, ...env })).toBe('')
+    const { [name as keyof typeof PRODUCTION]: _left, ...rest } = PRODUCTION
+    expect(faultsOf({ ...rest, ...env })).toContain(`${name} is required when APP_ENV is production`)
+  })
+
+  it('requires SECRET_KEY and SESSION_JWT_SECRET alone of a plain service, and the first alone of a worker', () => {
+    const { APP_ENV, SECRET_KEY, SESSION_JWT_SECRET } = PRODUCTION
+    expect(faultsOf({ APP_ENV, SECRET_KEY, SESSION_JWT_SECRET })).toBe('')
+    const worker = { SIGNALBOX_ROLES: 'dispatcher,maintenance', SSO_TARGETS: 'https://b.example.test' }
+    expect(faultsOf({ APP_ENV, SECRET_KEY, ...worker })).toBe('')
+  })
+
+  it.each([
+    [
+      'ALERT_WEBHOOK_SECRET',
+      `whsec_${Buffer.alloc(32).toString('base64')}`,
+      { ALERT_WEBHOOK_URL: 'https://a.test/?k=1' },
+    ],
+    ['DATABASE_LISTEN_URL', 'postgres://db/a', { DATABASE_URL: 'postgres://pooler/a' }],
+    ['SUPABASE_ANON_KEY', 'key', { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: 'https://auth.test' }],
+    [
+      'INTEGRATION_REALTIME_HOST',
+      'realtime.test',
+      Object.fromEntries(['APP_ID', 'KEY', 'SECRET', 'CLUSTER'].map((name) => [`INTEGRATION_REALTIME_${name}`, 'x'])),
+    ],
+  ])('refuses %s where it has no effect', (name, value, env: Record<string, string>) => {
+    expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} has no effect .*, or remove it\\.$`))
+    expect(faultsOf({ [name]: value, ...env })).toBe('')
+  })
+
+  it('refuses settings of the embedded engine beside a managed one, and the server of development elsewhere', () => {
+    const managed = { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: 'https://auth.test' }
+    expect(faultsOf({ ...managed, OAUTH_REGISTRATION: 'true' })).toContain('OAUTH_REGISTRATION has no effect')
+    const embedded = { ...PRODUCTION, INTEGRATION_REALTIME_EMBEDDED: 'true' }
+    expect(faultsOf(embedded)).toContain('Set INTEGRATION_REALTIME_CLUSTER to embedded')
+  })
 
   it('refuses private targets in production', () => {
     expect(faultsOf({ ...PRODUCTION, WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toContain(

@@ -6,6 +6,7 @@ import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
 import { decideRealtimeSettings, type RealtimeSettings } from '../realtime/provider-settings.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
+import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -17,7 +18,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** The four secrets that development makes for itself (docs/contract/configuration.md#reader). Each holds one or more secrets, the newest first. */
+/**
+ * The four secrets that development makes for itself (docs/contract/configuration.md#service-secrets). Each holds its
+ * secrets, the newest first; none where nothing that is on uses it.
+ */
 export interface ServiceSecrets {
   secretKey: string[]
   sessionJwt: string[]
@@ -63,6 +67,8 @@ export interface Config {
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
   webhookLedgerRetentionDays: number
+  /** 0: entries are never deleted. */
+  auditRetentionDays: number
   webhookConcurrency: number
   webhookConcurrencyPerWebhook: number
   /** The realtime provider, or what is missing of its settings. */
@@ -96,22 +102,19 @@ export type Environment = Record<string, string | undefined>
 /**
  * Reads `environment`, and in development the `.env` file for variables that it does not set
  * (docs/contract/configuration.md#reader). Throws a `ConfigError` that lists all errors: invalid values, unknown
- * `SIGNALBOX_*`, missing secrets, settings that the environment forbids.
+ * `SIGNALBOX_*`, missing secrets, settings that the environment forbids or that would have no effect.
  */
 export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
   const env = withDotEnv(environment, directory)
   const { values, faults } = parseValues(env)
-  for (const name of Object.keys(env)) {
-    if (name.startsWith('SIGNALBOX_') && !(name in VARIABLES))
-      faults.push(`${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
-  }
+  faults.push(...findUnknownSettings(env))
   const social = readSocialSettings(env, {
     appEnv: values.APP_ENV ?? 'development',
     isManaged: values.IDENTITY_ENGINE === 'supabase',
   })
   faults.push(...social.faults)
   const config = { ...buildConfig(values, directory), socialProviders: social.providers }
-  faults.push(...findContradictions(config, values))
+  faults.push(...findContradictions(values), ...findSharedSecrets(config.givenSecrets))
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return config
 }
@@ -217,6 +220,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
+    auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? 365,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime: readRealtimeSettings(values),
@@ -251,44 +255,6 @@ function readRealtimeSettings(values: Values): RealtimeSettings {
     port: values.INTEGRATION_REALTIME_PORT,
     runsEmbedded: (values.APP_ENV ?? 'development') === 'development' && values.INTEGRATION_REALTIME_EMBEDDED !== false,
   })
-}
-
-const SECRET_NAMES = {
-  secretKey: 'SECRET_KEY',
-  sessionJwt: 'SESSION_JWT_SECRET',
-  ssoHandshake: 'SSO_HANDSHAKE_SECRET',
-  oauthHook: 'OAUTH_HOOK_SECRET',
-} as const
-
-/** Checks the rules between variables. Returns a sentence for each violation. */
-function findContradictions(config: Config, values: Values): string[] {
-  const faults: string[] = []
-  if (config.appEnv !== 'development') {
-    for (const [key, name] of Object.entries(SECRET_NAMES)) {
-      if (!values[name] && config.givenSecrets[key as keyof ServiceSecrets] === undefined)
-        faults.push(`${name} is required when APP_ENV is ${config.appEnv}. Make one with: openssl rand -base64 32`)
-    }
-  }
-  if (config.appEnv === 'production' && config.webhookAllowedPrivateTargets.length > 0)
-    faults.push('WEBHOOK_ALLOWED_PRIVATE_TARGETS must be empty in production: callbacks go to public hosts only.')
-  if (config.crashPoint !== undefined && config.appEnv !== 'test')
-    faults.push('SIGNALBOX_CRASH_POINT is allowed only when APP_ENV is test. Remove it.')
-  if ((values.SMTP_URL === undefined) !== (values.MAIL_FROM === undefined))
-    faults.push('SMTP_URL and MAIL_FROM belong together. Set both, or none.')
-  if (config.metricsPort !== undefined && config.metricsPort !== 0 && config.metricsPort === config.port)
-    faults.push('METRICS_PORT must differ from PORT. Choose another port.')
-  if (config.identityEngine === 'supabase' && config.supabaseUrl === undefined)
-    faults.push('SUPABASE_URL is required when IDENTITY_ENGINE is supabase. Set it to the address of the Auth server.')
-  if (config.supabaseUrl?.startsWith('http:') && !['development', 'test'].includes(config.appEnv))
-    faults.push('SUPABASE_URL must be an https URL outside development.')
-  const { sessionCookieDomain: domain } = config
-  const host = new URL(config.baseUrl ?? 'http://localhost').hostname
-  if (domain !== undefined && host !== domain && !host.endsWith(`.${domain}`))
-    faults.push('SESSION_COOKIE_DOMAIN must be the host of BASE_URL or a domain above it. Correct it, or remove it.')
-  if (config.appEnv === 'production' && config.ssoTargets.some((origin) => !origin.startsWith('https:')))
-    faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
-  faults.push(...findSharedSecrets(config.givenSecrets))
-  return faults
 }
 
 /** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */

@@ -63,11 +63,11 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
       countAuthorization: workers.metrics.realtime.countAuthorization,
       countProviderEvent: workers.metrics.realtime.countProviderEvent,
     },
-    health: buildHealthDeps(
-      database.db,
-      clock,
-      buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
-    ),
+    health: buildHealthDeps({
+      db: database.db,
+      ...{ clock, keyIds: built.keyring.keyIds },
+      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
+    }),
     pages: buildPageSettings({ ...pages, engine: identity.engine }),
   }
 }

@@ -66,7 +66,9 @@ describe('a line of the log', () => {
       deep: { deeper: { deepest: 'x' } },
     }
     const { line } = logOnce((log) => log.info(members, 'attempt'))
+    expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(line).toMatchObject({
+      level: 'info',
       service: 'signalbox',
       msg: 'attempt',
       dispatch: 'd',
@@ -139,6 +141,13 @@ it('no line of a whole flow contains a secret, password, token, body or signatur
   expect(failed.status).toBe(500)
 
   expect(receiver.requests).toHaveLength(3)
+  for (const line of lines) {
+    const members = Object.entries(JSON.parse(line) as Record<string, unknown>)
+    const nested = members.flatMap(([name, value]) =>
+      name === 'err' || value === null || typeof value !== 'object' ? [] : Object.keys(value),
+    )
+    for (const name of [...members.map(([one]) => one), ...nested]) expect(name, line).toMatch(/^[a-z0-9_]+$/)
+  }
   const text = lines.join('')
   for (const message of ['"request"', '"attempt"', '"unexpected error"']) expect(text).toContain(`"msg":${message}`)
   const signatures = receiver.requests.flatMap(({ headers }) => [

@@ -51,7 +51,9 @@ export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   return {
     level,
     base: { service: 'signalbox' },
-    formatters: { log: hideMembers },
+    // The words of levels, and times as ISO 8601 in UTC: both are read without a table.
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }), log: hideMembers },
     serializers: { err: (error: Error) => hideMembers(pino.stdSerializers.err(error)) },
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { deleteEndedInvitations } from '../account/invitation.store.ts'
 import { deleteOldIncidents } from '../alert/alert.store.ts'
+import { deleteOldAuditEntries } from '../audit/audit.store.ts'
 import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
@@ -12,19 +13,16 @@ import { deleteEndedMails } from '../mail/outbox.store.ts'
 import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
-import { reencryptSigningKeys, succeedSigningKeys } from '../oauth/signing-key.ts'
+import { succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteOldJobs } from '../provisioning/job/job.store.ts'
 import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
-import { TARGET_SECRETS } from '../provisioning/stored-secrets.ts'
 import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
 import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
-import { reencryptTotpSecrets } from '../sign-in/totp-factor.ts'
-import { reencryptSecrets } from '../signed-post/reencrypt.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -36,9 +34,9 @@ import {
   deleteOrphanedDispatches,
 } from '../webhook/ledger/removal.store.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
-import { WEBHOOK_SECRETS } from '../webhook/stored-secrets.ts'
 import type { Config } from './config.ts'
 import { deleteIdleWorkers } from './maintenance.store.ts'
+import { buildReencryption } from './reencrypt.ts'
 
 /** How often the house is swept. */
 const PERIOD_MS = 60_000
@@ -82,7 +80,7 @@ export interface MaintenanceDeps {
   db: Database
   clock: Clock
   logger: Logger
-  config: Pick<Config, 'webhookLedgerRetentionDays'>
+  config: Pick<Config, 'webhookLedgerRetentionDays' | 'auditRetentionDays'>
   keyring: Keyring
   workerId: string
 }
@@ -119,10 +117,19 @@ export type SweepReport = Record<
   | 'provisioningOrphans'
   | 'provisioningJobs'
   | 'incidents'
+  | 'auditEntries'
   | 'reencrypted'
   | 'reencryptedFactors',
   number
 >
+
+/** What a sweep did, without the steps that did nothing, in the case of log fields. */
+function toLogFields(report: SweepReport): Record<string, number> {
+  const done = Object.entries(report).filter(([, count]) => count > 0)
+  return Object.fromEntries(
+    done.map(([name, count]) => [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), count]),
+  )
+}
 
 /** Sweeps: retention, expired keys, orphans, secrets under an old key. One for each process with the role `maintenance`. */
 export interface Maintenance {
@@ -148,10 +155,17 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
     }
   }
 
+  const reencryption = buildReencryption(keyring, db)
+
   async function reencrypt(): Promise<number> {
-    const ofWebhooks = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
-    const ofTargets = await reencryptSecrets({ keyring }, db, TARGET_SECRETS)
-    return ofWebhooks + ofTargets + (await reencryptSigningKeys(keyring, db))
+    const ofReceivers = (await reencryption.webhook()) + (await reencryption.provisioning_target())
+    return ofReceivers + (await reencryption.oauth_signing_key())
+  }
+
+  async function deleteAudit(now: number): Promise<number> {
+    const days = config.auditRetentionDays
+    if (days === 0) return 0
+    return inBatches(() => deleteOldAuditEntries(db, new Date(now - days * DAY_MS), BATCH_SIZE))
   }
 
   function buildSteps(now: number): Record<keyof SweepReport, () => Promise<number>> {
@@ -189,7 +203,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
-      reencryptedFactors: () => reencryptTotpSecrets({ keyring }, db),
+      auditEntries: () => deleteAudit(now),
+      reencryptedFactors: reencryption.totp_factor,
       reencrypted: reencrypt,
     }
   }
@@ -211,7 +226,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       const report = await sweep()
-      if (Object.values(report).some((count) => count > 0)) logger.info(report, 'maintenance')
+      if (Object.values(report).some((count) => count > 0)) logger.info(toLogFields(report), 'maintenance')
       await clock.sleep(PERIOD_MS, stopping.signal)
     }
   }

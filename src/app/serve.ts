@@ -2,13 +2,17 @@ import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import { runDemo } from '../demo/demo.ts'
 import { buildIdMaker } from '../id.ts'
+import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
+import { findLostKey } from '../stored-secret/secret-health.ts'
 import { createAdministrator, hasAdministrator } from '../user/administrator.ts'
 import { findUserByEmail } from '../user/user.store.ts'
+import { VERSION } from '../version.ts'
 import { type App, buildApp } from './app.ts'
+import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
 import { openResources, prepareDatabase, type Resources, type ResourcesOptions } from './prepare.ts'
@@ -21,6 +25,8 @@ export interface ServeOptions {
   logger: Logger
   /** Runs the demonstration after the start. Development only. */
   demo: boolean
+  /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
+  isKeyLost?: boolean
   /** Prints a line for the person at the terminal. */
   print: (line: string) => void
 }
@@ -92,6 +98,7 @@ async function startInSteps(start: {
   const { config, clock, random, logger, stop } = world
   const { print } = options
   await prepareDatabase(resources, world)
+  await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
     config,
@@ -113,6 +120,7 @@ async function startInSteps(start: {
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
   parts.isReady = !stop.aborted
+  logger.info(describeService(app, config), 'service started')
   let commands: string[] = []
   if (options.demo && !stop.aborted) {
     const shown = demonstrate({ app, resources, options })
@@ -122,6 +130,29 @@ async function startInSteps(start: {
   }
   const seconds = (systemClock.now() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+}
+
+/** What the log says of a service that started. */
+function describeService(app: App, { host, roles, appEnv }: Config) {
+  return {
+    address: host,
+    port: readPort(app.server),
+    metrics_port: app.metricsPort() ?? null,
+    base_url: app.baseUrl(),
+    roles,
+    app_env: appEnv,
+    version: VERSION,
+    node_version: process.versions.node,
+    worker: app.workerId,
+  }
+}
+
+/** Refuses a SECRET_KEY that opens no stored secret: the service would fail at each of them, and seal new ones apart. */
+async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
+  if (isKeyLost) return
+  const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
+  const sentence = await findLostKey(database.db, keyIds)
+  if (sentence !== undefined) throw new FatalError(sentence)
 }
 
 /** The error of a failed listen, with the setting that fixes it. */
@@ -260,9 +291,12 @@ function printStart(parts: {
   commands: readonly string[]
 }): void {
   const { app, admin, config, print, seconds, commands } = parts
-  print(
-    `Signalbox listens on ${app.baseUrl()} (ready in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`,
-  )
+  const { host } = config
+  const port = readPort(app.server) ?? config.port
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const outside = config.baseUrl === undefined ? app.baseUrl() : `http://${address}, as ${app.baseUrl()}`
+  const detail = config.baseUrl === undefined ? `${address}, ready` : 'ready'
+  print(`Signalbox listens on ${outside} (${detail} in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
   if (config.appEnv !== 'development') return
   if (admin) printSignIn(admin, print)
   else

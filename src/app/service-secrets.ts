@@ -4,12 +4,13 @@ import type { Random } from '../random.ts'
 import { type Config, ConfigError, findSharedSecrets, type ServiceSecrets } from './config.ts'
 
 const FILE_NAME = 'secrets.json'
+const NO_SECRETS: ServiceSecrets = { secretKey: [], sessionJwt: [], ssoHandshake: [], oauthHook: [] }
 const NAMES = ['secretKey', 'sessionJwt', 'ssoHandshake', 'oauthHook'] as const
 
 /**
  * The service's secrets: those of the environment, and in development the others from `secrets.json` under
  * SIGNALBOX_DATA_DIR, created at the first start, readable by its owner only (docs/contract/configuration.md#reader). Other
- * environments must set all, which `readConfig` has checked.
+ * environments must set those that are used, which `readConfig` has checked.
  */
 export async function loadServiceSecrets(
   config: Pick<Config, 'appEnv' | 'dataDir' | 'givenSecrets'>,
@@ -18,7 +19,7 @@ export async function loadServiceSecrets(
   const given = config.givenSecrets
   const missing = NAMES.filter((name) => given[name] === undefined)
   if (missing.length === 0) return given as ServiceSecrets
-  if (config.appEnv !== 'development') throw new ConfigError(`secrets are required when APP_ENV is ${config.appEnv}`)
+  if (config.appEnv !== 'development') return { ...NO_SECRETS, ...given }
   const path = join(config.dataDir, FILE_NAME)
   const kept = await readKept(path)
   const generated = missing.filter((name) => kept[name] === undefined)

@@ -23,6 +23,7 @@ import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-j
 import { secretContextOf } from '../webhook/webhook.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import type { Config } from './config.ts'
+import { ROLES } from './config-variables.ts'
 import { buildMailTransport } from './mail-transport.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
@@ -89,7 +90,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
-  const metrics: Metrics = buildMetrics({ db, clock, inFlight: () => dispatcher.inFlight() })
+  const metrics: Metrics = buildMetrics({
+    ...{ db, clock, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds },
+    inFlight: () => dispatcher.inFlight(),
+  })
   const lease = buildWorkerLease({ db, clock, workerId, hasLock: () => notifier.isListening() })
   const world = { clock, rest: systemClock.sleep, logger, workerId, lease, isEnabled: config.enableApiEventQueue }
   const dispatcher: Dispatcher = buildDispatcher({
@@ -131,7 +135,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildMaintenance({ db, clock, logger, config, keyring, workerId })
   const transport = buildMailTransport(config, db)
   const mailWorker = buildMailWorker({ db, clock, rest: systemClock.sleep, logger, keyring, transport })
-  const alertWorker = buildAppAlertWorker(parts)
+  const alertWorker = buildAppAlertWorker(parts, realtime.missing)
   const running: Promise<void>[] = []
   return {
     dispatcher,

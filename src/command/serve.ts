@@ -10,7 +10,8 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .command('serve')
     .description('run the service, with the roles of SIGNALBOX_ROLES')
     .option('--demo', 'demonstrate a delivery after the start (development only)', false)
-    .action(async ({ demo }: { demo: boolean }) => {
+    .option('--lost-secret-key', 'start although SECRET_KEY opens no stored secret, to rotate every secret', false)
+    .action(async ({ demo, lostSecretKey: isKeyLost }: { demo: boolean; lostSecretKey: boolean }) => {
       const config = readConfig()
       const stopRequested = waitForSignal(launcher)
       const [{ buildLogger }, { serve }] = await Promise.all([import('../app/logger.ts'), import('../app/serve.ts')])
@@ -24,7 +25,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
         logger.fatal({ err: error }, 'unexpected error: the process ends'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
-      const code = await serve({ config, logger, demo, print }, stopRequested)
+      const code = await serve({ config, logger, demo, isKeyLost, print }, stopRequested)
       process.exit(code)
     })
 }

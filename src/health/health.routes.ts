@@ -87,6 +87,26 @@ export const healthRoutes: Routes<HealthDeps> = [
   defineRoute(
     {
       method: 'GET',
+      path: '/api/v3/health/component/stored-secrets',
+      resource: 'health',
+      action: 'stored-secrets',
+      accountScope: 'none',
+      access: 'public',
+      summary: 'Health of stored secrets',
+      description:
+        '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
+      data: ComponentSchema,
+    },
+    {
+      handle: async ({ readSecretHealth }: HealthDeps) => ({
+        data: toComponentRow(await readSecretHealth()),
+        message: 'Health of stored secrets.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
       path: '/api/v3/health',
       resource: 'health',
       action: 'find-all',
@@ -96,13 +116,16 @@ export const healthRoutes: Routes<HealthDeps> = [
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },
     {
-      handle: async ({ readWebhookOutHealth, readRealtimeHealth, readProvisioningHealth }: HealthDeps) => {
-        const realtime = await readRealtimeHealth()
+      handle: async (deps: HealthDeps) => {
+        const realtime = await deps.readRealtimeHealth()
         // A service that no realtime provider was given for is whole without it.
         const ofRealtime = realtime.isWanted ? [realtime] : []
-        const components = [await readWebhookOutHealth(), await readProvisioningHealth(), ...ofRealtime].map(
-          toComponentRow,
-        )
+        const always = [
+          await deps.readWebhookOutHealth(),
+          await deps.readProvisioningHealth(),
+          await deps.readSecretHealth(),
+        ]
+        const components = [...always, ...ofRealtime].map(toComponentRow)
         const status = components.some((one) => one.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

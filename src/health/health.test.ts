@@ -147,7 +147,7 @@ describe('work that waits', () => {
 it('the overall status is that of the worst component', async () => {
   expect((await ask('/api/v3/health')).data).toMatchObject({
     status: 'operational',
-    components: [{ component: 'webhook-out' }, { component: 'provisioning' }],
+    components: [{ component: 'webhook-out' }, { component: 'provisioning' }, { component: 'stored-secrets' }],
   })
   await addExhausted(10)
   expect((await ask('/api/v3/health')).data).toMatchObject({
@@ -155,6 +155,7 @@ it('the overall status is that of the worst component', async () => {
     components: [
       { component: 'webhook-out', status: 'degraded' },
       { component: 'provisioning', status: 'operational' },
+      { component: 'stored-secrets', status: 'operational' },
     ],
   })
 })

@@ -3,12 +3,13 @@ import { cacheFor } from '../http/cached.ts'
 import type { Database } from '../postgres/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../realtime/realtime-health.ts'
+import { decideSecretHealth, readSecretFacts } from '../stored-secret/secret-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -22,6 +23,8 @@ export interface HealthDeps {
   readRealtimeHealth: () => Promise<RealtimeHealth>
   /** The health of provisioning, at most 5 s old. */
   readProvisioningHealth: () => Promise<ComponentHealth>
+  /** The health of stored secrets, at most 5 s old. */
+  readSecretHealth: () => Promise<ComponentHealth>
 }
 
 /** Checks outbound webhooks at `now`. */
@@ -36,15 +39,27 @@ async function checkProvisioning(db: Database, now: Date): Promise<ComponentHeal
   return { component: 'provisioning', status: decideProvisioningHealth(details), checkedAt: now, details }
 }
 
+/** Checks stored secrets at `now`. */
+async function checkSecrets(db: Database, keyIds: readonly string[], now: Date): Promise<ComponentHealth> {
+  const details = await readSecretFacts(db, keyIds)
+  return { component: 'stored-secrets', status: decideSecretHealth(details), checkedAt: now, details }
+}
+
 /** Builds the dependencies of the health routes. The routes are public, so all callers of a process share one check in 5 s. */
-export function buildHealthDeps(
-  db: Database,
-  clock: Pick<Clock, 'now'>,
-  readRealtimeHealth: HealthDeps['readRealtimeHealth'],
-): HealthDeps {
+export function buildHealthDeps(deps: {
+  db: Database
+  clock: Pick<Clock, 'now'>
+  /** The key ids of SECRET_KEY. */
+  keyIds: readonly string[]
+  readRealtimeHealth: HealthDeps['readRealtimeHealth']
+}): HealthDeps {
+  const { db, clock, keyIds, readRealtimeHealth } = deps
+  const cache = (check: (now: Date) => Promise<ComponentHealth>) =>
+    cacheFor(clock, FACTS_LIFETIME_MS, () => check(new Date(clock.now())))
   return {
     readRealtimeHealth,
-    readWebhookOutHealth: cacheFor(clock, FACTS_LIFETIME_MS, () => checkWebhookOut(db, new Date(clock.now()))),
-    readProvisioningHealth: cacheFor(clock, FACTS_LIFETIME_MS, () => checkProvisioning(db, new Date(clock.now()))),
+    readWebhookOutHealth: cache((now) => checkWebhookOut(db, now)),
+    readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
+    readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
   }
 }

@@ -215,22 +215,25 @@ function routePathOf(request: FastifyRequest): string | null {
   return request.routePath ?? request.routeOptions.config.route?.path ?? request.routeOptions.url ?? null
 }
 
+/** Probes and scrapes: every few seconds the same line. Their faults are logged like any other. */
+const QUIET_ROUTES = new Set(['/livez', '/readyz', '/metrics'])
+
 /** Writes the log line of a request, ids first (docs/contract/api.md#log-lines). Never a body, token or query value. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
-  const isFault = reply.statusCode >= 500
-  if (!isFault && !(request.log as Logger).isLevelEnabled('info')) return
+  const route = routePathOf(request)
+  const level = reply.statusCode >= 500 ? 'error' : QUIET_ROUTES.has(route ?? '') ? 'debug' : 'info'
+  if (!(request.log as Logger).isLevelEnabled(level)) return
   const line = {
     ...(request.trace && { trace_id: request.trace.traceId, span_id: request.trace.spanId }),
     method: request.method,
-    route: routePathOf(request),
+    route,
     status: reply.statusCode,
     duration_ms: durationMs,
     user: request.caller?.userId ?? null,
     address: request.ip,
     ...(request.problem && { code: request.problem.code, reason: request.problem.reason }),
   }
-  if (isFault) request.log.error(line, 'request')
-  else request.log.info(line, 'request')
+  request.log[level](line, 'request')
 }
 
 declare module 'fastify' {

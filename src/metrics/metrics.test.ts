@@ -4,6 +4,8 @@ import { addLedgerRow, addWebhook, clearLedger } from '../../test/harness/ledger
 import { type Receiver, startReceiver } from '../../test/harness/receiver.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
+import { VERSION } from '../version.ts'
 import { buildMetrics } from './metrics.ts'
 
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']
@@ -143,11 +145,34 @@ it('without a database a process shows its own metrics and leaves out the rest',
     applicationName: 'test',
     onError: () => {},
   })
-  const metrics = buildMetrics({ db: unreachable.db, clock: app.clock, inFlight: () => 3 })
+  const metrics = buildMetrics({
+    ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [] },
+    ...{ roles: ['api'], allRoles: ['api', 'dispatcher'] },
+  })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
   expect(readSeries(text, 'webhook_out_in_flight')).toBe(3)
   expect(text).not.toContain('webhook_out_deliveries_total')
+  expect(readSeries(text, 'signalbox_role{role="api"}')).toBe(1)
+  expect(readSeries(text, 'signalbox_role{role="dispatcher"}')).toBe(0)
+  expect(text).toContain(`signalbox_build_info{version="${VERSION}",node_version="${process.versions.node}"} 1`)
   await unreachable.close()
   expect(readSeries(await scrape(), 'database_up')).toBe(1)
+})
+
+it('every series of a counter with known label values is there from the start, with 0', async () => {
+  await using fresh = await createTestApp()
+  const text = await scrape(fresh)
+  const counters = [...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name = '']) => name)
+  const own = counters.filter((name) => !/^(?:process|nodejs)_/.test(name))
+  expect(own).toContain('webhook_out_notices_total')
+  const missing = own.filter((name) => !new RegExp(`^${name}(?:\\{[^}]*\\})? 0$`, 'm').test(text))
+  expect(missing).toEqual([])
+  for (const trigger of ['schedule', 'test', 'replay'])
+    for (const error of ['none', ...ERROR_CLASSES])
+      expect(readSeries(text, `webhook_out_attempts_total{error="${error}",trigger="${trigger}"}`)).toBe(0)
+  for (const event of ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered'])
+    expect(readSeries(text, `webhook_out_notices_total{event="${event}"}`)).toBe(0)
+  for (const error of ['none', ...ERROR_CLASSES])
+    expect(readSeries(text, `provisioning_attempts_total{error="${error}"}`)).toBe(0)
 })

@@ -1,17 +1,20 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import { readWebhookOutFacts } from '../health/health.store.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
 import { type Database, isDatabaseReady } from '../postgres/database.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
-import { readEndedDeliveries, readProvisioningFacts } from '../provisioning/provisioning-health.ts'
-import { readTotals } from '../webhook/delivery/delivery-count.store.ts'
+import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
+import { VERSION } from '../version.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
+import { buildSharedMetrics } from './shared-metrics.ts'
 
-/** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
-const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
+/** The label values of the counters below. Each series starts at 0: a counter that first appears with 1 has no increase. */
+const ERRORS = ['none', ...ERROR_CLASSES]
+const TRIGGERS = ['schedule', 'test', 'replay'] as const
+const NOTICES = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered'] as const
+const RESPONSE_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** The metrics of one process. */
 export interface Metrics {
@@ -27,14 +30,28 @@ export interface Metrics {
   realtime: RealtimeMetrics
 }
 
+export interface MetricsDeps {
+  db: Database
+  clock: Clock
+  /** The key ids of SECRET_KEY. */
+  keyIds: readonly string[]
+  /** POSTs in flight. */
+  inFlight: () => number
+  /** The roles of this process. */
+  roles: readonly string[]
+  /** Every role that a process may have. */
+  allRoles: readonly string[]
+}
+
 /**
  * Builds the metrics. `webhook_out_deliveries_total` comes from the database and counts over all time and all processes.
  * The others belong to this process and do not need the database. The text is built at most once in 5 s.
  */
-export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () => number }): Metrics {
+export function buildMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
+  describeProcess(deps, registers)
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = new Gauge({
     name: 'database_up',
@@ -80,6 +97,16 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   })
+  const responses = new Counter({
+    name: 'http_responses_total',
+    help: 'Answers to requests of the API, by the class of their status.',
+    labelNames: ['class'],
+    registers,
+  })
+  for (const error of ERRORS) for (const trigger of TRIGGERS) attempts.inc({ error, trigger }, 0)
+  for (const event of NOTICES) notices.inc({ event }, 0)
+  for (const error of ERRORS) provisioned.inc({ error }, 0)
+  for (const name of RESPONSE_CLASSES) responses.inc({ class: name }, 0)
   return {
     contentType: registry.contentType,
     render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
@@ -97,82 +124,28 @@ export function buildMetrics(deps: { db: Database; clock: Clock; inFlight: () =>
     countProvisioning: (recorded) => {
       for (const { decision } of recorded) provisioned.inc({ error: decision.lastError ?? 'none' })
     },
-    countRequest: ({ route, method, status, durationMs }) =>
-      requests.observe({ route, method, status: String(status) }, durationMs / 1000),
+    countRequest: ({ route, method, status, durationMs }) => {
+      requests.observe({ route, method, status: String(status) }, durationMs / 1000)
+      responses.inc({ class: `${Math.floor(status / 100)}xx` })
+    },
     realtime: buildRealtimeMetrics(registry),
   }
 }
 
-/** The metrics of all processes, read from the database. */
-function buildSharedMetrics(deps: { db: Database; clock: Clock }): () => Promise<string> {
-  const registry = new Registry()
-  const registers = [registry]
-  const deliveries = new Gauge({
-    name: 'webhook_out_deliveries_total',
-    help: 'Deliveries that reached each status, over all time and all processes.',
-    labelNames: ['status'],
+/** What this process is: its version, and for each role whether it has it. */
+function describeProcess({ roles, allRoles }: MetricsDeps, registers: Registry[]): void {
+  const build = new Gauge({
+    name: 'signalbox_build_info',
+    help: 'Always 1; the labels have the version of Signalbox and of Node.',
+    labelNames: ['version', 'node_version'],
     registers,
   })
-  const backlog = new Gauge({
-    name: 'webhook_out_backlog',
-    help: 'Due dispatches and events without routing; 10000 stands for that many or more.',
+  build.set({ version: VERSION, node_version: process.versions.node }, 1)
+  const role = new Gauge({
+    name: 'signalbox_role',
+    help: 'Whether this process has the role: 1 or 0.',
+    labelNames: ['role'],
     registers,
   })
-  const oldest = new Gauge({
-    name: 'webhook_out_oldest_due_seconds',
-    help: 'The longest wait of these; 0 when none waits.',
-    registers,
-  })
-  const provisioning = buildProvisioningMetrics(registers)
-  return async () => {
-    const totals = await readTotals(deps.db)
-    await provisioning(deps.db, new Date(deps.clock.now()))
-    const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
-    for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
-    backlog.set(facts.backlog)
-    oldest.set(facts.oldest_pending_s)
-    return toCounter(await registry.metrics())
-  }
-}
-
-/** The statuses in which a delivery of provisioning ends. */
-const PROVISIONING_ENDS = ['delivered', 'failed', 'dead_letter', 'cancelled'] as const
-
-/** The metrics of provisioning of all processes. */
-function buildProvisioningMetrics(registers: Registry[]): (db: Database, now: Date) => Promise<void> {
-  const deliveries = new Gauge({
-    name: 'provisioning_deliveries_total',
-    help: 'Deliveries to provisioning targets that ended in each status, over all time and all processes.',
-    labelNames: ['status'],
-    registers,
-  })
-  const deadLetters = new Gauge({
-    name: 'provisioning_dead_letters_total',
-    help: 'Those of them that ended as dead letter.',
-    registers,
-  })
-  const backlog = new Gauge({
-    name: 'provisioning_backlog',
-    help: 'Users with a due delivery, over all targets; 10000 stands for that many or more.',
-    registers,
-  })
-  const oldest = new Gauge({
-    name: 'provisioning_oldest_due_seconds',
-    help: 'The longest wait of these; 0 when none waits.',
-    registers,
-  })
-  return async (db, now) => {
-    const [totals, facts] = [await readEndedDeliveries(db), await readProvisioningFacts(db, now)]
-    for (const status of PROVISIONING_ENDS) deliveries.set({ status }, totals.get(status) ?? 0)
-    deadLetters.set(totals.get('dead_letter') ?? 0)
-    backlog.set(facts.backlog)
-    oldest.set(facts.oldest_pending_s)
-  }
-}
-
-/** Totals of the database: prom-client cannot set a Counter, so a Gauge is rendered as one. */
-const TOTALS = ['webhook_out_deliveries_total', 'provisioning_deliveries_total', 'provisioning_dead_letters_total']
-
-function toCounter(text: string): string {
-  return TOTALS.reduce((rest, name) => rest.replace(`# TYPE ${name} gauge`, `# TYPE ${name} counter`), text)
+  for (const name of allRoles) role.set({ role: name }, roles.includes(name) ? 1 : 0)
 }

@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { MessageErrorClass, MessageStatus } from '../realtime/delivery/outcome.ts'
 
 /** A recorded attempt of a realtime message, as far as the metrics need it. */
 export interface CountedMessage {
@@ -19,6 +20,21 @@ export interface RealtimeMetrics {
   countAuthorization(answer: 'granted' | 'refused'): void
   /** Counts an event of a webhook of the provider. */
   countProviderEvent(name: string): void
+}
+
+/** The classes of a failed attempt. */
+const ERRORS = Object.keys({
+  ...{ connect: true, dns: true, tls: true, timeout: true, reset: true, protocol: true, redirect: true },
+  ...{ not_json: true, http_4xx: true, http_5xx: true, interrupted: true },
+} satisfies Record<MessageErrorClass, true>)
+
+/** The errors that a message of each status may have. Each series starts at 0, so that a rate has no gap at its beginning. */
+const MESSAGE_ERRORS: Readonly<Record<MessageStatus | 'log_only', readonly string[]>> = {
+  published: ['none'],
+  log_only: ['none'],
+  retrying: ['none', ...ERRORS],
+  rejected: ['http_4xx'],
+  exhausted: ERRORS,
 }
 
 /** The events of webhooks of the Pusher protocol. */
@@ -65,6 +81,12 @@ export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
     labelNames: ['name'],
     registers,
   })
+  for (const [status, errors] of Object.entries(MESSAGE_ERRORS))
+    for (const error of errors) messages.inc({ status, error }, 0)
+  for (const source of ['probe', 'publish'])
+    for (const outcome of ['ok', 'rejected', 'failed']) requests.inc({ source, outcome }, 0)
+  for (const answer of ['granted', 'refused']) authorizations.inc({ answer }, 0)
+  for (const name of [...PROVIDER_EVENTS, 'other']) events.inc({ name }, 0)
   return {
     countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
     countMessages: (recorded) => {

@@ -12,6 +12,24 @@ export type ErrorClass =
   /** The stored secret does not open under SECRET_KEY. */
   | 'secret_unreadable'
 
+/** Every class of a failure, in the order of the stages of an attempt. */
+export const ERROR_CLASSES = Object.keys({
+  blocked_address: true,
+  dns: true,
+  connect: true,
+  tls: true,
+  timeout: true,
+  reset: true,
+  protocol: true,
+  interrupted: true,
+  redirect: true,
+  http_4xx: true,
+  http_5xx: true,
+  http_unexpected: true,
+  secret_missing: true,
+  secret_unreadable: true,
+} satisfies Record<ErrorClass, true>) as ErrorClass[]
+
 /** What one attempt came to, as far as the decision needs it. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
 

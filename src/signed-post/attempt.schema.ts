@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema } from '../http/schema.ts'
 import type { PostTimings } from '../outbound/post-result.ts'
-import type { ErrorClass } from './attempt-result.ts'
+import { ERROR_CLASSES, type ErrorClass } from './attempt-result.ts'
 
 /** One entry of an attempt log: one POST (docs/contract/delivery.md#attempt-log). */
 export interface LoggedAttempt {
@@ -22,30 +22,12 @@ const Milliseconds = nullable(Type.Number())
 /** Why an attempt did not succeed. */
 const ErrorClassSchema = named(
   'AttemptErrorClass',
-  enumSchema(
-    [
-      'blocked_address',
-      'dns',
-      'connect',
-      'tls',
-      'timeout',
-      'reset',
-      'protocol',
-      'interrupted',
-      'redirect',
-      'http_4xx',
-      'http_5xx',
-      'http_unexpected',
-      'secret_missing',
-      'secret_unreadable',
-    ],
-    {
-      description:
-        'The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that ' +
-        'broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or ' +
-        'cannot be read.',
-    },
-  ),
+  enumSchema(ERROR_CLASSES, {
+    description:
+      'The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that ' +
+      'broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or ' +
+      'cannot be read.',
+  }),
 )
 
 /** One entry of the attempt log: one POST. */

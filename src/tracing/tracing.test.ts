@@ -154,7 +154,7 @@ describe('the trace of a request', () => {
   test('is in the log line of every request, also of refused ones', async () => {
     await using world = await openWorld()
     world.lines.length = 0
-    await world.anonymous('GET', '/livez')
+    await world.anonymous('GET', '/api/v3/health')
     await world.anonymous('GET', '/api/v3/webhook/webhook')
     await world.anonymous('GET', '/nothing/here')
     await world.anonymous('GET', '/api/v3/webhook/webhook/%00')

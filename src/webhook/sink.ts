@@ -45,7 +45,9 @@ export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Pr
     const detail = 'The signature does not fit WEBHOOK_SINK_SECRET, or its timestamp is off by more than 300 s.'
     throw new Problem('signature_invalid', detail, { reason: fault && !fault.ok ? fault.fault : 'unknown' })
   }
-  deps.logger.info(delivery.envelopeHeaders, 'sink accepted a delivery')
+  const headers = Object.entries(delivery.envelopeHeaders)
+  const fields = headers.map(([name, value]) => [name.replace(/^x-service-/, '').replaceAll('-', '_'), value])
+  deps.logger.info(Object.fromEntries(fields), 'sink accepted a delivery')
   return { accepted: true }
 }
 

@@ -2355,6 +2355,15 @@ export interface operations {
     body: undefined
     answer: components['schemas']['HealthComponentAnswer']
   }
+  /** Health of stored secrets */
+  healthStoredSecrets: {
+    method: "GET"
+    url: "/api/v3/health/component/stored-secrets"
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: components['schemas']['HealthComponentAnswer']
+  }
   /** List accounts */
   accountFindAll: {
     method: "GET"

@@ -53,10 +53,10 @@ describe('the configuration', () => {
   })
 
   test('production without its secrets: the error names each', async () => {
-    const named = ['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET', 'OAUTH_HOOK_SECRET']
+    const named = ['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET']
     await expectRefusal(
       ['serve'],
-      production,
+      { ...production, SSO_TARGETS: 'https://app.example.com' },
       named.map((name) => new RegExp(`^${name} is required when APP_ENV is production`)),
     )
   })

@@ -189,6 +189,7 @@ async function walkCatalogue() {
   await step('health.webhook-out')
   await step('health.realtime')
   await step('health.provisioning')
+  await step('health.stored-secrets')
   await step('health.find-all')
 }
 

@@ -211,6 +211,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the facts of realtime publishing', 1, 1],
     ['reads those of outbound webhooks', 1, 1],
     ['reads those of provisioning', 1, 1],
+    ['reads the keys of stored secrets', 1, 1],
   ],
   'event.publish without a key': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],

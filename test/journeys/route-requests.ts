@@ -360,6 +360,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'health.webhook-out': whenCheckIsOld,
   'health.realtime': whenCheckIsOld,
   'health.provisioning': whenCheckIsOld,
+  'health.stored-secrets': whenCheckIsOld,
   'health.find-all': whenCheckIsOld,
 }
 

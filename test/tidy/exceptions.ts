@@ -10,9 +10,10 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'sets up a disabled sample person in development, on behalf of no caller',
     'src/dashboard/dashboard.store.ts -> src/webhook/ledger/dispatch.store.ts':
       'reads ledger rows and maps them as the ledger does',
-    'src/metrics/metrics.ts -> src/webhook/delivery/delivery-count.store.ts':
+    'src/metrics/shared-metrics.ts -> src/webhook/delivery/delivery-count.store.ts':
       'a scrape reads the totals and decides nothing',
-    'src/metrics/metrics.ts -> src/health/health.store.ts': 'a scrape reads the same facts as the health component',
+    'src/metrics/shared-metrics.ts -> src/health/health.store.ts':
+      'a scrape reads the same facts as the health component',
     'src/webhook/event-set.store.ts -> src/catalogue/catalogue.store.ts':
       'joins event types and maps them as the catalogue does',
     'src/sign-in/login-throttle.store.ts -> src/user/user.store.ts':

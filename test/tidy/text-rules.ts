@@ -52,6 +52,13 @@ export const BANNED_TEXTS: readonly BannedText[] = [
     message: 'take the Logger; commands print with print()',
   },
   {
+    name: 'fields of the log are in snake case',
+    pattern: /\blog(?:ger)?(?:\.\w+|\[\w+\])\(\s*\{(?:[^{}]*,)?\s*[a-z]+[A-Z]\w*\s*[:,}]/,
+    holdsFor: isService,
+    looksAt: 'code',
+    message: 'name the field as the others: duration_ms',
+  },
+  {
     name: 'SQL stands in stores',
     pattern: /\bsql`|\bsql<|\bsql\.raw\(|\.(?:selectFrom|insertInto|updateTable|deleteFrom)\(|\.query\(/,
     holdsFor: (path) => isService(path) && !path.endsWith('.store.ts') && !path.startsWith('src/postgres/'),

@@ -37,6 +37,7 @@ export const EVENT_NAMES = [
   'health.find-all',
   'health.provisioning',
   'health.realtime',
+  'health.stored-secrets',
   'health.webhook-out',
   'identity.create',
   'identity.delete',

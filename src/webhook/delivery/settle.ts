@@ -1,3 +1,4 @@
+import { beginIncidents } from '../../alert/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/event.ts'
 import type { DispatchId, IdMaker, WebhookId } from '../../id.ts'
@@ -5,6 +6,7 @@ import { type Database, inTransaction } from '../../postgres/database.ts'
 import type { PostOutcome } from '../../signed-post/signed-post.ts'
 import { lockWebhooks, updateWebhook, type WebhookRecord } from '../webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
+import { listWebhookIncidents } from './incident.ts'
 import { type AttemptTrigger, decideOutcome, type OutcomeDecision } from './outcome.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
@@ -121,6 +123,7 @@ async function settleWithFailures(
   const notices = await updateFailureCounts(tx, webhooks, valid)
   const drafts = [...valid.flatMap(draftExhausted), ...notices.map(draftNotice)]
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
+  await beginIncidents(deps, tx, listWebhookIncidents(valid, notices), latestEnd(attempts))
   deps.onRecording?.()
   return { recorded, notices }
 }

@@ -51,8 +51,11 @@ export function buildWebhookPolicy(
     attempt: (work, signal) => makeAttempt(deps, work, signal),
     onSettled: ({ recorded, notices }) => {
       for (const one of recorded) logAttempt(deps.logger, one)
-      for (const notice of notices)
-        deps.logger.warn(notice, `${notice.event}: see docs/operations.md, failing webhooks`)
+      for (const { webhook, event, consecutiveFailures } of notices)
+        deps.logger.warn(
+          { webhook, event, consecutive_failures: consecutiveFailures },
+          `${event}: see docs/operations.md, failing webhooks`,
+        )
       deps.onRecorded?.(recorded, notices)
     },
   }

@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import type { Resources } from '../app/prepare.ts'
+import { systemClock } from '../clock.ts'
+import { buildKeyring } from '../keyring.ts'
+import { systemRandom } from '../random.ts'
+import { print } from './print.ts'
+import { withGround } from './resources.ts'
+
+/** Adds `signalbox secrets status | reencrypt` (docs/operations.md, rotation of SECRET_KEY). */
+export function addSecretsCommands(program: Command): void {
+  const secrets = program.command('secrets').description('the secrets that the database keeps, sealed under SECRET_KEY')
+  secrets
+    .command('status')
+    .description('count stored secrets by table and key; exit 0 when every one is sealed under the first key, else 1')
+    .action(() => withGround({ prepare: false }, showStatus))
+  secrets
+    .command('reencrypt')
+    .description('seal every stored secret under the first key of SECRET_KEY, as maintenance does once a minute')
+    .action(() =>
+      withGround({ prepare: false }, async (resources) => {
+        const { buildReencryption } = await import('../app/reencrypt.ts')
+        const keyring = buildKeyring(resources.secrets.secretKey, systemRandom)
+        for (const [table, run] of Object.entries(buildReencryption(keyring, resources.database.db)))
+          print(`${table}: ${await run()} sealed anew`)
+        await showStatus(resources)
+      }),
+    )
+}
+
+async function showStatus({ database, secrets }: Pick<Resources, 'database' | 'secrets'>): Promise<void> {
+  const { countSecrets } = await import('../stored-secret/stored-secret.store.ts')
+  const { describeRotation } = await import('../stored-secret/rotation.ts')
+  const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
+  const status = describeRotation(await countSecrets(database.db, new Date(systemClock.now())), keyIds)
+  for (const line of status.lines) print(line)
+  if (!status.isEnded) process.exitCode = 1
+}

@@ -1,0 +1,54 @@
+import type { IncidentCheck, NewIncident } from '../../alert/alert.ts'
+import type { WebhookId } from '../../id.ts'
+import { listDisabled, listFailing } from './incident.store.ts'
+import type { RecordedAttempt, WebhookNotice } from './settle.ts'
+
+/** Begun by the attempt whose failure disables a webhook; ends when it is active again or deleted. */
+const DISABLED_INCIDENT = 'webhook-disabled'
+
+/** Begun by a delivery that used up its POSTs; ends with the next success of the webhook, and when it is deleted. */
+const EXHAUSTED_INCIDENT = 'deliveries-exhausted'
+
+/** The incidents that recorded attempts begin. Tests and replays begin none. Pure. */
+export function listWebhookIncidents(
+  recorded: readonly RecordedAttempt[],
+  notices: readonly WebhookNotice[],
+): NewIncident[] {
+  const disabled = notices.filter(({ event }) => event === 'webhook.auto-disable').map(({ webhook }) => webhook)
+  const exhausted = recorded
+    .filter(({ decision }) => decision.status === 'exhausted' && decision.failureCount === 'add')
+    .map(({ attempt }) => attempt.webhook)
+  return [
+    ...describe(
+      disabled,
+      DISABLED_INCIDENT,
+      (id) => `The webhook ${id} was disabled after 20 failed deliveries in a row.`,
+    ),
+    ...describe(
+      exhausted,
+      EXHAUSTED_INCIDENT,
+      (id) => `A delivery to the webhook ${id} has failed with all five POSTs.`,
+    ),
+  ]
+}
+
+function describe(webhooks: readonly WebhookId[], incident: string, say: (id: WebhookId) => string): NewIncident[] {
+  return [...new Set(webhooks)].map((id) => ({
+    incident,
+    subject: id,
+    summary: say(id),
+    url: `/api/v3/webhook/webhook/${id}`,
+  }))
+}
+
+/** Find the ends of the incidents of webhooks: no request that mends a webhook has to look for them. */
+export const WEBHOOK_INCIDENT_CHECKS: readonly IncidentCheck[] = [
+  { incident: DISABLED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listDisabled(db, ids)) },
+  { incident: EXHAUSTED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listFailing(db, ids)) },
+]
+
+async function keep(lasting: readonly { subject: string }[], find: (ids: readonly string[]) => Promise<string[]>) {
+  const subjects = lasting.map(({ subject }) => subject)
+  const still = new Set(subjects.length > 0 ? await find(subjects) : [])
+  return { begun: [], ended: subjects.filter((one) => !still.has(one)) }
+}

@@ -1,0 +1,111 @@
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { buildKeyring } from '../../src/keyring.ts'
+import { systemRandom } from '../../src/random.ts'
+import { createTestDatabase } from '../harness/database.ts'
+import { buildManualClock } from '../harness/manual-clock.ts'
+import { prepareForTest } from '../harness/prepared-database.ts'
+import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { buildServiceEnvironment, callService, isReady, startService } from '../harness/service-process.ts'
+import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
+import { waitFor } from '../harness/wait.ts'
+
+/** What docs/operations.md tells an operator to do, with real processes and commands. */
+
+const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
+const OLD = 'an-old-key-of-at-least-thirty-two-bytes'
+const NEW = 'a-new-key-of-at-least-thirty-two-bytes'
+const idOf = (secret: string) => buildKeyring([secret], systemRandom).keyIds[0] ?? ''
+
+/** A database with one webhook whose secret is sealed under `OLD`. */
+async function startHouse() {
+  const database = await createTestDatabase()
+  await prepareForTest(database, buildManualClock())
+  const id = '01990000-0000-7000-8000-000000000001'
+  const now = new Date()
+  const sealed = buildKeyring([OLD], systemRandom).seal('whsec_x', `webhook:${id}`)
+  const row = { document_id: id, url: 'https://hooks.example.com/', is_global: true, secret_encrypted: sealed }
+  await database.db
+    .insertInto('webhook')
+    .values({ ...row, created_at: now, updated_at: now })
+    .execute()
+  const environment = (secretKey: string) => ({
+    ...buildServiceEnvironment(database.connectionString),
+    SECRET_KEY: secretKey,
+  })
+  return {
+    database,
+    id,
+    environment,
+    runCommand: (args: string[], secretKey: string) =>
+      runToEnd({ args: [MAIN, ...args], env: environment(secretKey), cwd: PROJECT_ROOT }),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+it('a rotation of SECRET_KEY is followed by commands from its start to its shown end', {
+  timeout: 240_000,
+}, async () => {
+  await using house = await startHouse()
+  const before = await house.runCommand(['secrets', 'status'], `${NEW},${OLD}`)
+  expect(before.code).toBe(1)
+  expect(before.stdout).toContain(`SECRET_KEY seals under ${idOf(NEW)}, and opens ${idOf(OLD)} too.`)
+  expect(before.stdout).toMatch(new RegExp(`^webhook +${idOf(OLD)} +1 +older key$`, 'm'))
+  expect(before.stdout).toContain('1 secrets are sealed under an older key. Run: signalbox secrets reencrypt.')
+  const during = await house.runCommand(['secrets', 'reencrypt'], `${NEW},${OLD}`)
+  expect(during.stdout).toContain('webhook: 1 sealed anew')
+  expect(during.stdout).toContain('The rotation has ended: remove the older keys from SECRET_KEY')
+  expect(during.code).toBe(0)
+  const after = await house.runCommand(['secrets', 'status'], NEW)
+  expect(after.code).toBe(0)
+  expect(after.stdout).toContain('Every stored secret is sealed under the only key.')
+  expect(`${before.stdout}${during.stdout}${after.stdout}`).not.toContain(NEW)
+})
+
+it('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', {
+  timeout: 240_000,
+}, async () => {
+  await using house = await startHouse()
+  const refused = await house.runCommand(['serve'], NEW)
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain('secret_key_mismatch: SECRET_KEY opens none of the 1 secrets in the database.')
+  expect(refused.stderr).toContain('see docs/operations.md, secret_key_mismatch')
+  await using started = startProcess({ args: [MAIN, 'serve', '--lost-secret-key'], env: house.environment(NEW) })
+  const [, port] = await started.waitForOutput(/Signalbox listens on http:\/\/127\.0\.0\.1:(\d+), as /)
+  const url = `http://127.0.0.1:${port}`
+  const path = '/api/v3/health/component/stored-secrets'
+  const { body } = await callService({ url }, { method: 'GET', path })
+  expect(body.data).toMatchObject({ status: 'degraded', details: { unreadable: 1, missing_keys: [idOf(OLD)] } })
+})
+
+it('a started service says where it listens, shows what it is, and posts an alert that begins and ends', {
+  timeout: 240_000,
+}, async () => {
+  await using house = await startHouse()
+  await using alerts = await startReceiver()
+  await using service = await startService({
+    databaseUrl: house.database.connectionString,
+    token: '',
+    env: { SECRET_KEY: `${OLD}`, ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` },
+  })
+  const line = /^.*"msg":"service started".*$/m.exec(service.stderr())?.[0] ?? '{}'
+  expect(JSON.parse(line)).toMatchObject({
+    ...{ level: 'info', address: '127.0.0.1', port: Number(new URL(service.url).port), app_env: 'test' },
+    roles: ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'],
+  })
+  expect(await isReady(service.url)).toBe(true)
+  const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+  const metrics = await callService({ url: service.url }, { method: 'GET', path: '/metrics', headers })
+  expect(metrics.body).toContain('signalbox_role{role="dispatcher"} 1\n')
+  expect(metrics.body).toContain('stored_secrets_unreadable 0\n')
+  await house.database.pool.query(
+    `insert into alert_incident (document_id, incident, subject, summary, since, due_at)
+     values (gen_random_uuid(), 'webhook-disabled', $1, 'disabled', now(), now())`,
+    [house.id],
+  )
+  const posted = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()).status)
+  // The webhook is active, so the check of the service ends the incident.
+  await waitFor('both alerts', () => posted().length === 2, { limitMs: 60_000 })
+  expect(posted()).toEqual(['firing', 'resolved'])
+})
