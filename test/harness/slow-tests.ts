@@ -14,6 +14,6 @@ export const SLOW_TESTS: readonly string[] = [
   'src/tracing/no-export.test.ts',
   'test/{bin,browser,command,concurrency,examples,packages,simulation,snippets}/**/*.test.ts',
   'test/contract/identity.test.ts',
-  'test/journeys/{delivery,documented-permissions,hostile-input}.test.ts',
+  'test/journeys/{delivery,documented-permissions,generate-a-client,hostile-input,receiver-guide}.test.ts',
   'test/{docs,tidy,worked-example}.test.ts',
 ]

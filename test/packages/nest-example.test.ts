@@ -44,7 +44,8 @@ async function findPort(): Promise<number> {
   return port
 }
 
-test('the example for Nest compiles in a CommonJS project, takes a genuine delivery and answers 401 to another', async () => {
+const NAME = 'the example for Nest compiles in a CommonJS project, takes a genuine delivery and answers 401 to another'
+test(NAME, { timeout: 240_000 }, async () => {
   const installed = await installPackage('webhooks', [])
   onTestFinished(() => installed[Symbol.asyncDispose]())
   const { project } = installed
