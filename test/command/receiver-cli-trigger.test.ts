@@ -47,7 +47,10 @@ describe('signalbox trigger', () => {
     world.receiver.behaveNext({ kind: 'status', status: 401 })
     const refused = await world.run(['trigger', 'webhook.test', '--webhook', webhook])
     expect(refused).toMatchObject({ code: 0, stderr: '' })
-    const line = new RegExp(`^dispatch  ${UUID}  retrying  attempts = 1  401  http_4xx  \\d+ ms  webhook ${webhook}$`, 'm')
+    const line = new RegExp(
+      `^dispatch  ${UUID}  retrying  attempts = 1  401  http_4xx  \\d+ ms  webhook ${webhook}$`,
+      'm',
+    )
     expect(refused.stdout).toMatch(line)
   })
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
@@ -37,11 +37,32 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
+/** Runs what `npm start` runs, for the commands of a shell, and waits until it is ready. Stops it at the end. */
+export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<AsyncDisposable> {
+  const service = startProcess({
+    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
+    env: { SIGNALBOX_DATA_DIR: shell.dataDir, ...env },
+    isGroup: true,
+  })
+  const stop = async () => {
+    service.signal('SIGINT', 'group')
+    await service.ended
+  }
+  try {
+    await service.waitForOutput(/Stop with Ctrl-C\./, 120_000)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { [Symbol.asyncDispose]: stop }
+}
+
 /** Opens the shell. `env` is added to its environment. */
 export async function openGuideShell(env: Record<string, string> = {}): Promise<GuideShell> {
-  const checkout = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
-  for (const name of ['bin', 'openapi.json', 'node_modules'])
-    await symlink(join(PROJECT_ROOT, name), join(checkout, name))
+  const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
+  const checkout = join(folder, 'checkout')
+  await mkdir(checkout)
+  await symlink(join(PROJECT_ROOT, 'bin'), join(checkout, 'bin'))
   const dataDir = join(checkout, '.signalbox')
   const shell: TestProcess = startProcess({
     command: '/bin/sh',
@@ -67,7 +88,7 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
     [Symbol.asyncDispose]: async () => {
       shell.signal('SIGKILL', 'group')
       await shell.ended
-      await rm(checkout, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }

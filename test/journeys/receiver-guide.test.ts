@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findFreePort, listBlocks, openGuideShell } from '../harness/guide-shell.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
+import { findFreePort, listBlocks, openGuideShell, startGuideService } from '../harness/guide-shell.ts'
+import { PROJECT_ROOT } from '../harness/process.ts'
 
 /** The guide for receivers, its commands as they stand but for the two ports, against a service in a process of its own. */
 
@@ -31,29 +31,21 @@ test('the guide for receivers leads to verified deliveries, command by command',
   const [, setting] = /^(WEBHOOK_ALLOWED_PRIVATE_TARGETS)=(\S+) npm start\n$/.exec(usePorts(start?.text ?? '')) ?? []
   expect(setting).toBe('WEBHOOK_ALLOWED_PRIVATE_TARGETS')
   const target = `127.0.0.1:${ports.receiver}`
-  // What `npm start` runs.
-  await using service = startProcess({
-    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
-    env: { PORT: String(ports.service), SIGNALBOX_DATA_DIR: shell.dataDir, WEBHOOK_ALLOWED_PRIVATE_TARGETS: target },
-    isGroup: true,
+  await using _service = await startGuideService(shell, {
+    PORT: String(ports.service),
+    WEBHOOK_ALLOWED_PRIVATE_TARGETS: target,
   })
-  await service.waitForOutput(/Stop with Ctrl-C\./, 120_000)
-  try {
-    const left = new Map(OUTCOMES)
-    for (const { language, text } of blocks) {
-      if (language === 'js') await writeFile(join(shell.checkout, '.signalbox/receiver/receiver.mjs'), usePorts(text))
-      if (language !== 'sh') continue
-      const printed = await shell.run(usePorts(text))
-      const outcome = OUTCOMES.find(([block]) => text.includes(block) && left.has(block))
-      if (!outcome) continue
-      left.delete(outcome[0])
-      if (!outcome[1].test(printed)) await shell.waitForOutput(outcome[1])
-    }
-    expect([...left.keys()]).toEqual([])
-    // The receiver verified what it printed.
-    expect(await shell.run('true')).not.toContain('not genuine')
-  } finally {
-    service.signal('SIGINT', 'group')
-    await service.ended
+  const left = new Map(OUTCOMES)
+  for (const { language, text } of blocks) {
+    if (language === 'js') await writeFile(join(shell.checkout, '.signalbox/receiver/receiver.mjs'), usePorts(text))
+    if (language !== 'sh') continue
+    const printed = await shell.run(usePorts(text))
+    const outcome = OUTCOMES.find(([block]) => text.includes(block) && left.has(block))
+    if (!outcome) continue
+    left.delete(outcome[0])
+    if (!outcome[1].test(printed)) await shell.waitForOutput(outcome[1])
   }
+  expect([...left.keys()]).toEqual([])
+  // The receiver verified what it printed.
+  expect(await shell.run('true')).not.toContain('not genuine')
 })
