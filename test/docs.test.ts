@@ -144,6 +144,13 @@ describe('names in documents exist:', () => {
     expect(missing).toEqual([])
   })
 
+  test('npx signalbox, only on a page that says before it that it is for a checkout', () => {
+    const pages = documents.filter(({ text }) => text.includes('npx signalbox'))
+    expect(pages.length).toBeGreaterThan(2)
+    const silent = pages.filter(({ text }) => !/checkout|git clone/.test(text.slice(0, text.indexOf('npx signalbox'))))
+    expect(silent.map(({ path }) => path)).toEqual([])
+  })
+
   test('commands of signalbox', async () => {
     const commands = new Set(
       currentDocuments.flatMap(({ text }) => {

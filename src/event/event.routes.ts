@@ -53,9 +53,11 @@ function toPublication(one: {
   event: string
   account?: string | null
   id: string
+  url?: string | null
   idempotency_key?: string
 }): Publication {
-  return { event: one.event, account: one.account ?? null, id: one.id, idempotencyKey: one.idempotency_key ?? null }
+  const { event, account = null, id, url = null, idempotency_key: idempotencyKey = null } = one
+  return { event, account, id, url, idempotencyKey }
 }
 
 function buildAccepted(ids: readonly EventId[]) {
@@ -80,7 +82,7 @@ export const eventRoutes: Routes<PublishDeps> = [
         'One event, or up to 1,000 in `events`: all are recorded, or none, and every broken one is named. Only event types ' +
         'with the source `external` can be published, so what this service says of itself cannot be forged. An event type ' +
         'with the account scope `none` takes no account; without an account an event reaches global webhooks only. A ' +
-        '`purge` carries no account whatever is sent. The answer means that the events are durable; publishing emits no ' +
+        '`purge` carries no account whatever is sent. A `url` becomes `data.url` of the delivery. The answer means that the events are durable; publishing emits no ' +
         'event of its own.',
       body: PublishBody,
       bodyLimitBytes: 1_048_576,

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { StoredEvent } from './event.ts'
+import { MAX_RESOURCE_URL_LENGTH } from './resource-url.ts'
 
 /** One event as the API shows it. */
 export const EventRow = named(
@@ -46,6 +47,15 @@ const publicationMembers = {
     ),
   ),
   id: Type.String({ minLength: 1, maxLength: 255, description: "The resource's id in the service that owns it." }),
+  url: Type.Optional(
+    nullable(
+      Type.String({
+        maxLength: MAX_RESOURCE_URL_LENGTH,
+        description:
+          'Where the service that owns the resource serves it: https, without credentials. Becomes `data.url`.',
+      }),
+    ),
+  ),
   idempotency_key: Type.Optional(
     Type.String({
       minLength: 1,
@@ -62,6 +72,7 @@ export const PublishBody = named(
     event: Type.Optional(publicationMembers.event),
     account: publicationMembers.account,
     id: Type.Optional(publicationMembers.id),
+    url: publicationMembers.url,
     idempotency_key: publicationMembers.idempotency_key,
     events: Type.Optional(
       Type.Array(named('Publication', Type.Object(publicationMembers)), {

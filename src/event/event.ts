@@ -19,7 +19,7 @@ export interface EventDraft {
   action: string
   /** The resource's `document_id`, or the outside service's own id. */
   resourceId: string | null
-  /** The path of the call that reads the resource; null where none exists (docs/contract/webhooks.md#envelope). */
+  /** Where the resource is read: a path of this service, a URL of another one, or null (docs/contract/webhooks.md#envelope). */
   url: string | null
   /** Never delivered to this webhook, because the event is about it. */
   excludedWebhook?: WebhookId

@@ -65,16 +65,17 @@ const record = statement<RecordedColumns>(`
       where publish_key.created_at <= $3
     returning event_id
   ), recorded as (
-    insert into event_occurrence (document_id, event, account, resource, action, resource_id, is_purge, trace_context,
-      created_at)
-    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.is_purge, x.trace, $2
-    from unnest($7::uuid[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::text[],
-      $15::boolean[]) as x (id, event, account, resource, action, resource_id, is_purge, trace, is_keyed)
+    insert into event_occurrence (document_id, event, account, resource, action, resource_id, url, is_purge,
+      trace_context, created_at)
+    select x.id, x.event, x.account, x.resource, x.action, x.resource_id, x.url, x.is_purge, x.trace, $2
+    from unnest($7::uuid[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::text[], $13::text[],
+      $14::boolean[], $15::text[], $16::boolean[])
+      as x (id, event, account, resource, action, resource_id, url, is_purge, trace, is_keyed)
     left join taken on taken.event_id = x.id
     where taken.event_id is not null or not x.is_keyed
     returning document_id
   ), queued as (insert into event_queue select document_id from recorded)
-  select array(select event_id from taken) as taken, ${READ_CONTEXT('$16', '$17')}`)
+  select array(select event_id from taken) as taken, ${READ_CONTEXT('$17', '$18')}`)
 
 /**
  * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
@@ -110,6 +111,7 @@ export async function recordPublications(
     column((event) => event.resource),
     column((event) => event.action),
     column((event) => event.resourceId),
+    column((event) => event.url),
     column((event) => event.isPurge),
     column((event) => event.trace),
     column((event) => keyed.has(event.id)),

@@ -66,6 +66,7 @@ describe('the rules of a publication', () => {
     event: 'a.b',
     account: null,
     id: '1',
+    url: null,
     idempotencyKey: null,
     ...change,
   })
@@ -87,6 +88,12 @@ describe('the rules of a publication', () => {
     ['an event of a route', { event: 'a.own' }, ['own_event']],
     ['a synthetic event', { event: 'a.made' }, ['own_event']],
     ['an unknown type', { event: 'x.y', account: 'stray' }, ['unknown_event']],
+    ['a URL of the resource', { url: 'https://tickets.example.com/7' }, []],
+    [
+      'an unknown type with a URL that is no https',
+      { event: 'x.y', url: 'http://tickets.example.com/7' },
+      ['unknown_event', 'url_not_https'],
+    ],
     [
       'an inactive type with an unknown account',
       { event: 'a.off', account: 'stray' },
@@ -99,7 +106,7 @@ describe('the rules of a publication', () => {
   test('a key twice in a batch has to be for the same content', () => {
     const keyed = (change: Partial<Publication>) => one({ idempotencyKey: 'k', ...change })
     expect(judge(keyed({}), keyed({}), one({ idempotencyKey: 'l', id: '2' }))).toEqual([])
-    for (const other of [{ id: '2' }, { account: 'known' }, { event: 'a.purge' }])
+    for (const other of [{ id: '2' }, { account: 'known' }, { event: 'a.purge' }, { url: 'https://a.example/1' }])
       expect(judge(keyed({}), keyed(other))).toMatchObject([
         { path: '1.idempotency_key', code: 'idempotency_key_reused' },
       ])
@@ -133,6 +140,55 @@ describe('publishing', () => {
     })
     const audit = await world.app.admin('GET', '/api/v3/audit/log?filters=action|eq|event.publish')
     expect(audit.body.data).toHaveLength(1)
+  })
+
+  test('a URL is stored and delivered as it was sent, with a key and without one', async () => {
+    await world.app.settle()
+    const url = 'https://Tickets.example.com/T-70?a=b&c=%20#d'
+    const webhook = await world.createWebhook({ account }, ['ticket.open'])
+    const one = { event: 'ticket.open', account, url }
+    const ids = [
+      ...(await accept({ ...one, id: 'T-70' })),
+      ...(await accept({ ...one, id: 'T-71', idempotency_key: 'with-url' })),
+      ...(await accept({
+        events: [
+          { ...one, id: 'T-72' },
+          { ...one, id: 'T-73', url: null },
+        ],
+      })),
+    ]
+    expect(await Promise.all(ids.map(async (id) => (await readEvent(id)).url))).toEqual([url, url, url, null])
+    await world.app.settle()
+    const delivered = world.received(webhook).map((request) => readEnvelope(request).data)
+    expect(delivered.map((data) => [data.id, data.url]).sort()).toEqual([
+      ['T-70', url],
+      ['T-71', url],
+      ['T-72', url],
+      ['T-73', null],
+    ])
+    const again = await accept({ ...one, id: 'T-71', idempotency_key: 'with-url' })
+    expect(again).toEqual([ids[1]])
+    const other = await publish({ ...one, id: 'T-71', url: `${url}x`, idempotency_key: 'with-url' })
+    expect(expectProblem(other, 422, 'validation_failed').errors).toMatchObject([
+      { path: 'idempotency_key', code: 'idempotency_key_reused' },
+    ])
+  })
+
+  test('a URL that breaks a rule is named with every other broken rule, and nothing is recorded', async () => {
+    const before = await countEvents()
+    const answer = await publish({
+      events: [
+        { event: 'ticket.open', account, id: 'T-80', url: 'https://tickets.example.com/T-80' },
+        { event: 'ticket.open', account: NO_ONE, id: 'T-81', url: 'https://me:word@tickets.example.com/' },
+        { event: 'ticket.open', account, id: 'T-82', url: '/T-82' },
+      ],
+    })
+    expect(expectProblem(answer, 422, 'validation_failed').errors).toMatchObject([
+      { path: 'events.1.account', code: 'unknown_account' },
+      { path: 'events.1.url', code: 'url_has_user_info' },
+      { path: 'events.2.url', code: 'url_invalid' },
+    ])
+    expect(await countEvents()).toBe(before)
   })
 
   test('reaches the webhooks of the account and the global ones; without an account only the global ones', async () => {

@@ -11,6 +11,7 @@ import {
   readPublishContext,
   recordPublications,
 } from './publish.store.ts'
+import { findResourceUrlError } from './resource-url.ts'
 
 /** How long an idempotency key of a publisher is remembered. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
@@ -23,6 +24,8 @@ export interface Publication {
   account: string | null
   /** The outside service's own id of the resource. */
   id: string
+  /** Where the outside service serves the resource. */
+  url: string | null
   idempotencyKey: string | null
 }
 
@@ -61,14 +64,15 @@ export interface UnkeyedPublications {
 }
 
 /**
- * Makes the events of publications without keys; undefined where one has a key, or while the event queue is off: those
- * need `publishEvents`.
+ * Makes the events of publications without keys; undefined where one has a key or a URL that breaks a rule, or while the
+ * event queue is off: those need `publishEvents`.
  */
 export function planPublications(
   deps: PublishDeps,
   { publications, pathOf, now, trace }: Omit<PublishInput, 'caller'>,
 ): UnkeyedPublications | undefined {
-  if (!deps.enableApiEventQueue || publications.some((one) => one.idempotencyKey !== null)) return undefined
+  const isPlain = (one: Publication) => one.idempotencyKey === null && !findResourceUrlError(one.url)
+  if (!deps.enableApiEventQueue || !publications.every(isPlain)) return undefined
   const ids = publications.map(() => deps.ids.next<'event'>())
   const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
   const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
@@ -153,9 +157,11 @@ export function findPublicationErrors(
 ): FieldError[] {
   const firstOfKey = new Map<string, Publication>()
   return publications.flatMap((publication, index) => {
-    const errors = [findTypeError(publication, context), findAccountError(publication, context)].filter(
-      (one) => one !== undefined,
-    )
+    const errors = [
+      findTypeError(publication, context),
+      findAccountError(publication, context),
+      findResourceUrlError(publication.url),
+    ].filter((one) => one !== undefined)
     const { idempotencyKey: key } = publication
     const first = key === null ? undefined : firstOfKey.get(key)
     if (key !== null && !first) firstOfKey.set(key, publication)
@@ -200,9 +206,10 @@ function isPurge(event: string): boolean {
   return event.endsWith('.purge')
 }
 
-function hashContent({ event, account, id }: Publication): Buffer {
+/** Of what a key was used for. Without a URL it is the hash of the releases that took none. */
+function hashContent({ event, account, id, url }: Publication): Buffer {
   return createHash('sha256')
-    .update(JSON.stringify([event, account, id]))
+    .update(JSON.stringify([event, account, id, ...(url === null ? [] : [url])]))
     .digest()
 }
 
@@ -260,7 +267,6 @@ function buildDraft(publication: Publication, id: EventId): EventDraft {
     resource,
     action,
     resourceId: publication.id,
-    // Where the outside service is read is not known here.
-    url: null,
+    url: publication.url,
   }
 }

@@ -1,5 +1,5 @@
-import { invalidField } from '../http/problem.ts'
-import { type CallbackRules, checkCallbackUrl } from '../outbound/callback-url.ts'
+import { invalidField, type Problem } from '../http/problem.ts'
+import { type CallbackRefusal, type CallbackRules, checkCallbackUrl, effectivePort } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { checkRegistrationDns } from '../outbound/resolve.ts'
 
@@ -15,12 +15,25 @@ export interface CallbackDeps {
  */
 export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void> {
   const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
-  if (!resolved.ok) throw invalidField('url', resolved.code, resolved.message)
+  if (!resolved.ok) throw buildRefusal(deps, url, resolved)
 }
 
 /** Applies the URL rules alone: for a URL that stays as it is. Throws a 422 on `url`. */
 export function checkUrl(deps: Pick<CallbackDeps, 'callbackRules'>, url: string): URL {
   const checked = checkCallbackUrl(url, deps.callbackRules)
-  if (!checked.ok) throw invalidField('url', checked.code, checked.message)
+  if (!checked.ok) throw buildRefusal(deps, url, checked)
   return checked.url
+}
+
+/** The 422 of a refused URL. In development it names the setting that allows a private target. */
+function buildRefusal(
+  { callbackRules }: Pick<CallbackDeps, 'callbackRules'>,
+  text: string,
+  { code, message }: CallbackRefusal,
+): Problem {
+  const url = URL.parse(text)
+  // Plain http is taken in development only.
+  if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)
+  const setting = `WEBHOOK_ALLOWED_PRIVATE_TARGETS=${url.hostname}:${effectivePort(url)}`
+  return invalidField('url', code, `${message} In development the service takes it when it is started with ${setting}.`)
 }

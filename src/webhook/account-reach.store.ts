@@ -75,16 +75,20 @@ export function keepOwnDispatches<Found>(
     )
 }
 
-const selectHidden = statement<{ id: string }>(`
-  select x.id from unnest($1::uuid[]) as x (id) where not exists (
-    select from event e where e.document_id = x.id and (
+const selectHidden = statement<{ entry: string }>(`
+  with open as (
+    select e.document_id, e.internal from event e where (e.document_id = any($1::uuid[]) or e.internal = any($2)) and (
       (e.account_scope = 'account' and e.is_tenant_visible)
-      or exists (select from webhook_event s where s.webhook = $2 and s.event = e.document_id and s.deleted_at is null)))`)
+      or exists (select from webhook_event s where s.webhook = $3 and s.event = e.document_id and s.deleted_at is null))
+  )
+  select x.id::text as entry from unnest($1::uuid[]) as x (id) where x.id not in (select document_id from open)
+  union all
+  select x.name from unnest($2::text[]) as x (name) where x.name not in (select internal from open)`)
 
-/** Of these event types, those that an account role does not see and that the webhook is not subscribed to. */
+/** Of these ids and names of event types, those that an account role does not see and that the webhook does not have. */
 export async function listHiddenTypes(
   db: Database,
-  { events, webhook }: { events: readonly string[]; webhook: string | null },
+  { ids, names, webhook }: { ids: readonly string[]; names: readonly string[]; webhook: string | null },
 ): Promise<ReadonlySet<string>> {
-  return new Set((await selectHidden(db, [events, webhook])).map(({ id }) => id))
+  return new Set((await selectHidden(db, [ids, names, webhook])).map(({ entry }) => entry))
 }

@@ -206,6 +206,12 @@ describe('the catalogue of a caller with an account role', () => {
     expect(await developer('PUT', `${HOOKS}/${own.hook.id}/events`, { events: [hidden] })).toMatchObject(
       unknown('events.0'),
     )
+    for (const entry of [hidden, 'webhook.update', 'no.such-event']) {
+      const set = await developer('PUT', `${HOOKS}/${own.hook.id}/events`, { events: ['contract.update', entry] })
+      expect(set, entry).toMatchObject(unknown('events.1'))
+      const body = { url: 'https://hooks.example.com/', account: own.hook.row.account, events: [entry] }
+      expect(await developer('POST', HOOKS, body), entry).toMatchObject(unknown('events.0'))
+    }
     expect(await developer('PATCH', `${LINKS}/${own.link}`, { event: hidden })).toMatchObject(unknown('event'))
     expect(
       await developer('POST', LINKS, { webhook: foreign.hook.id, event: await typeId('contract.update') }),
@@ -218,7 +224,11 @@ describe('the catalogue of a caller with an account role', () => {
       (one: Json) => one.document_id,
     )
     expect(set).toContain(hidden)
-    const again = await developer('PUT', `${HOOKS}/${own.hook.id}/events`, { events: set })
-    expect(again.status).toBe(200)
+    for (const events of [set, ['webhook.update', 'contract.update']]) {
+      const again = await developer('PUT', `${HOOKS}/${own.hook.id}/events`, { events })
+      expect(again.status, JSON.stringify(again.body)).toBe(200)
+    }
+    const body = { url: 'https://hooks.example.com/', account: own.hook.row.account, events: ['contract.update'] }
+    expect((await developer('POST', HOOKS, body)).status).toBe(201)
   })
 })

@@ -3,7 +3,8 @@ import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { isOwnedBy, listHiddenTypes } from './account-reach.store.ts'
-import { buildUnknownWebhook, UNKNOWN } from './subscription.ts'
+import { splitEntries, UNKNOWN } from './event-entry.ts'
+import { buildUnknownWebhook } from './subscription.ts'
 
 /** A request of a caller whose permission may hold in some accounts only. */
 interface Asked {
@@ -43,7 +44,7 @@ export function checkOwnerInScope(
 }
 
 /**
- * Checks that a caller with an account role may subscribe its webhook to these event types: those that it sees in the
+ * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those that it sees in the
  * catalogue, and those that the webhook is subscribed to already. Throws a 422 at the path of each other one, as for a type
  * that does not exist.
  */
@@ -53,9 +54,9 @@ export async function checkMaySubscribe(
   input: { webhook: string | null; events: readonly string[]; pathOf: (index: number) => string },
 ): Promise<void> {
   if (scope === 'all') return
-  const hidden = await listHiddenTypes(db, input)
-  const errors = input.events.flatMap((id, index) =>
-    hidden.has(id) ? [{ path: input.pathOf(index), code: UNKNOWN.code, message: UNKNOWN.message }] : [],
+  const hidden = await listHiddenTypes(db, { webhook: input.webhook, ...splitEntries(input.events) })
+  const errors = input.events.flatMap((entry, index) =>
+    hidden.has(entry) ? [{ path: input.pathOf(index), code: UNKNOWN.code, message: UNKNOWN.message }] : [],
   )
   const [first] = errors
   if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })

@@ -49,18 +49,18 @@ const lockToChange = statement<WebhookColumns & Joined<EventTypeColumns> & { is_
   select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}, e.is_subscribed
   from w left join (
     select t.*, s.event is not null as is_subscribed from event t left join link s on s.event = t.document_id
-    where t.internal = $2 or t.document_id = any($3) or s.event is not null
+    where t.internal = any($2) or t.document_id = any($3) or s.event is not null
   ) e on true order by e.internal`)
 
 /**
  * Locks a living webhook until the transaction ends, and reads behind the lock the event types that it subscribes to and
- * those with the name or the ids given, by name. Changes of one webhook's set follow each other.
+ * those with the names or the ids given, by name. Changes of one webhook's set follow each other.
  */
 export async function lockEventSet(
   db: Database,
-  input: { webhook: string; name: string; ids: readonly string[] },
+  input: { webhook: string; names: readonly string[]; ids: readonly string[] },
 ): Promise<{ webhook: SubscribingWebhook; events: EventTypeOfSet[] } | undefined> {
-  const rows = await lockToChange(db, [input.webhook, input.name, input.ids])
+  const rows = await lockToChange(db, [input.webhook, input.names, input.ids])
   const [first] = rows
   if (!first) return undefined
   const events = rows.filter(hasEventType)

@@ -10,6 +10,7 @@ import {
   loadEventSet,
   loadSubscription,
   replaceEventSet,
+  sayWarnings,
   subscribe,
   unsubscribe,
   type WebhookEventSet,
@@ -44,10 +45,6 @@ function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
 const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
 ]
-
-function sayWarnings(message: string, warnings: readonly { message: string }[]): string {
-  return [message, ...warnings.map((warning) => warning.message)].join(' ')
-}
 
 const reachWebhook = buildReach('webhook')
 const reachSubscription = buildReach('subscription')

@@ -137,13 +137,33 @@ describe('replacing the event set', () => {
     ['an empty list', { events: [] }, 'events'],
     ['no list', {}, 'events'],
     ['null', { events: null }, 'events'],
-    ['what is no id', { events: ['contract.create'] }, 'events.0'],
+    ['an empty entry', { events: [''] }, 'events.0'],
+    ['a number', { events: [7] }, 'events.0'],
     ['1,001 ids', { events: Array(1001).fill(UNKNOWN_ID) }, 'events'],
     ['an unknown member', { events: [UNKNOWN_ID], more: true }, 'more'],
   ])('refuses %s', async (_what, body, path) => {
     const webhook = await createWebhook()
     const call = () => app.admin('PUT', `${WEBHOOKS}/${webhook}/events`, body)
     expect((await expectRefusal(call, 422, 'validation_failed')).errors).toMatchObject([{ path }])
+  })
+
+  it('takes names as well as ids, and both for one event type', async () => {
+    const webhook = await createWebhook()
+    const mixed = ['contract.update', ...ids('contract.create'), 'contract.create', 'webhook.test']
+    expect(namesOf(await putSet(webhook, mixed))).toEqual(['webhook.test', 'contract.create', 'contract.update'])
+    expect((await putSet(webhook, ids('contract.update', 'contract.create'))).body.message).toContain('the same')
+  })
+
+  it.each([
+    ['a name that no event type has', 'contract.paint'],
+    ['a name in capitals', 'Contract.Create'],
+    ['an id in capitals', UNKNOWN_ID.toUpperCase().replace('0199', 'ABCD')],
+    ['what is neither a name nor an id', "x' or true"],
+  ])('refuses %s at its place', async (_what, entry) => {
+    const webhook = await createWebhook()
+    const problem = await expectRefusal(() => putSet(webhook, ['contract.create', entry]), 422, 'validation_failed')
+    expect(problem.errors).toMatchObject([{ path: 'events.1', code: 'unknown_event' }])
+    expect(await readNames(webhook)).toEqual(['webhook.test'])
   })
 
   it('takes 1,000 ids', async () => {

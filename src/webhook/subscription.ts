@@ -1,8 +1,9 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
-import { type FieldError, invalidField, notFound, Problem } from '../http/problem.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { changeSubscriptions, type EventTypeOfSet, findEventSet, lockEventSet } from './event-set.store.ts'
+import { buildDeactivated, resolveEntries, splitEntries, UNKNOWN } from './event-entry.ts'
+import { changeSubscriptions, findEventSet, lockEventSet } from './event-set.store.ts'
 import {
   findSubscription,
   insertSubscription,
@@ -47,6 +48,11 @@ export function findWarnings(
     }))
 }
 
+/** The message of an answer, with what will never fire. */
+export function sayWarnings(message: string, warnings: readonly SubscriptionWarning[]): string {
+  return [message, ...warnings.map((warning) => warning.message)].join(' ')
+}
+
 /** What an event set must become: which links to add and which to remove. Pure. `webhook.test` always stays. */
 export function planEventSet(
   current: readonly EventTypeId[],
@@ -85,8 +91,8 @@ export async function loadEventSet(db: Database, webhook: string): Promise<Webho
 
 /**
  * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. `isChanged` says whether any was. Throws 404, and a 422 that names each id which is no event type, or one that
- * was deactivated and is not in the set yet.
+ * revived. An entry of `events` is an id or a name. `isChanged` says whether any was. Throws 404, and the 422 of
+ * `resolveEntries`.
  */
 export async function replaceEventSet(
   deps: Deps,
@@ -94,37 +100,19 @@ export async function replaceEventSet(
   id: string,
   input: { events: readonly string[]; now: Date },
 ): Promise<WebhookEventSet & { isChanged: boolean }> {
-  const found = await lockEventSet(db, { webhook: id, name: TEST_EVENT, ids: [...new Set(input.events)] })
+  const { ids, names } = splitEntries(input.events)
+  const found = await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids })
   if (!found) throw notFound('webhook')
   const { webhook, events } = found
   const test = events.find((event) => event.internal === TEST_EVENT)
   if (!test) throw buildUnsynced()
-  checkSubscribable(input.events, events)
+  const wanted = resolveEntries(input.events, events)
   const current = events.filter((event) => event.isSubscribed).map((event) => event.id)
-  const { add, remove } = planEventSet(current, input.events as readonly EventTypeId[], test.id)
+  const { add, remove } = planEventSet(current, wanted, test.id)
   const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
   await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
   const kept = events.filter((event) => !remove.includes(event.id))
   return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
-}
-
-/** A type that does not exist for the caller. */
-export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
-
-function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
-  return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
-}
-
-function checkSubscribable(wanted: readonly string[], known: readonly EventTypeOfSet[]): void {
-  const byId = new Map<string, EventTypeOfSet>(known.map((event) => [event.id, event]))
-  const errors: FieldError[] = wanted.flatMap((id, index) => {
-    const event = byId.get(id)
-    const path = `events.${index}`
-    if (!event) return [{ path, ...UNKNOWN }]
-    return event.isActived || event.isSubscribed ? [] : [{ path, ...buildDeactivated(event) }]
-  })
-  const [first] = errors
-  if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })
 }
 
 /** A living link with its webhook and the name of its event type, or a 404. */

@@ -3,7 +3,8 @@ import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
-import { buildReach, checkOwnerInScope } from './account-reach.ts'
+import { buildReach, checkMaySubscribe, checkOwnerInScope } from './account-reach.ts'
+import { sayWarnings } from './subscription.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
@@ -49,7 +50,9 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       status: 201,
       ownAccounts: true,
       summary: 'Create a webhook',
-      description: 'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test`.',
+      description:
+        'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event ' +
+        'types of `events`; one that will never fire is named in the message.',
       body: CreateWebhookBody,
       data: WebhookWithSecret,
       shownOnce: 'secret',
@@ -59,13 +62,15 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         checkOwnerInScope(scope, body, permission)
         return checkNewUrl(deps, body.url)
       },
-      handle: async (deps, { db, body, caller, now }) => {
-        const { url, name = null, description = null, is_global: isGlobal = false, account = null } = body
-        const input = { url, name, description, isGlobal, account, caller, now }
-        const { webhook, secret } = await createWebhook(deps, db, input)
+      handle: async (deps, { db, body, scope, caller, now }) => {
+        const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
+        if (events.length > 0)
+          await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
+        const input = { url, name, description, isGlobal, account, events, caller, now }
+        const { webhook, secret, warnings } = await createWebhook(deps, db, input)
         return {
           data: { ...toWebhookRow(webhook), secret },
-          message: 'Webhook created. Store the secret now; it is not shown again.',
+          message: sayWarnings('Webhook created. Store the secret now; it is not shown again.', warnings),
           changed: changedOf(webhook),
           location: `/api/v3/webhook/webhook/${webhook.id}`,
         }

@@ -12,6 +12,16 @@ const NameSchema = nullable(Type.String({ maxLength: 100 }))
 const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
 const AccountSchema = nullable(UuidSchema)
 
+/** Entries of an event set (docs/contract/webhooks.md#event-set). */
+const EventEntriesSchema = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'The name of an event type, such as `contract.update`, or its id.',
+  }),
+  { minItems: 1, maxItems: 1000 },
+)
+
 /** The public row of a webhook (docs/contract/webhooks.md#webhook). Never with its secret. */
 const webhookMembers = {
   document_id: UuidSchema,
@@ -54,6 +64,7 @@ export const CreateWebhookBody = named(
       description: Type.Optional(DescriptionSchema),
       is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
       account: Type.Optional(AccountSchema),
+      events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
   ),
@@ -76,7 +87,7 @@ export const UpdateWebhookBody = named(
 /** The full desired event set; `webhook.test` is added when it is missing. */
 export const EventSetBody = named(
   'ReplaceEventSet',
-  Type.Object({ events: Type.Array(UuidSchema, { minItems: 1, maxItems: 1000 }) }, { additionalProperties: false }),
+  Type.Object({ events: EventEntriesSchema }, { additionalProperties: false }),
 )
 
 /** A link between a webhook and an event type. */

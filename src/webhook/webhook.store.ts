@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { AccountId, Id, UserId, WebhookId } from '../id.ts'
 import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
@@ -105,8 +106,11 @@ export async function findWebhook(
   return row && toWebhookRecord(row)
 }
 
+/** What a new webhook may subscribe to: an event type, and whether it is active. */
+export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
+
 /** The account of `$6` is locked, so that it is not deleted before the webhook is there. */
-const insert = statement<WebhookColumns & { is_subscribed: boolean }>(`
+const insert = statement<WebhookColumns & { types: OfferedType[] }>(`
   with kept as (
     select from account where document_id = $6 and deleted_at is null for share
   ), w as (
@@ -114,15 +118,19 @@ const insert = statement<WebhookColumns & { is_subscribed: boolean }>(`
       updated_by, created_at, updated_at)
     select $1, $2, $3, $4, $5, $6::uuid, $7, true, $8, $8, $9, $9 where $6 is null or exists (select from kept)
     returning ${PUBLIC_COLUMNS.join(', ')}
+  ), wanted as (
+    select e.document_id, e.internal, e.account_scope, e.is_actived, row_number() over (order by e.internal) as n
+    from event e where e.document_id = any($10) or e.internal = any($11)
   ), subscribed as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
-    select $10, w.document_id, e.document_id, $9, $9 from w, event e where e.internal = $11 returning document_id
+    select ($12::uuid[])[e.n], w.document_id, e.document_id, $9, $9 from w, wanted e
   )
-  select ${OF_WEBHOOK}, exists (select from subscribed) as is_subscribed from w`)
+  select ${OF_WEBHOOK}, array(select json_build_object('id', document_id, 'internal', internal,
+    'accountScope', account_scope, 'isActived', is_actived) from wanted order by n) as types from w`)
 
 /**
- * Inserts a webhook, active, without failures, with its first subscription. Undefined when its account does not exist;
- * `isSubscribed` is false when there is no event type with the name of the subscription.
+ * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller judges
+ * the types that were found, and throws where one must not be linked. Undefined when its account does not exist.
  */
 export async function insertWebhook(
   db: Database,
@@ -134,15 +142,16 @@ export async function insertWebhook(
     isGlobal: boolean
     account: string | null
     secretEncrypted: string
-    subscription: { id: Id<'subscription'>; event: string }
+    /** Ids and names of event types, and as many ids of links. */
+    subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
     by: UserId | null
     now: Date
   },
-): Promise<{ webhook: WebhookRecord; isSubscribed: boolean } | undefined> {
-  const { id, url, name, description, isGlobal, account, secretEncrypted, subscription, by, now } = row
+): Promise<{ webhook: WebhookRecord; types: OfferedType[] } | undefined> {
+  const { id, url, name, description, isGlobal, account, secretEncrypted, subscriptions, by, now } = row
   const values = [id, url, name, description, isGlobal, account, secretEncrypted, by, now]
-  const [inserted] = await insert(db, [...values, subscription.id, subscription.event])
-  return inserted && { webhook: toWebhookRecord(inserted), isSubscribed: inserted.is_subscribed }
+  const [inserted] = await insert(db, [...values, subscriptions.ids, subscriptions.names, subscriptions.links])
+  return inserted && { webhook: toWebhookRecord(inserted), types: inserted.types }
 }
 
 const lockForChange = statement<WebhookColumns & { kept: AccountId | null }>(`

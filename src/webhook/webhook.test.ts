@@ -105,6 +105,8 @@ describe('creating a webhook', () => {
     ],
     ['an unknown member', { colour: 'red' }, 'colour', 'unknown_member'],
     ['a member that only the service sets', { consecutive_failures: 0 }, 'consecutive_failures', 'unknown_member'],
+    ['an empty list of events', { events: [] }, 'events', 'minItems'],
+    ['1,001 events', { events: Array(1001).fill('contract.create') }, 'events', 'maxItems'],
     ['a secret of the caller', { secret: 'whsec_mine' }, 'secret', 'unknown_member'],
   ])('refuses %s', async (_what, body, path, code) => {
     const problem = await expectRefusal(
@@ -113,6 +115,55 @@ describe('creating a webhook', () => {
       'validation_failed',
     )
     expect(problem.errors).toMatchObject([{ path, code }])
+  })
+
+  it('subscribes it to the events of the body, by name or id, and emits webhook.create alone', async () => {
+    const list = await app.admin('GET', '/api/v3/webhook/event?filters=internal|eq|contract.delete')
+    const wanted = ['contract.update', list.body.data[0].document_id, 'contract.delete', 'webhook.test', 'role.create']
+    const { answer, events } = await followCall(app, () =>
+      app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, account, events: wanted }),
+    )
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+    expect(events).toMatchObject([{ event: 'webhook.create' }])
+    expect(answer.body.message).toContain('role.create has no owning account')
+    const set = (await app.admin('GET', `${PATH}/${answer.body.data.document_id}/events`)).body.data
+    expect(set.events.map((one: { internal: string }) => one.internal)).toEqual([
+      'webhook.test',
+      'contract.delete',
+      'contract.update',
+      'role.create',
+    ])
+    expect(set.warnings).toMatchObject([{ event: 'role.create', code: 'never_fires' }])
+  })
+
+  it('subscribes it at once: a read is recorded from then on', async () => {
+    const read = () => app.admin('GET', `/api/v3/identity/account/${account}`)
+    expect((await followCall(app, read)).events).toEqual([])
+    await createWebhook({ events: ['account.find-one'] })
+    expect((await followCall(app, read)).events).toMatchObject([{ event: 'account.find-one' }])
+  })
+
+  it('names each event that is none, or deactivated, by its place, and creates nothing', async () => {
+    const before = await dumpDatabase(app.database.pool)
+    const events = ['contract.paint', 'contract.update', UNKNOWN_ID]
+    const problem = await expectRefusal(
+      () => app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, account, events }),
+      422,
+      'validation_failed',
+    )
+    expect(problem.errors).toMatchObject([
+      { path: 'events.0', code: 'unknown_event' },
+      { path: 'events.2', code: 'unknown_event' },
+    ])
+    expect(await dumpDatabase(app.database.pool)).toEqual(before)
+    await app.database.pool.query(`update event set is_actived = false where internal = 'contract.create'`)
+    try {
+      const body = { url: URL_OF_A_SUBSCRIBER, account, events: ['contract.create'] }
+      const refused = await expectRefusal(() => app.admin('POST', PATH, body), 422, 'validation_failed')
+      expect(refused.errors).toMatchObject([{ path: 'events.0', code: 'event_deactivated' }])
+    } finally {
+      await app.database.pool.query(`update event set is_actived = true where internal = 'contract.create'`)
+    }
   })
 
   it('refuses a body without a URL, and one without an account unless it is global', async () => {

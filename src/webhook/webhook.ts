@@ -6,7 +6,8 @@ import { createSecret } from '../outbound/signature.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../signed-post/callback-field.ts'
-import { buildUnsynced, TEST_EVENT } from './subscription.ts'
+import { resolveEntries, splitEntries } from './event-entry.ts'
+import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from './subscription.ts'
 import {
   changeLockedWebhook,
   findWebhook,
@@ -86,17 +87,23 @@ export interface CreateWebhookInput {
   description: string | null
   isGlobal: boolean
   account: string | null
+  /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
+  events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
   now: Date
 }
 
-/** Creates a webhook whose URL was checked: active, subscribed to `webhook.test`. Its secret is in this answer only. */
+/**
+ * Creates a webhook whose URL was checked: active, subscribed to `webhook.test` and to `events`. Its secret is in this
+ * answer only. Throws a 422 on `account`, and those of `resolveEntries`.
+ */
 export async function createWebhook(
   deps: WebhookDeps,
   db: Database,
   input: CreateWebhookInput,
-): Promise<{ webhook: WebhookRecord; secret: string }> {
+): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[] }> {
   const id = deps.ids.next<'webhook'>()
+  const { ids, names } = splitEntries(input.events)
   const secret = createSecret(deps.random)
   const inserted = await insertWebhook(db, {
     id,
@@ -106,14 +113,22 @@ export async function createWebhook(
     isGlobal: input.isGlobal,
     account: checkScope(input),
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
-    subscription: { id: deps.ids.next<'subscription'>(), event: TEST_EVENT },
+    subscriptions: {
+      ids,
+      names: [TEST_EVENT, ...names],
+      // An id for each link that there may be.
+      links: Array.from({ length: ids.length + names.length + 1 }, () => deps.ids.next<'subscription'>()),
+    },
     by: input.caller?.userId ?? null,
     now: input.now,
   })
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
-  if (!inserted.isSubscribed) throw buildUnsynced()
-  return { webhook: inserted.webhook, secret }
+  const { webhook, types } = inserted
+  const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
+  if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
+  resolveEntries(input.events, known)
+  return { webhook, secret, warnings: findWarnings(webhook, types) }
 }
 
 /** What a caller may change of a webhook. */

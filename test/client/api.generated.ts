@@ -438,6 +438,7 @@ export interface components {
       is_global?: boolean
       /** A UUID in lower case. */
       account?: string | null
+      events?: Array<string>
     }
     CreatedPasskey: {
       /** A UUID in lower case. */
@@ -1345,6 +1346,8 @@ export interface components {
       account?: string | null
       /** The resource's id in the service that owns it. */
       id: string
+      /** Where the service that owns the resource serves it: https, without credentials. Becomes `data.url`. */
+      url?: string | null
       /** The same key of the same caller within 24 hours gives the earlier event and records nothing anew. */
       idempotency_key?: string
     }
@@ -1355,6 +1358,8 @@ export interface components {
       account?: string | null
       /** The resource's id in the service that owns it. */
       id?: string
+      /** Where the service that owns the resource serves it: https, without credentials. Becomes `data.url`. */
+      url?: string | null
       /** The same key of the same caller within 24 hours gives the earlier event and records nothing anew. */
       idempotency_key?: string
       /** Several events, in place of the other members. All are recorded, or none. */

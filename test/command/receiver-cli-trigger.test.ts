@@ -41,6 +41,19 @@ describe('signalbox trigger', () => {
     expect((await world.service.admin('GET', event.url)).status).toBe(200)
   })
 
+  test('shows the status code of a failed POST', async () => {
+    const webhook = await world.subscribe(['contract.create'])
+    await world.service.admin('PATCH', `/api/v3/webhook/webhook/${webhook}/active`, { is_actived: false })
+    world.receiver.behaveNext({ kind: 'status', status: 401 })
+    const refused = await world.run(['trigger', 'webhook.test', '--webhook', webhook])
+    expect(refused).toMatchObject({ code: 0, stderr: '' })
+    const line = new RegExp(
+      `^dispatch  ${UUID}  retrying  attempts = 1  401  http_4xx  \\d+ ms  webhook ${webhook}$`,
+      'm',
+    )
+    expect(refused.stdout).toMatch(line)
+  })
+
   test('contract.update changes the contract of the last run, and creates no other one', async () => {
     const first = await world.run(['trigger', 'contract.update'])
     const count = await countContracts()

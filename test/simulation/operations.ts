@@ -53,7 +53,7 @@ export async function createWebhook(world: World): Promise<void> {
     isGlobal: account === null,
     account,
     secretEncrypted,
-    subscription: { id: world.ids.next<'subscription'>(), event: 'webhook.test' },
+    subscriptions: { ids: [], names: ['webhook.test'], links: [world.ids.next<'subscription'>()] },
     by: null,
     now,
   }

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -89,7 +90,36 @@ describe('the vectors', () => {
   })
 })
 
+/** The Node of the path, which starts the commands of a checkout, is often older than the pinned one of the tests. */
+const otherNode = spawnSync('node', ['--version'], { encoding: 'utf8' })
+
+test('the Node snippet answers as a command also where import.meta.main is missing', async () => {
+  const source = join(GUIDE_FOLDER, 'node/verify.mjs')
+  expect(readGuideFile('node/verify.mjs')).not.toContain('import.meta.main')
+  const programs = [process.execPath, ...(otherNode.status === 0 ? ['node'] : [])]
+  const vector = vectors.find((one) => one.expected === 'ok') as Vector
+  for (const program of programs) expect(await runVector([program, source], vector), program).toBe('ok')
+})
+
 describe('the page', () => {
+  test('says from which version each snippet runs, as the snippet does', () => {
+    const page = readGuideFile('README.md')
+    const table = page.slice(page.indexOf('| Language | From |'), page.indexOf('### Node'))
+    const rows = [...table.matchAll(/^\| ([\w.]+) \| ([\d.]+) \|/gm)].map(([, name, from]) => `${name} ${from}`)
+    const heads = SNIPPET_LANGUAGES.map(({ file }) => /\(([\w.]+ [\d.]+) or newer\)/.exec(readGuideFile(file))?.[1])
+    expect(rows).toEqual(heads)
+  })
+
+  test('names the versions of the crates and libraries that the tests use', () => {
+    const page = readGuideFile('README.md')
+    const crates = [...readGuideFile('rust/Cargo.toml').matchAll(/^(hmac|sha2) = "([\d.]+)"$/gm)]
+    const { devDependencies } = JSON.parse(readFileSync(join(GUIDE_FOLDER, '../../../package.json'), 'utf8'))
+    const libraries = ['stripe', 'svix', 'standardwebhooks'].map((name) => [name, devDependencies[name]])
+    const named = [...crates.map(([, name, version]) => [name, version]), ...libraries]
+    expect(named).toHaveLength(5)
+    for (const [name, version] of named) expect(page).toContain(`\`${name}\` ${version}`)
+  })
+
   test('embeds every snippet exactly as its file stands; run test/snippets/embed-snippets.ts to renew it', () => {
     const page = readGuideFile('README.md')
     expect(findEmbedded(page)).toEqual(SNIPPET_LANGUAGES.map((language) => language.file))

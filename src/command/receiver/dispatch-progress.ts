@@ -64,7 +64,7 @@ export async function followReplay(deps: WaitDeps, dispatchId: string, limitMs: 
 /** One line about a row. */
 export function describeDispatch(row: DispatchRow): string {
   const parts = [`dispatch  ${row.document_id}  ${row.status}`, `attempts = ${row.attempts}`]
-  if (row.status === 'success' && row.last_status_code !== null) parts.push(String(row.last_status_code))
+  if (row.last_status_code !== null) parts.push(String(row.last_status_code))
   if (row.status !== 'success' && row.last_error !== null) parts.push(row.last_error)
   if (row.last_duration_ms !== null) parts.push(`${row.last_duration_ms} ms`)
   return [...parts, `webhook ${row.webhook}`].join('  ')

@@ -1,4 +1,4 @@
-// go run verify.go <secret> <header> [unix seconds] < body    prints "ok" or the reason
+// go run verify.go <secret> <header> [unix seconds] < body    prints "ok" or the reason (Go 1.18 or newer)
 package main
 
 import (

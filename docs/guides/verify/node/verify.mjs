@@ -1,6 +1,7 @@
-// node verify.mjs <secret> <header> [unix seconds] < body    prints "ok" or the reason (as a command: Node 24.2 or newer)
+// node verify.mjs <secret> <header> [unix seconds] < body    prints "ok" or the reason (Node 16 or newer)
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
 const TOLERANCE_SECONDS = 300
 
@@ -28,7 +29,7 @@ export function verify(secret, header, rawBody, now) {
   return isSigned ? 'ok' : 'signature_mismatch'
 }
 
-if (import.meta.main) {
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const [secret, header, now = String(Math.floor(Date.now() / 1000))] = process.argv.slice(2)
   const result = verify(secret, header, readFileSync(0), Number(now))
   process.stdout.write(`${result}\n`)

@@ -1,5 +1,5 @@
 <?php
-// php verify.php <secret> <header> [unix seconds] < body    prints "ok" or the reason
+// php verify.php <secret> <header> [unix seconds] < body    prints "ok" or the reason (PHP 7.1 or newer)
 declare(strict_types=1);
 
 const TOLERANCE_SECONDS = 300;

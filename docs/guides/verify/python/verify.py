@@ -1,4 +1,4 @@
-# python3 verify.py <secret> <header> [unix seconds] < body    prints "ok" or the reason
+# python3 verify.py <secret> <header> [unix seconds] < body    prints "ok" or the reason (Python 3.6 or newer)
 import hashlib
 import hmac
 import re

@@ -1,4 +1,4 @@
-# ruby verify.rb <secret> <header> [unix seconds] < body    prints "ok" or the reason
+# ruby verify.rb <secret> <header> [unix seconds] < body    prints "ok" or the reason (Ruby 3.0 or newer)
 require "openssl"
 
 TOLERANCE_SECONDS = 300

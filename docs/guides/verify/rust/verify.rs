@@ -1,4 +1,4 @@
-// cargo run --quiet -- <secret> <header> [unix seconds] < body    prints "ok" or the reason
+// cargo run --quiet -- <secret> <header> [unix seconds] < body    prints "ok" or the reason (Rust 1.85 or newer)
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::io::Read;

@@ -1,0 +1,94 @@
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { findDataRoot } from './data-root.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+
+/** A fenced block of a page. */
+export interface Block {
+  language: string
+  text: string
+}
+
+/** The fenced blocks of a page, in their order. */
+export function listBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
+    language,
+    text,
+  }))
+}
+
+/** A shell in a folder that stands for the checkout: its `bin` is the one of this repository, its `.signalbox` is its own. */
+export interface GuideShell extends AsyncDisposable {
+  checkout: string
+  dataDir: string
+  /** Runs commands as they are, and waits for their end. Returns what they printed; rejects unless the last one succeeds. */
+  run(commands: string): Promise<string>
+  /** Waits for output of a command in the background. */
+  waitForOutput(pattern: RegExp): Promise<unknown>
+}
+
+/** A port of loopback that nothing listens on. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Runs what `npm start` runs, for the commands of a shell, and waits until it is ready. Stops it at the end. */
+export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<AsyncDisposable> {
+  const service = startProcess({
+    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
+    env: { SIGNALBOX_DATA_DIR: shell.dataDir, ...env },
+    isGroup: true,
+  })
+  const stop = async () => {
+    service.signal('SIGINT', 'group')
+    await service.ended
+  }
+  try {
+    await service.waitForOutput(/Stop with Ctrl-C\./, 120_000)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { [Symbol.asyncDispose]: stop }
+}
+
+/** Opens the shell. `env` is added to its environment. */
+export async function openGuideShell(env: Record<string, string> = {}): Promise<GuideShell> {
+  const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
+  const checkout = join(folder, 'checkout')
+  await mkdir(checkout)
+  await symlink(join(PROJECT_ROOT, 'bin'), join(checkout, 'bin'))
+  const dataDir = join(checkout, '.signalbox')
+  const shell: TestProcess = startProcess({
+    command: '/bin/sh',
+    args: [],
+    cwd: checkout,
+    env: { SIGNALBOX_DATA_DIR: dataDir, ...env },
+    isGroup: true,
+  })
+  let count = 0
+  return {
+    checkout,
+    dataDir,
+    run: async (commands) => {
+      count += 1
+      const before = shell.stdout().length
+      shell.type(`${commands}\necho "commands ${count} ended with $?"\n`)
+      const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`), 60_000)
+      const printed = shell.stdout().slice(before)
+      if (code !== '0') throw new Error(`${commands}\nended with ${code}:\n${printed}\n${shell.stderr()}`)
+      return printed
+    },
+    waitForOutput: (pattern) => shell.waitForOutput(pattern, 30_000),
+    [Symbol.asyncDispose]: async () => {
+      shell.signal('SIGKILL', 'group')
+      await shell.ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

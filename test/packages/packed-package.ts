@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const MODULES = join(ROOT, 'node_modules')
+
+/** A package of `packages/`, packed and installed in a project that held nothing before. */
+export interface Installed extends AsyncDisposable {
+  /** The folder of the project. */
+  project: string
+  /** The files of the tarball. */
+  files: string[]
+  /** The manifest in the tarball. */
+  manifest: { version: string; exports: Record<string, Record<string, { types: string; default: string }>> }
+}
+
+/** Packs what is in `folder`; `flags` of npm come behind. Returns the tarball's path and its files. */
+async function pack(folder: string, to: string, flags: readonly string[] = []) {
+  const args = ['pack', '--json', '--offline', '--pack-destination', to, ...flags]
+  const { stdout } = await run('npm', args, { cwd: folder, maxBuffer: 16_777_216 })
+  // What the scripts of the package print comes first; npm of version 12 and newer prints an object by name.
+  const printed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object
+  const [packed] = Object.values(printed) as { filename: string; files: { path: string }[] }[]
+  if (!packed) throw new Error(`npm pack printed ${stdout}`)
+  return { tarball: join(to, basename(packed.filename)), files: packed.files.map((one) => one.path) }
+}
+
+/**
+ * Packs a package from a copy of its sources, and installs the tarball without a network. `dependencies` are the packages
+ * of the registry that it needs, packed out of this repository's node_modules.
+ */
+export async function installPackage(name: string, dependencies: readonly string[]): Promise<Installed> {
+  const folder = await mkdtemp(join(tmpdir(), `signalbox-installed-${name}-`))
+  const source = join(folder, 'checkout', 'packages', name)
+  const project = join(folder, 'project')
+  await mkdir(project)
+  await cp(join(ROOT, 'packages', name), source, { recursive: true, filter: (path) => basename(path) !== 'dist' })
+  await cp(join(ROOT, 'tools', 'build-package.mjs'), join(folder, 'checkout', 'tools', 'build-package.mjs'))
+  await symlink(MODULES, join(folder, 'checkout', 'node_modules'))
+  const { tarball, files } = await pack(source, folder)
+  const others = []
+  for (const one of dependencies) others.push((await pack(join(MODULES, one), folder, ['--ignore-scripts'])).tarball)
+  await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
+  await run('npm', ['install', '--offline', ...quiet, tarball, ...others], { cwd: project })
+  const installed = join(project, 'node_modules', '@signalbox', name, 'package.json')
+  const { default: manifest } = await import(installed, { with: { type: 'json' } })
+  return { project, files, manifest, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+}
+
+/** Lets the project resolve a package of this repository, as an application that has it installed. */
+export async function lendModule(project: string, name: string): Promise<void> {
+  const place = join(project, 'node_modules', name)
+  await mkdir(join(place, '..'), { recursive: true })
+  await symlink(join(MODULES, name), place)
+}
+
+/** One way in which a program loads packages. */
+export interface ModuleSetting {
+  name: string
+  /** `type` of the program's package.json. */
+  type: 'commonjs' | 'module'
+  /** The compiler and its options; undefined for a program in JavaScript. */
+  compiler?: { package: 'typescript' | 'typescript-5'; module: string; moduleResolution: string }
+  /** Whether a bundler puts the program together, since Node alone would not resolve it so. */
+  isBundled?: boolean
+}
+
+/** `moduleResolution: node` ended with TypeScript 5, so its setting has that compiler. */
+export const MODULE_SETTINGS: readonly ModuleSetting[] = [
+  { name: 'JavaScript, ES modules', type: 'module' },
+  { name: 'JavaScript, CommonJS', type: 'commonjs' },
+  {
+    name: 'TypeScript, moduleResolution node',
+    type: 'commonjs',
+    compiler: { package: 'typescript-5', module: 'commonjs', moduleResolution: 'node' },
+  },
+  {
+    name: 'TypeScript, node16, CommonJS',
+    type: 'commonjs',
+    compiler: { package: 'typescript-5', module: 'node16', moduleResolution: 'node16' },
+  },
+  {
+    name: 'TypeScript, node16, ES modules',
+    type: 'module',
+    compiler: { package: 'typescript', module: 'node16', moduleResolution: 'node16' },
+  },
+  {
+    name: 'TypeScript, bundler',
+    type: 'module',
+    compiler: { package: 'typescript', module: 'esnext', moduleResolution: 'bundler' },
+    isBundled: true,
+  },
+]
+
+/**
+ * Compiles, bundles and runs a program in a folder of its own inside the project, as the setting asks. Returns what it
+ * prints; throws with what the compiler says.
+ */
+export async function runProgram(project: string, setting: ModuleSetting, source: string): Promise<string> {
+  const folder = await mkdtemp(join(project, 'program-'))
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: setting.type }))
+  const { compiler } = setting
+  if (compiler) {
+    await writeFile(join(folder, 'program.ts'), source)
+    await runCompiler(folder, compiler)
+  } else {
+    await writeFile(join(folder, 'program.js'), setting.type === 'module' ? source : toCommonJs(source))
+  }
+  if (setting.isBundled) {
+    const { rolldown } = await import('rolldown')
+    const bundle = await rolldown({ input: join(folder, 'program.js'), logLevel: 'silent' })
+    await bundle.write({ file: join(folder, 'program.js'), format: 'esm', codeSplitting: false })
+    await bundle.close()
+  }
+  const { stdout } = await run(process.execPath, [join(folder, 'program.js')])
+  return stdout.trim()
+}
+
+/** Compiles the program of a folder, with the checks that also read the declarations of the package. */
+async function runCompiler(folder: string, compiler: NonNullable<ModuleSetting['compiler']>): Promise<void> {
+  const { package: name, ...modules } = compiler
+  const common = { target: 'es2022', lib: ['es2023', 'dom', 'dom.iterable'], strict: true, types: [] }
+  const compilerOptions = { ...common, esModuleInterop: true, ...modules }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+  const tsc = join(MODULES, name, 'bin', 'tsc')
+  await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {
+    throw new Error(error.stdout)
+  })
+}
+
+/** The same program with `require`: `import { a } from 'b'` is the only form of import that it has. */
+function toCommonJs(source: string): string {
+  return source.replaceAll(/^import (\{[^}]+\}) from ('[^']+')$/gm, 'const $1 = require($2)')
+}
