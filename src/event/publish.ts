@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../http/caller.ts'
+import type { AccountLimiter } from '../account/account-limit.ts'
+import { type Caller, includesAccount, type PermissionScope } from '../http/caller.ts'
+import { buildAccountMissing, buildScopeMissing } from '../http/caller-refusal.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -29,8 +31,18 @@ export interface Publication {
 /** Names the member of a publication in a problem: `event`, or `events.3.event` in a batch. */
 export type PathOf = (index: number, member: string) => string
 
+/** An event type with an account that it is published for. */
+export interface PublishedPair {
+  event: string
+  account: string | null
+  /** Whether the publisher may use only event types that callers with an account role see. */
+  isOfTenant: boolean
+}
+
 /** Publications as they are asked for. */
 export interface PublishInput {
+  /** The accounts that the publisher reaches; `checkPublishScope` has judged it. */
+  scope: PermissionScope
   publications: readonly Publication[]
   pathOf: PathOf
   caller: Caller
@@ -41,13 +53,14 @@ export interface PublishInput {
 
 /** What publishing needs. */
 export interface PublishDeps extends EventDeps {
+  accountLimits: Pick<AccountLimiter, 'take'>
   /**
    * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
    * broken, and nothing is kept. Shares its statement with other requests.
    */
   recordPublications: (publications: {
     events: readonly EventRecord[]
-    pairs: readonly { event: string; account: string | null }[]
+    pairs: readonly PublishedPair[]
     auditEntries: readonly unknown[]
   }) => Promise<boolean>
 }
@@ -61,17 +74,40 @@ export interface UnkeyedPublications {
 }
 
 /**
+ * Checks that a caller whose permission holds for the accounts `scope` publishes for these only, since an event without an
+ * account, or a purge, reaches the webhooks of all; and counts the events against the limits of the accounts. Throws 403,
+ * 429.
+ */
+export async function checkTenantMayPublish(
+  deps: Pick<PublishDeps, 'accountLimits'>,
+  db: Database,
+  input: { scope: readonly AccountId[]; publications: readonly Publication[]; permission: string },
+): Promise<void> {
+  const { scope, publications, permission } = input
+  for (const { event, account } of publications) {
+    if (account === null) throw buildScopeMissing('An event without an account', permission)
+    if (!includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
+    if (isPurge(event)) throw buildScopeMissing('A purge', permission)
+  }
+  const owners = publications.map(({ account }) => account as AccountId)
+  await deps.accountLimits.take(db, 'published_per_minute', owners)
+}
+
+/**
  * Makes the events of publications without keys; undefined where one has a key, or while the event queue is off: those
  * need `publishEvents`.
  */
 export function planPublications(
   deps: PublishDeps,
-  { publications, pathOf, now, trace }: Omit<PublishInput, 'caller'>,
+  { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,
 ): UnkeyedPublications | undefined {
   if (!deps.enableApiEventQueue || publications.some((one) => one.idempotencyKey !== null)) return undefined
   const ids = publications.map(() => deps.ids.next<'event'>())
   const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
-  const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
+  const isOfTenant = scope !== 'all'
+  const pairs = [
+    ...new Map(publications.map((one) => [`${one.event} ${one.account}`, { ...one, isOfTenant }])).values(),
+  ]
   return {
     ids,
     record: (auditEntries) => deps.recordPublications({ events, pairs, auditEntries }),
@@ -79,7 +115,7 @@ export function planPublications(
       const context = await readPublishContext(db, listAsked(publications))
       const meanwhile = 'What the request was refused for changed meanwhile. Send the same request again.'
       return (
-        buildPublicationProblem(findPublicationErrors(publications, context, pathOf)) ??
+        buildPublicationProblem(findPublicationErrors(publications, { ...context, scope }, pathOf)) ??
         new Problem('conflict', meanwhile)
       )
     },
@@ -102,7 +138,7 @@ export async function publishEvents(deps: EventDeps, db: Database, input: Publis
   const events = buildEvents(deps, listDrafts(publications, ids, input.trace), now)
   const written = { caller, keys: isOn ? keys : [], events, asked: listAsked(publications), expiredAt, now }
   const { taken, ...context } = await recordPublications(db, written)
-  checkErrors(findPublicationErrors(publications, context, pathOf))
+  checkErrors(findPublicationErrors(publications, { ...context, scope: input.scope }, pathOf))
   if (!isOn)
     throw new Problem(
       'conflict',
@@ -148,7 +184,7 @@ function buildPublicationProblem(errors: readonly FieldError[]): Problem | undef
 /** The broken rules of a batch, every one. Pure. */
 export function findPublicationErrors(
   publications: readonly Publication[],
-  context: PublishContext,
+  context: PublishContext & { scope: PermissionScope },
   pathOf: PathOf,
 ): FieldError[] {
   const firstOfKey = new Map<string, Publication>()
@@ -170,9 +206,15 @@ const KEY_REUSED: FieldError = {
   message: 'was used for another event within 24 hours; make a new key for a new event',
 }
 
-function findTypeError({ event }: Publication, { eventTypes }: PublishContext): FieldError | undefined {
+function findTypeError(
+  { event }: Publication,
+  { eventTypes, scope }: PublishContext & { scope: PermissionScope },
+): FieldError | undefined {
   const eventType = eventTypes.get(event)
   const broken = (code: string, message: string) => ({ path: 'event', code, message })
+  // For a tenant a hidden event type does not exist.
+  if (scope !== 'all' && !(eventType?.isTenantVisible && eventType.accountScope === 'account'))
+    return broken('unknown_event', `${event} is no event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
     return broken('unknown_event', `${event} is no event type; register it with POST /api/v3/webhook/event first`)
   // What this service says of its own resources is never forged from outside.

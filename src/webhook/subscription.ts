@@ -85,7 +85,7 @@ export async function loadEventSet(db: Database, webhook: string): Promise<Webho
 
 /**
  * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. `isChanged` says whether any was. Throws 404, and a 422 that names each id which is no event type, or one that
+ * revived. `isChanged` says whether any was, `growth` how many more there are. Throws 404, and a 422 that names each id which is no event type, or one that
  * was deactivated and is not in the set yet.
  */
 export async function replaceEventSet(
@@ -93,7 +93,7 @@ export async function replaceEventSet(
   db: Database,
   id: string,
   input: { events: readonly string[]; now: Date },
-): Promise<WebhookEventSet & { isChanged: boolean }> {
+): Promise<WebhookEventSet & { isChanged: boolean; growth: number }> {
   const found = await lockEventSet(db, { webhook: id, name: TEST_EVENT, ids: [...new Set(input.events)] })
   if (!found) throw notFound('webhook')
   const { webhook, events } = found
@@ -105,7 +105,8 @@ export async function replaceEventSet(
   const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
   await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
   const kept = events.filter((event) => !remove.includes(event.id))
-  return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
+  const isChanged = add.length + remove.length > 0
+  return { ...buildEventSet(webhook, kept), isChanged, growth: add.length - remove.length }
 }
 
 /** A type that does not exist for the caller. */

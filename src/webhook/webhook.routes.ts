@@ -3,7 +3,7 @@ import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
-import { buildReach, checkOwnerInScope } from './account-reach.ts'
+import { buildReach, checkOwnerInScope, lockRoom } from './account-reach.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
 import {
@@ -52,6 +52,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       description: 'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test`.',
       body: CreateWebhookBody,
       data: WebhookWithSecret,
+      problems: ['limit_reached'],
       shownOnce: 'secret',
     },
     {
@@ -59,10 +60,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         checkOwnerInScope(scope, body, permission)
         return checkNewUrl(deps, body.url)
       },
-      handle: async (deps, { db, body, caller, now }) => {
+      handle: async (deps, { db, scope, body, caller, now }) => {
         const { url, name = null, description = null, is_global: isGlobal = false, account = null } = body
         const input = { url, name, description, isGlobal, account, caller, now }
+        const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret } = await createWebhook(deps, db, input)
+        room?.check('webhooks', 1)
         return {
           data: { ...toWebhookRow(webhook), secret },
           message: 'Webhook created. Store the secret now; it is not shown again.',
@@ -130,6 +133,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       params: IdParams,
       body: UpdateWebhookBody,
       data: WebhookRow,
+      problems: ['limit_reached'],
     },
     {
       reach: reachWebhook,
@@ -138,10 +142,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         checkOwnerInScope(scope, body, permission)
         return prepareChange(deps, db, { id: params.id, url: body.url })
       },
-      handle: async (deps, { db, params, body, caller, now }) => {
+      handle: async (deps, { db, params, scope, body, caller, now }) => {
+        const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged } = await changeWebhook(deps, db, params.id, input)
+        const { webhook, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
+        if (room && isMoved) room.check('webhooks', 1)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',
