@@ -70,8 +70,8 @@ export async function createApiKey(
   const { name, patterns, account, caller, now } = input
   checkKeyMay(caller, 'api-key:create')
   checkPatternsKnown(patterns, deps.listPermissions())
-  if (account !== null) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), 'A key of one account')
   checkMayMakeKey(caller, patterns, account)
+  if (account !== null) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), 'A key of one account')
   const { userId, sessionId, apiKeyId } = caller
   const facts = await lockKeyMaker(db, { userId, sessionId, apiKeyId, account, now })
   if (!facts.isTokenLive) throw buildTokenEnded()

@@ -89,7 +89,10 @@ describe('a key that is bound to an account', () => {
     }
     const more = await make(member.call, { permissions: ['account:update'], account: mine })
     expect(more).toMatchObject({ status: 403, body: { missing: { what: 'permission' } } })
-    const unknown = await make(administrator(), { permissions: ['contract:*'], account: '01990000-0000-7000-8000-000000000001' })
+    const unknown = await make(administrator(), {
+      permissions: ['contract:*'],
+      account: '01990000-0000-7000-8000-000000000001',
+    })
     expect(unknown).toMatchObject({ status: 422, body: { errors: [{ path: 'account', code: 'unknown_account' }] } })
   })
 

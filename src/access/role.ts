@@ -64,8 +64,8 @@ export async function createRole(
 ): Promise<RoleWithPatterns> {
   const { name, description, patterns, isAccountScoped, requiresSecondFactor, caller, now } = input
   checkPatternsKnown(patterns, deps.listPermissions())
-  if (isAccountScoped) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), HOLDER)
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
+  if (isAccountScoped) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), HOLDER)
   try {
     const id = deps.ids.next<'role'>()
     const role = await insertRole(db, {
@@ -110,10 +110,10 @@ export async function changeRole(
   const { role, caller, now, ...change } = input
   if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())
   const changed = { ...role, ...change, patterns: [...(change.patterns ?? role.patterns)].sort() }
+  checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
   const isScopeAsked = change.patterns !== undefined || change.isAccountScoped !== undefined
   if (isScopeAsked && changed.isAccountScoped && !role.isSystem)
     checkPatternsHaveEffect(change.patterns ?? role.patterns, deps.listAccountPermissions(), HOLDER)
-  checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
   // An operator may demand a second factor of administrators.
   if (Object.keys(change).some((member) => member !== 'requiresSecondFactor')) checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined

@@ -148,7 +148,9 @@ describe('setting limits', () => {
     expect(await tenant('PATCH', limitPath(), { webhooks: 9 })).toMatchObject({ status: 403 })
     const stranger = (await world.createAccount()).document_id
     expect((await tenant('GET', limitPath(stranger))).status).toBe(404)
-    expect((await world.app.admin('PATCH', limitPath('01990000-0000-7000-8000-000000000000'), { webhooks: 1 })).status).toBe(404)
+    expect(
+      (await world.app.admin('PATCH', limitPath('01990000-0000-7000-8000-000000000000'), { webhooks: 1 })).status,
+    ).toBe(404)
     expect((await world.app.admin('PATCH', limitPath(), { webhooks: -1 })).status).toBe(422)
     expect((await world.app.admin('PATCH', limitPath(), {})).status).toBe(422)
   })

@@ -13,7 +13,7 @@ import {
 } from './account-limit.store.ts'
 import type { LimitCache } from './limit-cache.ts'
 
-/** The limits of one account, by their names on the wire (docs/contract/identity.md#limits-of-an-account). */
+/** The limits of one account, by their names on the wire (docs/contract/delivery.md#limits-of-an-account). */
 export interface AccountLimits {
   /** Webhooks that are not deleted. */
   webhooks: number
@@ -84,12 +84,11 @@ export function buildAccountLimiter({ defaults, cache, limiter }: AccountLimiter
     },
     take: async (db, name, accounts) => {
       const counts = countEach(accounts)
-      const asked = await Promise.all(
-        [...counts].map(async ([account, hits]) => {
-          const perMinute = (await findLimits(db, account))[name]
-          return { bucket: `${name}:${account}`, hits, perMinute, account }
-        }),
-      )
+      const asked = []
+      for (const [account, hits] of counts) {
+        const perMinute = (await findLimits(db, account))[name]
+        asked.push({ bucket: `${name}:${account}`, hits, perMinute, account })
+      }
       const exceeded = limiter.take(asked)
       if (exceeded) throw buildRateProblem(name, exceeded.one, exceeded.resetSeconds)
     },

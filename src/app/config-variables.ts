@@ -217,7 +217,7 @@ export const VARIABLES = {
   ),
   ACCOUNT_REPLAYS_PER_MINUTE: variable(
     integer(0, 1_000_000_000),
-    '1000',
+    '600',
     'Dispatches that the members of one account may replay in a minute, tests included, likewise.',
   ),
   TRUST_PROXY: variable(

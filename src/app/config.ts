@@ -219,7 +219,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
       webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
       subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
       published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
-      replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 1_000,
+      replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
     },
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,

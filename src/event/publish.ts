@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AccountLimiter } from '../account/account-limit.ts'
-import { type Caller, includesAccount, type PermissionScope } from '../http/caller.ts'
-import { buildAccountMissing, buildScopeMissing } from '../http/caller-refusal.ts'
+import type { Caller, PermissionScope } from '../http/caller.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -9,6 +8,7 @@ import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '
 import {
   listPublishKeys,
   type PublishContext,
+  type PublishedType,
   type PublishKey,
   readPublishContext,
   recordPublications,
@@ -71,26 +71,6 @@ export interface UnkeyedPublications {
   record: (auditEntries: readonly unknown[]) => Promise<boolean>
   /** The 422 that names every broken rule, or a 409 when the request has become valid meanwhile. */
   explain: (db: Database) => Promise<Problem>
-}
-
-/**
- * Checks that a caller whose permission holds for the accounts `scope` publishes for these only, since an event without an
- * account, or a purge, reaches the webhooks of all; and counts the events against the limits of the accounts. Throws 403,
- * 429.
- */
-export async function checkTenantMayPublish(
-  deps: Pick<PublishDeps, 'accountLimits'>,
-  db: Database,
-  input: { scope: readonly AccountId[]; publications: readonly Publication[]; permission: string },
-): Promise<void> {
-  const { scope, publications, permission } = input
-  for (const { event, account } of publications) {
-    if (account === null) throw buildScopeMissing('An event without an account', permission)
-    if (!includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
-    if (isPurge(event)) throw buildScopeMissing('A purge', permission)
-  }
-  const owners = publications.map(({ account }) => account as AccountId)
-  await deps.accountLimits.take(db, 'published_per_minute', owners)
 }
 
 /**
@@ -212,8 +192,7 @@ function findTypeError(
 ): FieldError | undefined {
   const eventType = eventTypes.get(event)
   const broken = (code: string, message: string) => ({ path: 'event', code, message })
-  // For a tenant a hidden event type does not exist.
-  if (scope !== 'all' && !(eventType?.isTenantVisible && eventType.accountScope === 'account'))
+  if (isHidden(eventType, scope))
     return broken('unknown_event', `${event} is no event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
     return broken('unknown_event', `${event} is no event type; register it with POST /api/v3/webhook/event first`)
@@ -227,9 +206,17 @@ function findTypeError(
   return undefined
 }
 
-function findAccountError({ event, account }: Publication, context: PublishContext): FieldError | undefined {
+/** Whether an event type does not exist for the publisher: a tenant sees those with account scope and the mark. */
+function isHidden(eventType: PublishedType | undefined, scope: PermissionScope): boolean {
+  return scope !== 'all' && !(eventType?.isTenantVisible && eventType.accountScope === 'account')
+}
+
+function findAccountError(
+  { event, account }: Publication,
+  context: PublishContext & { scope: PermissionScope },
+): FieldError | undefined {
   const eventType = context.eventTypes.get(event)
-  if (account === null || !eventType) return undefined
+  if (account === null || !eventType || isHidden(eventType, context.scope)) return undefined
   const broken = (code: string, message: string) => ({ path: 'account', code, message })
   if (eventType.accountScope === 'none')
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
@@ -238,7 +225,8 @@ function findAccountError({ event, account }: Publication, context: PublishConte
   return broken('unknown_account', 'is no existing account; null reaches global webhooks only')
 }
 
-function isPurge(event: string): boolean {
+/** Whether an event says that something was removed for good: it carries no account. */
+export function isPurge(event: string): boolean {
   return event.endsWith('.purge')
 }
 

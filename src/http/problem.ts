@@ -75,7 +75,7 @@ export interface Missing {
   account?: string
 }
 
-/** A limit of an account that a request would exceed (docs/contract/identity.md#limits-of-an-account). */
+/** A limit of an account that a request would exceed (docs/contract/delivery.md#limits-of-an-account). */
 export interface ExceededLimit {
   name: string
   value: number

@@ -31,7 +31,7 @@ export function buildReach(kind: keyof typeof NOUNS): (deps: unknown, request: A
 
 /**
  * Locks the room of an account for a caller with an account role, before the webhook that it changes
- * (docs/contract/identity.md#limits-of-an-account). Undefined for everybody else.
+ * (docs/contract/delivery.md#limits-of-an-account). Undefined for everybody else.
  */
 export async function lockRoom(
   deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },

@@ -123,8 +123,8 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     },
     {
       handle: async (deps: WebhookDeps, { db, scope, body, now }) => {
-        const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
         await checkNewSubscription(db, scope, body)
+        const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
         const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
         room?.check('subscriptions', 1)
         return {

@@ -211,6 +211,7 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'event.publish without a key': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
+  'event.publish of a tenant without a key': [PUBLICATION],
 }
 
 let world: ContractWorld
