@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { named, nullable, UuidSchema } from '../http/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { LimitStanding } from './account-limit.ts'
 
 const eachLimit = <Schema extends TSchema>(schema: Schema) => ({
@@ -21,6 +21,8 @@ export const AccountLimitRow = named(
       description: 'What an operator has set for the account; null: the default of the service.',
     }),
     used: Type.Object({ webhooks: Type.Integer(), subscriptions: Type.Integer() }),
+    created_at: TimestampSchema,
+    updated_at: Type.String({ ...TimestampSchema, description: 'When an operator last set them.' }),
   }),
 )
 
@@ -38,6 +40,8 @@ export const UpdateAccountLimitBody = named(
 )
 
 /** Maps the limits of an account for the wire. */
-export function toAccountLimitRow({ account, limits, own, use }: LimitStanding): Static<typeof AccountLimitRow> {
-  return { account, limits, own, used: use }
+export function toAccountLimitRow(standing: LimitStanding): Static<typeof AccountLimitRow> {
+  const { account, limits, own, use, createdAt, updatedAt } = standing
+  const times = { created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() }
+  return { account, limits, own, used: use, ...times }
 }

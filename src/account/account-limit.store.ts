@@ -17,6 +17,10 @@ export interface AccountWithUse {
   account: AccountId
   own: LimitOverrides
   use: AccountUse
+  /** When the account was created. */
+  createdAt: Date
+  /** When its own limits were last set; without any, when it was created. */
+  updatedAt: Date
 }
 
 const OWN = 'l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute'
@@ -25,21 +29,24 @@ interface UseColumns extends LimitOverrides {
   account: string
   used_webhooks: number
   used_subscriptions: number
+  created_at: Date
+  updated_at: Date
 }
 
 /** The function counts behind the lock of the account, where there is one. */
 const selectUse = (account: string) => `
   with a as (${account})
-  select a.document_id as account, ${OWN}, u.webhooks as used_webhooks, u.subscriptions as used_subscriptions
+  select a.document_id as account, ${OWN}, u.webhooks as used_webhooks, u.subscriptions as used_subscriptions,
+    a.created_at, coalesce(l.updated_at, a.created_at) as updated_at
   from a cross join lateral account_use(a.document_id) u left join account_limit l on l.account = a.document_id`
 
-const LIVING = 'select document_id from account where deleted_at is null and document_id'
+const LIVING = 'select document_id, created_at from account where deleted_at is null and document_id'
 const OWNER = 'coalesce($1::uuid, (select w.account from webhook w where w.document_id = $2 and not w.is_global))'
 
 const select = statement<UseColumns>(selectUse(`${LIVING} = $1`))
 const selectAndLock = statement<UseColumns>(selectUse(`${LIVING} = ${OWNER} for no key update`))
 
-function toUse({ account, used_webhooks, used_subscriptions, ...own }: UseColumns): AccountWithUse {
+function toUse({ account, used_webhooks, used_subscriptions, created_at, updated_at, ...own }: UseColumns): AccountWithUse {
   return {
     account: account as AccountId,
     own: {
@@ -49,6 +56,8 @@ function toUse({ account, used_webhooks, used_subscriptions, ...own }: UseColumn
       replays_per_minute: own.replays_per_minute,
     },
     use: { webhooks: used_webhooks, subscriptions: used_subscriptions },
+    createdAt: created_at,
+    updatedAt: updated_at,
   }
 }
 

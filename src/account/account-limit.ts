@@ -5,6 +5,7 @@ import type { AccountId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import {
   type AccountUse,
+  type AccountWithUse,
   findAccountUse,
   findLimitOverrides,
   type LimitOverrides,
@@ -128,11 +129,8 @@ function buildRateProblem(
 }
 
 /** The limits of an account, those of its own, and what it has. */
-export interface LimitStanding {
-  account: AccountId
+export interface LimitStanding extends AccountWithUse {
   limits: AccountLimits
-  own: LimitOverrides
-  use: AccountUse
 }
 
 /** Dependencies of the operations on the limits of an account. */
@@ -165,5 +163,6 @@ export async function changeLimits(
   const own = { ...found.own, ...input.change }
   const isChanged = (Object.keys(own) as LimitName[]).some((name) => own[name] !== found.own[name])
   if (isChanged) await writeLimitOverrides(db, { account: found.account, own, by: input.by, now: input.now })
-  return { ...found, own, limits: mergeLimits(accountDefaults, own), isChanged }
+  const updatedAt = isChanged ? input.now : found.updatedAt
+  return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, isChanged }
 }

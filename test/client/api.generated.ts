@@ -109,6 +109,10 @@ export interface components {
         webhooks: number
         subscriptions: number
       }
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** When an operator last set them. */
+      updated_at: string
     }
     AccountLimitAnswer: {
       data: components['schemas']['AccountLimit']
