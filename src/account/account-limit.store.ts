@@ -46,7 +46,14 @@ const OWNER = 'coalesce($1::uuid, (select w.account from webhook w where w.docum
 const select = statement<UseColumns>(selectUse(`${LIVING} = $1`))
 const selectAndLock = statement<UseColumns>(selectUse(`${LIVING} = ${OWNER} for no key update`))
 
-function toUse({ account, used_webhooks, used_subscriptions, created_at, updated_at, ...own }: UseColumns): AccountWithUse {
+function toUse({
+  account,
+  used_webhooks,
+  used_subscriptions,
+  created_at,
+  updated_at,
+  ...own
+}: UseColumns): AccountWithUse {
   return {
     account: account as AccountId,
     own: {

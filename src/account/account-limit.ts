@@ -64,7 +64,7 @@ export interface AccountLimiterDeps {
 }
 
 /** The limits that hold for an account. Pure. */
-export function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimits {
+function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimits {
   return {
     webhooks: own.webhooks ?? defaults.webhooks,
     subscriptions: own.subscriptions ?? defaults.subscriptions,
