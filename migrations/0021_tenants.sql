@@ -30,8 +30,11 @@ end $$;
 create trigger note_change after insert or update or delete on account_limit
   for each row execute function note_account_limit_change();
 
--- How many webhooks an account has, and how many subscriptions beside those to webhook.test, which every webhook has.
-create function account_use(asked uuid) returns table (webhooks integer, subscriptions integer)
+-- How many webhooks an account has, how many subscriptions beside those to webhook.test, which every webhook has, and its
+-- own limits with the time of their last change.
+create function account_use(asked uuid)
+returns table (used_webhooks integer, used_subscriptions integer, webhooks integer, subscriptions integer,
+  published_per_minute integer, replays_per_minute integer, set_at timestamptz)
 language plpgsql volatile rows 1 as $$
 begin
   return query select
@@ -39,5 +42,7 @@ begin
     (select count(*)::int from webhook w join webhook_event s on s.webhook = w.document_id
       join event e on e.document_id = s.event
       where w.account = asked and not w.is_global and w.deleted_at is null and s.deleted_at is null
-        and e.internal <> 'webhook.test');
+        and e.internal <> 'webhook.test'),
+    l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute, l.updated_at
+  from (select) one left join account_limit l on l.account = asked;
 end $$;

@@ -33,12 +33,12 @@ interface UseColumns extends LimitOverrides {
   updated_at: Date
 }
 
-/** The function counts behind the lock of the account, where there is one. */
+/** The function reads behind the lock of the account, where there is one. */
 const selectUse = (account: string) => `
   with a as (${account})
-  select a.document_id as account, ${OWN}, u.webhooks as used_webhooks, u.subscriptions as used_subscriptions,
-    a.created_at, coalesce(l.updated_at, a.created_at) as updated_at
-  from a cross join lateral account_use(a.document_id) u left join account_limit l on l.account = a.document_id`
+  select a.document_id as account, u.used_webhooks, u.used_subscriptions, u.webhooks, u.subscriptions,
+    u.published_per_minute, u.replays_per_minute, a.created_at, coalesce(u.set_at, a.created_at) as updated_at
+  from a cross join lateral account_use(a.document_id) u`
 
 const LIVING = 'select document_id, created_at from account where deleted_at is null and document_id'
 const OWNER = 'coalesce($1::uuid, (select w.account from webhook w where w.document_id = $2 and not w.is_global))'
