@@ -1,3 +1,4 @@
+-- additive
 -- The key ids under which secrets are sealed (`v1.<key id>.<iv>.<ciphertext>`), so that health and metrics find a key that
 -- SECRET_KEY does not list without reading the tables.
 create index webhook_key_idx on webhook (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;

@@ -1,6 +1,7 @@
 import { readInstant } from '../http/instant.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import type { AccountId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
 import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody, toApiKeyRow } from './api-key.schema.ts'
 import { selectApiKeys, toApiKeyRecord } from './api-key.store.ts'
@@ -10,6 +11,7 @@ import { findOwners } from './own-rows.ts'
 const API_KEY_FIELDS = {
   document_id: { type: 'uuid' },
   user: { type: 'uuid' },
+  account: { type: 'uuid' },
   name: { type: 'text', sortable: true },
   expires_at: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
@@ -35,7 +37,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       status: 201,
       summary: 'Create an API key for oneself',
       description:
-        'At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. A user has at most 100 keys that are neither revoked nor expired.',
+        'At each use the key holds a subset of the permissions of its owner. It is shown in this answer only. A key that is created with another key expires with that key at the latest. With `account` the key holds its permissions in that account only, and ends when its owner leaves the account or the account is deleted. A user has at most 100 keys that are neither revoked nor expired.',
       body: CreateApiKeyBody,
       data: ApiKeyWithKey,
       problems: ['permission_denied'],
@@ -46,6 +48,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
         const { record, key } = await createApiKey(deps, db, {
           name: body.name,
           patterns: body.permissions,
+          account: (body.account ?? null) as AccountId | null,
           expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
           caller,
           now,
@@ -55,7 +58,7 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
           message: 'API key created. Store the key: it is not shown again.',
           changed: [{ id: record.id, account: null }],
           location: `/api/v3/identity/api-key/${record.id}`,
-          audit: { permissions: record.patterns },
+          audit: { permissions: record.patterns, ...(record.account && { account: record.account }) },
         }
       },
     },

@@ -6,6 +6,9 @@ import { PatternsSchema } from './role.schema.ts'
 const apiKeyMembers = {
   document_id: UuidSchema,
   user: UuidSchema,
+  account: nullable(
+    Type.String({ ...UuidSchema, description: 'The account that it is bound to: it reaches nothing else.' }),
+  ),
   name: Type.String(),
   hint: Type.String({ description: 'The first characters of the key.' }),
   permissions: Type.Array(Type.String()),
@@ -34,6 +37,14 @@ export const CreateApiKeyBody = named(
     {
       name: lineSchema(100),
       permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
+      account: Type.Optional(
+        nullable(
+          Type.String({
+            ...UuidSchema,
+            description: 'Binds the key to this account: its permissions hold there only, and it reaches nothing else.',
+          }),
+        ),
+      ),
       expires_at: Type.Optional(nullable(TimestampSchema)),
     },
     { additionalProperties: false },
@@ -45,6 +56,7 @@ export function toApiKeyRow(record: ApiKeyRecord): Static<typeof ApiKeyRow> {
   return {
     document_id: record.id,
     user: record.userId,
+    account: record.account,
     name: record.name,
     hint: record.hint,
     permissions: record.patterns,

@@ -1,4 +1,4 @@
-import type { Id, SessionId, UserId } from '../id.ts'
+import type { AccountId, Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { closingStatement, statement } from '../postgres/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
@@ -10,6 +10,8 @@ export type ApiKeyId = Id<'api key'>
 export interface ApiKeyRecord {
   id: ApiKeyId
   userId: UserId
+  /** The account that it is bound to; null for a key that holds wherever its user holds. */
+  account: AccountId | null
   name: string
   /** The first characters of the key, for recognition. */
   hint: string
@@ -24,6 +26,7 @@ export interface ApiKeyRecord {
 interface ApiKeyColumns {
   document_id: string
   user: string
+  account: string | null
   name: string
   hint: string
   permissions: string[]
@@ -37,6 +40,7 @@ interface ApiKeyColumns {
 const COLUMNS = [
   'document_id',
   'user',
+  'account',
   'name',
   'hint',
   'permissions',
@@ -52,6 +56,7 @@ export function toApiKeyRecord(row: ApiKeyColumns): ApiKeyRecord {
   return {
     id: row.document_id as ApiKeyId,
     userId: row.user as UserId,
+    account: row.account as AccountId | null,
     name: row.name,
     hint: row.hint,
     patterns: row.permissions,
@@ -94,19 +99,20 @@ export async function findApiKeyWithHoldings(
 
 const insert = closingStatement(`
   new_key as (
-    insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8))`)
+    insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at,
+      account)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9))`)
 
 /** Inserts a key, with the last statement of the transaction. */
 export async function insertApiKey(
   db: Database,
-  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
+  row: Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
     tokenHash: Buffer
     now: Date
   },
 ): Promise<ApiKeyRecord> {
   const { tokenHash, now, ...key } = row
-  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now])
+  await insert(db, [key.id, key.userId, key.name, tokenHash, key.hint, key.patterns, key.expiresAt, now, key.account])
   return { ...key, lastUsedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
@@ -132,6 +138,21 @@ export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Prom
   return revokeAll(db, [userId, now], { notes: `u:${userId}` })
 }
 
+const revokeBound = closingStatement(`
+  ended_account_keys as (
+    update api_key set revoked_at = $3, updated_at = $3
+    where account = $1 and ($2::uuid is null or "user" = $2) and revoked_at is null)`)
+
+/** Revokes the keys that are bound to an account, of one user or of all, with the last statement of the transaction. */
+export function endAccountApiKeyRows(
+  db: Database,
+  { account, userId, now }: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  return revokeBound(db, [account, userId === 'all' ? null : userId, now], {
+    notes: userId === 'all' ? '*' : `u:${userId}`,
+  })
+}
+
 /** The facts that decide whether a token may create a key. */
 export interface KeyMakerFacts {
   /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
@@ -140,11 +161,14 @@ export interface KeyMakerFacts {
   tokenExpiresAt: Date | null
   /** The number of the user's keys that are unrevoked and unexpired. */
   liveKeys: number
+  /** Whether the account of the key exists; true for a key without one. */
+  hasAccount: boolean
 }
 
-const selectMaker = statement<{ is_live: boolean; expires_at: Date | null; live_keys: number }>(`
+const selectMaker = statement<{ is_live: boolean; expires_at: Date | null; live_keys: number; has_account: boolean }>(`
   with u as (select document_id from "user" where document_id = $1 for no key update)
-  select f.* from u cross join lateral key_maker(u.document_id, $2, $3, $4) f`)
+  select f.*, $5::uuid is null or is_living_account($5) as has_account
+  from u cross join lateral key_maker(u.document_id, $2, $3, $4) f`)
 
 /**
  * Locks the user of a token until the transaction ends, and reads behind the lock what decides whether the token may create
@@ -152,13 +176,20 @@ const selectMaker = statement<{ is_live: boolean; expires_at: Date | null; live_
  */
 export async function lockKeyMaker(
   db: Database,
-  token: { userId: UserId; sessionId: SessionId | null; apiKeyId: string | null; now: Date },
+  token: {
+    userId: UserId
+    sessionId: SessionId | null
+    apiKeyId: string | null
+    account: AccountId | null
+    now: Date
+  },
 ): Promise<KeyMakerFacts> {
-  const { userId, sessionId, apiKeyId, now } = token
-  const [row] = await selectMaker(db, [userId, sessionId, apiKeyId, now])
+  const { userId, sessionId, apiKeyId, account, now } = token
+  const [row] = await selectMaker(db, [userId, sessionId, apiKeyId, now, account])
   return {
     isTokenLive: row?.is_live ?? false,
     tokenExpiresAt: row?.expires_at ?? null,
     liveKeys: row?.live_keys ?? 0,
+    hasAccount: row?.has_account ?? true,
   }
 }

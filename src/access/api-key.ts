@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
-import type { IdMaker, UserId } from '../id.ts'
+import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import {
   type ApiKeyRecord,
+  endAccountApiKeyRows,
   endUserApiKeyRows,
   findApiKey,
   findApiKeyWithHoldings,
@@ -16,7 +17,7 @@ import {
 } from './api-key.store.ts'
 import { checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkKeyMay, findOwners } from './own-rows.ts'
-import { checkPatternsKnown } from './pattern.ts'
+import { checkPatternsHaveEffect, checkPatternsKnown } from './pattern.ts'
 
 /** Limit of unrevoked, unexpired keys of one user. */
 const LIVE_KEYS_LIMIT = 100
@@ -27,6 +28,8 @@ export interface ApiKeyDeps {
   random: Random
   /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
+  /** Those that can have an effect where they hold for some accounts only. */
+  listAccountPermissions: () => readonly string[]
 }
 
 /** The unrevoked key with this id. Throws 404, also for another user's key that the caller does not reach. */
@@ -47,27 +50,40 @@ function isOwnedBy(owners: UserId | 'all', key: ApiKeyRecord): boolean {
 /**
  * Creates a key for the caller: `sbx_` and 32 random bytes, returned once and stored as a hash. Its permissions are a
  * subset of the caller's, at creation and at each use. A key that is created with another key expires with that key at
- * the latest, and by default at the same time.
+ * the latest, and by default at the same time. With `account` it holds them in that account only.
  * Throws 422 for an unknown permission or an `expiresAt` in the past or too late, 403 for a permission that the caller
  * does not hold, 409 `limit_reached`, and 401 when the token was revoked in the meantime.
  */
 export async function createApiKey(
   deps: ApiKeyDeps,
   db: Database,
-  input: { name: string; patterns: readonly string[]; expiresAt: Date | null; caller: Caller; now: Date },
+  input: {
+    name: string
+    patterns: readonly string[]
+    /** Binds the key to this account. */
+    account: AccountId | null
+    expiresAt: Date | null
+    caller: Caller
+    now: Date
+  },
 ): Promise<{ record: ApiKeyRecord; key: string }> {
-  const { name, patterns, caller, now } = input
+  const { name, patterns, account, caller, now } = input
   checkKeyMay(caller, 'api-key:create')
   checkPatternsKnown(patterns, deps.listPermissions())
-  checkMayMakeKey(caller, patterns)
-  const facts = await lockKeyMaker(db, { ...caller, now })
+  checkMayMakeKey(caller, patterns, account)
+  if (account !== null) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), 'A key of one account')
+  const { userId, sessionId, apiKeyId } = caller
+  const facts = await lockKeyMaker(db, { userId, sessionId, apiKeyId, account, now })
   if (!facts.isTokenLive) throw buildTokenEnded()
+  if (!facts.hasAccount)
+    throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   const expiresAt = decideExpiry(input.expiresAt, facts, now)
   checkKeyLimit(facts)
   const key = `sbx_${deps.random.bytes(32).toString('base64url')}`
   const record = await insertApiKey(db, {
     id: deps.ids.next<'api key'>(),
-    userId: caller.userId,
+    userId,
+    account,
     name,
     tokenHash: createHash('sha256').update(key).digest(),
     hint: `${key.slice(0, 8)}…`,
@@ -118,6 +134,17 @@ export async function revokeApiKey(
   const revoked = await revokeApiKeyRow(db, id, { owner: 'all', now })
   if (!revoked) throw notFound('API key')
   return revoked
+}
+
+/**
+ * Revokes the keys that are bound to an account, of a user who leaves it, or of all when it is deleted; with the last
+ * statement of the transaction. They do not come back with the user.
+ */
+export function endAccountApiKeys(
+  db: Database,
+  input: { account: AccountId; userId: UserId | 'all'; now: Date },
+): Promise<void> {
+  return endAccountApiKeyRows(db, input)
 }
 
 /** Revokes all keys of a user, effective with the next request, with the last statement of the transaction. */

@@ -6,6 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import { verifySessionToken } from '../session/session-token.ts'
 import { findKeyCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
 import type { CallerCache } from './caller-cache.ts'
+import { bindHoldings, type Holdings } from './delegation.ts'
 
 /** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
 const LAST_USED_PRECISION_MS = 60_000
@@ -75,6 +76,7 @@ async function authenticateSession(
     membershipPatterns: found.membershipPatterns,
     accounts,
     ceiling: client && findPermissionsOf(client.scope),
+    keyAccount: null,
     proof: found.proof,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
@@ -85,6 +87,10 @@ async function authenticateSession(
   const endsAt = [found.expiresAt, expiresAt].reduce((first, one) => (one < first ? one : first), touchAt)
   cache.hold(token, { caller, userId, note: `s:${sessionId}`, expiresAt: endsAt }, mark)
   return caller
+}
+
+function pickHoldings({ patterns, accountPatterns, membershipPatterns, accounts }: Holdings): Holdings {
+  return { patterns, accountPatterns, membershipPatterns, accounts }
 }
 
 async function authenticateKey(
@@ -109,11 +115,9 @@ async function authenticateKey(
     apiKeyId: found.apiKeyId,
     clientId: null,
     accountId: null,
-    patterns: found.patterns,
-    accountPatterns: found.accountPatterns,
-    membershipPatterns: found.membershipPatterns,
-    accounts: found.accounts,
+    ...(found.keyAccount === null ? pickHoldings(found) : bindHoldings(found, found.keyAccount)),
     ceiling: found.keyPatterns,
+    keyAccount: found.keyAccount,
     proof: null,
   }
   // Cached until its last use has to be written again.

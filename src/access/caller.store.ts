@@ -89,6 +89,8 @@ export async function findUserCaller(db: Database, userId: UserId): Promise<Call
 export interface KeyCallerRecord extends CallerRecord {
   apiKeyId: string
   keyPatterns: string[]
+  /** The account that the key is bound to. */
+  keyAccount: AccountId | null
   lastUsedAt: Date | null
   expiresAt: Date | null
 }
@@ -96,17 +98,21 @@ export interface KeyCallerRecord extends CallerRecord {
 interface KeyColumns {
   key_id: string
   permissions: string[]
+  key_account: string | null
   last_used_at: Date | null
   expires_at: Date | null
 }
 
 const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
-  select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.last_used_at, k.expires_at
+  select ${CALLER_COLUMNS}, k.document_id as key_id, k.permissions, k.account as key_account,
+    k.last_used_at, k.expires_at
   from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+    and (k.account is null or exists (
+      select from account a where a.document_id = k.account and a.deleted_at is null))
     and u.is_actived and u.deleted_at is null`)
 
-/** The owner of a valid API key: unrevoked, unexpired, of an active user. */
+/** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
   const [row] = await selectKeyCaller(db, [tokenHash, now])
   return (
@@ -114,6 +120,7 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
       ...toCallerRecord(row),
       apiKeyId: row.key_id,
       keyPatterns: row.permissions,
+      keyAccount: row.key_account as AccountId | null,
       lastUsedAt: row.last_used_at,
       expiresAt: row.expires_at,
     }

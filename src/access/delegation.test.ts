@@ -28,7 +28,7 @@ const B = 'account-b' as AccountId
 /** A caller with these holdings; `ceiling` makes it an API key. */
 function caller(holdings: Partial<Holdings> = {}, ceiling: readonly string[] | null = null): Caller {
   const token = { userId: 'someone' as UserId, sessionId: null, apiKeyId: null, clientId: null, accountId: null }
-  const more = { ceiling, proof: null }
+  const more = { ceiling, keyAccount: null, proof: null }
   return { ...token, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ...holdings, ...more }
 }
 
@@ -258,6 +258,6 @@ describe('the rule', () => {
       }),
     )
     expect(() => checkHoldsGrants(held, grants.slice(2), 'do this')).toThrow(/\*:\* everywhere/)
-    expect(() => checkMayMakeKey(held, ['user:create', 'webhook:create'])).toThrow(/webhook:create/)
+    expect(() => checkMayMakeKey(held, ['user:create', 'webhook:create'], null)).toThrow(/webhook:create/)
   })
 })

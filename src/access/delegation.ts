@@ -1,5 +1,5 @@
 import type { AccountPatterns, Caller } from '../http/caller.ts'
-import { Problem } from '../http/problem.ts'
+import { type Missing, Problem } from '../http/problem.ts'
 import type { AccountId, UserId } from '../id.ts'
 import { coversPattern } from './pattern.ts'
 
@@ -119,6 +119,23 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
   }
 }
 
+/** The holdings of a key that is bound to `account`: what its user holds there, and nothing elsewhere. */
+export function bindHoldings(holdings: Holdings, account: AccountId): Holdings {
+  const isMember = holdings.accounts.includes(account)
+  const ofMembership = holdings.membershipPatterns.filter((one) => one.account === account)
+  const patterns = [
+    ...holdings.patterns,
+    ...(isMember ? holdings.accountPatterns : []),
+    ...ofMembership.flatMap((one) => one.patterns),
+  ]
+  return {
+    patterns: [],
+    accountPatterns: [],
+    membershipPatterns: patterns.length > 0 ? [{ account, patterns }] : [],
+    accounts: isMember ? [account] : [],
+  }
+}
+
 /**
  * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds in its
  * accounts only: it then holds in these accounts.
@@ -139,14 +156,26 @@ export function checkHoldsGrants(caller: CallerHoldings, grants: readonly Grant[
   const missing = findMissingGrant(caller, grants)
   if (missing === undefined) return
   const text = `You cannot ${action}: this needs ${missing.pattern} ${describePlace(missing.place)}, which your token does not hold.`
-  throw new Problem('permission_denied', text)
+  throw new Problem('permission_denied', text, { missing: describeMissing(caller, missing) })
 }
 
-/** Checks that a key of `caller` may hold `patterns`. Throws 403 `permission_denied`. */
-export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly string[]): void {
-  const missing = findUnheldKeyPattern(caller, patterns)
+/** What of a grant is missing: the permission at all, or the place where it is needed. Pure. */
+function describeMissing(caller: CallerHoldings, { pattern, place }: Grant): Missing {
+  const isHeldSomewhere = findUnheldKeyPattern(caller, [pattern]) === undefined
+  const account = place === 'everywhere' ? {} : { account: place }
+  if (!isHeldSomewhere) return { what: 'permission', permission: pattern, ...account }
+  return { what: place === 'everywhere' ? 'scope' : 'account', permission: pattern, ...account }
+}
+
+/** Checks that a key of `caller` may hold `patterns`, in `account` or wherever `caller` holds them. Throws 403. */
+export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly string[], account: AccountId | null): void {
+  const held = account === null ? caller : { ...bindHoldings(caller, account), ceiling: caller.ceiling }
+  const missing = findUnheldKeyPattern(held, patterns)
   if (missing === undefined) return
-  throw new Problem('permission_denied', `A key cannot hold ${missing}, which your token does not hold.`)
+  const where = account === null ? '' : ` in the account ${account}`
+  const text = `A key cannot hold ${missing}${where}, which your token does not hold.`
+  const grant = { pattern: missing, place: account ?? ('everywhere' as const) }
+  throw new Problem('permission_denied', text, { missing: describeMissing(caller, grant) })
 }
 
 /**
@@ -163,10 +192,11 @@ export function checkMayManageUser(caller: CallerHoldings, holdings: Holdings): 
  */
 export function checkMayEndKey(
   caller: CallerHoldings & Pick<Caller, 'userId'>,
-  key: { userId: UserId; patterns: readonly string[]; holdings: Holdings },
+  key: { userId: UserId; patterns: readonly string[]; account: AccountId | null; holdings: Holdings },
 ): void {
   if (key.userId === caller.userId && caller.ceiling === null) return
-  checkHoldsGrants(caller, listGrants(narrowHoldings(key.holdings, key.patterns)), 'revoke this key')
+  const holdings = key.account === null ? key.holdings : bindHoldings(key.holdings, key.account)
+  checkHoldsGrants(caller, listGrants(narrowHoldings(holdings, key.patterns)), 'revoke this key')
 }
 
 /**

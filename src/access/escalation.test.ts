@@ -36,7 +36,11 @@ describe('a caller gives only what it holds', () => {
   })
 
   test('a role cannot be widened beyond its editor, or from own accounts to all', async () => {
-    const made = await asRoot('POST', ROLES, { name: 'wide', permissions: ['user:find-all'], is_account_scoped: true })
+    const made = await asRoot('POST', ROLES, {
+      name: 'wide',
+      permissions: ['webhook:find-all'],
+      is_account_scoped: true,
+    })
     const path = `${ROLES}/${made.body.data.document_id}`
     expect(await asClerk('PATCH', path, { permissions: ['webhook:create'] })).toMatchObject(denied)
     expect((await asClerk('PATCH', path, { is_account_scoped: false })).status).toBe(200)

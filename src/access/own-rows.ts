@@ -9,7 +9,9 @@ import type { UserId } from '../id.ts'
 export function checkKeyMay(caller: Caller, permission: string): void {
   if (isUnderCeiling(caller, permission)) return
   const token = caller.clientId === null ? 'API key' : 'app'
-  throw new Problem('permission_denied', `This ${token} does not hold ${permission}.`)
+  throw new Problem('permission_denied', `This ${token} does not hold ${permission}.`, {
+    missing: { what: caller.clientId === null ? 'permission' : 'app_scope', permission },
+  })
 }
 
 /** The user whose rows `caller` reaches on a route that `opensAll`: itself, or with the permission all. Throws 403. */

@@ -17,6 +17,21 @@ export function checkPatternsKnown(patterns: readonly string[], permissions: rea
   throw invalidField(`permissions.${at}`, 'unknown_permission', message)
 }
 
+/**
+ * Checks that each pattern matches a permission that can have an effect where it holds for some accounts only. `holder`
+ * begins the message. Throws a 422 at `permissions.<index>` of the first one that does not.
+ */
+export function checkPatternsHaveEffect(
+  patterns: readonly string[],
+  accountPermissions: readonly string[],
+  holder: string,
+): void {
+  const at = patterns.findIndex((pattern) => !isKnownPattern(pattern, accountPermissions))
+  if (at < 0) return
+  const message = `${holder} holds its permissions for single accounts, and ${patterns[at]} has an effect only where it holds for all: no route takes it for one account.`
+  throw invalidField(`permissions.${at}`, 'no_effect_in_scope', message)
+}
+
 /** Whether `wide` covers `narrow`. `resource:*` covers itself and each `resource:action`. */
 export function coversPattern(wide: string, narrow: string): boolean {
   return matchesPattern(wide, narrow)

@@ -27,7 +27,8 @@ export const roleRoutes: Routes<RoleDeps> = [
       accountScope: 'none',
       status: 201,
       summary: 'Create a role',
-      description: 'The caller must hold everything that the role holds, everywhere.',
+      description:
+        'The caller must hold everything that the role holds, everywhere. An account-scoped role takes only permissions that some route takes for one account (422 `no_effect_in_scope`).',
       body: CreateRoleBody,
       data: RoleRow,
     },

@@ -127,16 +127,17 @@ describe('at start', () => {
     const makeRoles = () => app.db.transaction().execute((tx) => ensureSystemRoles(tx, { ids: app.ids, now }))
     await Promise.all([makeRoles(), makeRoles(), makeRoles()])
     const roles = (await asRoot('GET', `${ROLES}?filters=is_system|eq|true&sort=name`)).body.data
-    expect(roles.slice(0, 3)).toMatchObject([
+    expect(roles.slice(0, 4)).toMatchObject([
       { name: 'account-admin', is_account_scoped: true },
       { name: 'account-developer', is_account_scoped: true },
+      { name: 'account-publisher', is_account_scoped: true },
       { name: 'account-viewer', is_account_scoped: true },
     ])
-    expect(roles.slice(3)).toMatchObject([
+    expect(roles.slice(4)).toMatchObject([
       { name: 'administrator', permissions: ['*:*'], is_account_scoped: false },
       { name: 'member', permissions: ['account:find-one', 'contract:*', 'realtime:auth'], is_account_scoped: true },
     ])
-    expect(roles[3].document_id).toBe(administrator.id)
+    expect(roles[4].document_id).toBe(administrator.id)
   })
 
   test('only an active user counts as an administrator', async () => {

@@ -9,7 +9,7 @@ import {
   listMemberRoleGrants,
   listRoleGrants,
 } from './delegation.ts'
-import { checkPatternsKnown } from './pattern.ts'
+import { checkPatternsHaveEffect, checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
   findRole,
@@ -29,6 +29,8 @@ export interface RoleDeps {
   ids: IdMaker
   /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
+  /** Those that can have an effect in an account-scoped role. */
+  listAccountPermissions: () => readonly string[]
 }
 
 /** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
@@ -37,6 +39,9 @@ export async function loadRole(db: Database, id: string, options: { lock?: boole
   if (!role) throw notFound('role')
   return role
 }
+
+/** Begins the refusal of a permission in an account-scoped role. */
+const HOLDER = 'An account-scoped role'
 
 function toNameConflict(error: unknown): unknown {
   if (!isUniqueViolation(error, 'role_name_key')) return error
@@ -60,6 +65,7 @@ export async function createRole(
   const { name, description, patterns, isAccountScoped, requiresSecondFactor, caller, now } = input
   checkPatternsKnown(patterns, deps.listPermissions())
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
+  if (isAccountScoped) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), HOLDER)
   try {
     const id = deps.ids.next<'role'>()
     const role = await insertRole(db, {
@@ -105,6 +111,9 @@ export async function changeRole(
   if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())
   const changed = { ...role, ...change, patterns: [...(change.patterns ?? role.patterns)].sort() }
   checkHoldsGrants(caller, [...listRoleGrants(role), ...listRoleGrants(changed)], 'change this role')
+  const isScopeAsked = change.patterns !== undefined || change.isAccountScoped !== undefined
+  if (isScopeAsked && changed.isAccountScoped && !role.isSystem)
+    checkPatternsHaveEffect(change.patterns ?? role.patterns, deps.listAccountPermissions(), HOLDER)
   // An operator may demand a second factor of administrators.
   if (Object.keys(change).some((member) => member !== 'requiresSecondFactor')) checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined

@@ -9,19 +9,22 @@ export const ADMINISTRATOR_ROLE = 'administrator'
 /** Assigned at sign-up; holds in the accounts of the user (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
-/** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next two. */
+/** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next three. */
 const ACCOUNT_ADMIN_ROLE = 'account-admin'
 const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
+const ACCOUNT_PUBLISHER_ROLE = 'account-publisher'
 
 /** What `member` holds in the accounts of the user. */
 export const MEMBER_PATTERNS = ['realtime:auth', 'account:find-one', 'contract:*']
 
 const DEVELOPER_PATTERNS = [
+  'account-limit:find-one',
   'contract:*',
   'webhook:*',
   'webhook-event:*',
   'webhook-dispatch:*',
+  'replay-job:*',
   'event:find-all',
   'event:find-one',
   'event-occurrence:*',
@@ -31,16 +34,21 @@ const DEVELOPER_PATTERNS = [
 const VIEWER_PATTERNS = [
   'account:find-all',
   'account:find-one',
+  'account-limit:find-one',
   'account-member:find-all',
   'contract:find-all',
   'contract:find-one',
   'webhook:find-all',
   'webhook:find-one',
+  'webhook:export',
+  'webhook:dashboard',
   'webhook-event:find-all',
   'webhook-event:find-one',
   'webhook-event:find-set',
   'webhook-dispatch:find-all',
   'webhook-dispatch:find-one',
+  'replay-job:find-all',
+  'replay-job:find-one',
   'event:find-all',
   'event:find-one',
   'event-occurrence:find-all',
@@ -78,6 +86,12 @@ const SYSTEM_ROLES = [
     description: 'For a membership: may read what is in its account.',
     isAccountScoped: true,
     patterns: VIEWER_PATTERNS,
+  },
+  {
+    name: ACCOUNT_PUBLISHER_ROLE,
+    description: 'For a membership: may publish events for its account.',
+    isAccountScoped: true,
+    patterns: ['event:publish', 'event:find-all', 'event:find-one'],
   },
 ]
 

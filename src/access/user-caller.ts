@@ -10,6 +10,15 @@ import { findUserCaller } from './caller.store.ts'
 export async function readUserCaller(db: Database, userId: UserId): Promise<Caller | undefined> {
   const found = await findUserCaller(db, userId)
   return (
-    found && { ...found, sessionId: null, apiKeyId: null, clientId: null, accountId: null, ceiling: null, proof: null }
+    found && {
+      ...found,
+      sessionId: null,
+      apiKeyId: null,
+      clientId: null,
+      accountId: null,
+      ceiling: null,
+      keyAccount: null,
+      proof: null,
+    }
   )
 }

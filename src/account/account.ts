@@ -1,3 +1,4 @@
+import { endAccountApiKeys } from '../access/api-key.ts'
 import { checkMayChangeMember } from '../access/delegation.ts'
 import { checkMemberRoles } from '../access/role.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../http/caller.ts'
@@ -90,6 +91,7 @@ export async function deleteAccount(
   const deleted = await softDeleteAccount(db, target, { by, now })
   if (!deleted) throw notFound('account')
   await leaveAccount(db, { account: deleted.id, userId: 'all', now })
+  await endAccountApiKeys(db, { account: deleted.id, userId: 'all', now })
   await deps.deactivateWebhooksOf(db, deleted.id, { by, now })
   return deleted
 }
@@ -138,6 +140,7 @@ export async function removeMember(
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
   await deleteAccountMember(db, member)
   await leaveAccount(db, { account, userId: member.userId, now })
+  await endAccountApiKeys(db, { account, userId: member.userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 

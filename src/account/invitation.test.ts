@@ -220,7 +220,7 @@ describe('inviting', () => {
   test('counts what the person brings along: an account-scoped role of its own', async () => {
     const { boss, path } = await createAccount()
     const person = await createPerson()
-    const body = { name: `users of ${person.id}`, permissions: ['user:*'], is_account_scoped: true }
+    const body = { name: `publishers of ${person.id}`, permissions: ['event:publish'], is_account_scoped: true }
     const role = (await app.admin('POST', '/api/v3/identity/role', body)).body.data.document_id
     await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { roles: [role] })
     const { token } = await invite(boss.call, path, person.email)

@@ -155,6 +155,8 @@ describe('the delegation of roles of a membership', () => {
     const patterns = ['account:*', 'account-member:*', 'contract:*', 'webhook:*']
     const wide = await keyOf([
       ...patterns,
+      'account-limit:find-one',
+      'replay-job:*',
       'webhook-event:*',
       'webhook-dispatch:*',
       'event:find-all',
@@ -185,16 +187,19 @@ describe('the built-in account roles', () => {
 
   test('hold what the contract says, are given to nobody and cannot be changed', async () => {
     const developer = [
+      'account-limit:find-one',
       'contract:*',
       'event-occurrence:*',
       'event:find-all',
       'event:find-one',
+      'replay-job:*',
       'webhook-dispatch:*',
       'webhook-event:*',
       'webhook:*',
     ]
     expect(await patternsOf('account-developer')).toEqual(developer)
     expect(await patternsOf('account-admin')).toEqual([...developer, 'account:*', 'account-member:*'].sort())
+    expect(await patternsOf('account-publisher')).toEqual(['event:find-all', 'event:find-one', 'event:publish'])
     const { rowCount } = await app.database.pool.query(
       `select from user_role ur join role r on r.document_id = ur.role where r.name like 'account-%'`,
     )

@@ -1,5 +1,6 @@
 import { buildAuthenticate } from '../access/authenticate.ts'
 import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
+import { buildLimitCache, type LimitCache } from '../account/limit-cache.ts'
 import { listSubscribedTypes } from '../event/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../event/read-subscriptions.ts'
 import type { Caller } from '../http/caller.ts'
@@ -16,6 +17,7 @@ import { ROUTE_TREE } from './route-tree.ts'
 export interface Held {
   callers: CallerCache<Caller>
   clients: ClientCache
+  limits: LimitCache
   reads: ReadSubscriptions
   apply: (note: string) => void
 }
@@ -25,12 +27,14 @@ export function buildHeld(db: Database, isProven: () => boolean): Held {
   const callers = buildCallerCache<Caller>(isProven)
   const reads = buildReadSubscriptions({ isProven, list: () => listSubscribedTypes(db) })
   const clients = buildClientCache(isProven)
+  const limits = buildLimitCache(isProven)
   const apply = (note: string) => {
     callers.apply(note)
     clients.apply(note)
+    limits.apply(note)
     reads.apply(note)
   }
-  return { callers, clients, reads, apply }
+  return { callers, clients, limits, reads, apply }
 }
 
 /** Builds what the pipeline of every request uses. */

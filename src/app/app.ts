@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { buildAccountLimiter } from '../account/account-limit.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
@@ -179,7 +180,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
 async function mountApi(
   server: FastifyInstance,
   options: AppOptions,
-  parts: Omit<BuiltParts, 'authenticate'> & { held: Held; limiter: RateLimiter; sinkUrl: () => string },
+  parts: Omit<BuiltParts, 'authenticate' | 'accountLimits'> & {
+    held: Held
+    limiter: RateLimiter
+    sinkUrl: () => string
+  },
 ): Promise<void> {
   const { held, limiter, sinkUrl, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
@@ -188,7 +193,9 @@ async function mountApi(
   const { db } = options.database
   const onRecorded = realtime.noteUnpublished
   const pipeline = buildPipeline({ options, ids, baseUrl, held, limiter, notify, onRecorded })
-  const features = buildFeatureParts(options, { ...built, authenticate: pipeline.authenticate })
+  const limits = { defaults: config.accountLimits, cache: held.limits, limiter }
+  const accountLimits = buildAccountLimiter(limits)
+  const features = buildFeatureParts(options, { ...built, accountLimits, authenticate: pipeline.authenticate })
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...listPages(config)]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)

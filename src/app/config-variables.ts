@@ -205,6 +205,26 @@ export const VARIABLES = {
     '60',
     'Requests a minute per address to sign-in, exchange, refresh and handshake.',
   ),
+  ACCOUNT_WEBHOOKS_LIMIT: variable(
+    integer(0, 1_000_000_000),
+    '100',
+    'Webhooks of one account that its own members may have. An operator may set another limit for an account.',
+  ),
+  ACCOUNT_SUBSCRIPTIONS_LIMIT: variable(
+    integer(0, 1_000_000_000),
+    '2000',
+    'Subscriptions of the webhooks of one account, likewise.',
+  ),
+  ACCOUNT_PUBLISHED_PER_MINUTE: variable(
+    integer(0, 1_000_000_000),
+    '6000',
+    'Events that the members of one account may publish for it in a minute, likewise.',
+  ),
+  ACCOUNT_REPLAYS_PER_MINUTE: variable(
+    integer(0, 1_000_000_000),
+    '600',
+    'Dispatches that the members of one account may replay in a minute, tests included, likewise.',
+  ),
   TRUST_PROXY: variable(
     parseTrustProxy,
     'false',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import type { AccountLimits } from '../account/account-limit.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
@@ -78,6 +79,8 @@ export interface Config {
   alertWebhookSecret: string | undefined
   provisioningConcurrencyPerTarget: number
   rateLimitPerMinute: number
+  /** The limits of an account without its own. */
+  accountLimits: AccountLimits
   rateLimitStrictPerMinute: number
   trustProxy: TrustProxy
   httpMaxConnections: number
@@ -229,6 +232,12 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
     provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
+    accountLimits: {
+      webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
+      subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
+      published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
+      replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
+    },
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
     httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,

@@ -1,3 +1,4 @@
+import type { AccountLimiter } from '../account/account-limit.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { buildHealthDeps } from '../health/health.ts'
 import type { Pipeline } from '../http/pipeline-deps.ts'
@@ -14,7 +15,7 @@ import { buildIdentityParts } from './identity-engine.ts'
 import { decideMailWay } from './mail-transport.ts'
 import { buildPageSettings } from './pages.ts'
 import { buildPublicationBatch } from './publication-batch.ts'
-import { listPermissions, ROUTE_TREE } from './route-tree.ts'
+import { listAccountPermissions, listPermissions, ROUTE_TREE } from './route-tree.ts'
 import type { Workers } from './workers.ts'
 
 /** What the app has built before its features. */
@@ -27,6 +28,7 @@ export interface BuiltParts {
   brand: Brand
   baseUrl: () => string
   workers: Workers
+  accountLimits: AccountLimiter
   authenticate: Pipeline['authenticate']
 }
 
@@ -35,12 +37,14 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
   const { config, secrets, database, clock, random } = options
   const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
+  const accountPermissions = listAccountPermissions(ROUTE_TREE)
   const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
   const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
     ...parts,
     ...identity,
     random,
+    accountDefaults: config.accountLimits,
     lookup: options.lookup,
     enableApiEventQueue: config.enableApiEventQueue,
     publications: buildPublicationBatch({
@@ -58,6 +62,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
     listPermissions: () => permissions,
+    listAccountPermissions: () => accountPermissions,
     realtime: {
       ...workers.realtime,
       countAuthorization: workers.metrics.realtime.countAuthorization,

@@ -3,6 +3,8 @@ import { apiKeyRoutes } from '../access/api-key.routes.ts'
 import { roleRoutes } from '../access/role.routes.ts'
 import { accountRoutes } from '../account/account.routes.ts'
 import { checkAccountExists } from '../account/account.ts'
+import { accountLimitRoutes } from '../account/account-limit.routes.ts'
+import type { AccountLimiter, AccountLimits } from '../account/account-limit.ts'
 import { accountMemberRoutes } from '../account/account-member.routes.ts'
 import { invitationRoutes } from '../account/invitation.routes.ts'
 import { auditRoutes } from '../audit/audit.routes.ts'
@@ -75,6 +77,9 @@ export interface FeatureParts {
   random: Random
   keyring: Keyring
   catalogue: readonly CatalogueEntry[]
+  /** The limits of accounts, and those of an account without its own. */
+  accountLimits: AccountLimiter
+  accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
   workerId: string
@@ -89,6 +94,8 @@ export interface FeatureParts {
   canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
+  /** Those that can have an effect for some accounts only. */
+  listAccountPermissions: () => readonly string[]
   health: HealthDeps
   realtime: RealtimeDeps
   /** The OIDC engine. */
@@ -181,24 +188,26 @@ export const FEATURES: readonly Feature[] = [
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
+  feature(accountLimitRoutes, (parts) => parts),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
-  feature(roleRoutes, ({ ids, listPermissions }) => ({ ids, listPermissions })),
-  feature(apiKeyRoutes, ({ ids, random, listPermissions }) => ({ ids, random, listPermissions })),
+  feature(roleRoutes, (parts) => parts),
+  feature(apiKeyRoutes, (parts) => parts),
   feature(auditRoutes, nothing),
   feature(contractRoutes, ({ ids }) => ({ ids })),
   feature(exportRoutes, nothing),
   feature(webhookRoutes, webhookDeps),
   feature(subscriptionRoutes, webhookDeps),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
-  feature(eventRoutes, ({ ids, enableApiEventQueue, publications }) => ({
+  feature(eventRoutes, ({ ids, enableApiEventQueue, publications, accountLimits }) => ({
     ids,
+    accountLimits,
     enableApiEventQueue,
     recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
   })),
   feature(routingExplanationRoutes, nothing),
-  feature(dispatchRoutes, ({ ids, enableApiEventQueue, workerId }) => ({ ids, enableApiEventQueue, workerId })),
-  feature(replayJobRoutes, ({ ids, enableApiEventQueue }) => ({ ids, enableApiEventQueue })),
+  feature(dispatchRoutes, (parts) => parts),
+  feature(replayJobRoutes, (parts) => parts),
   feature(targetRoutes, (parts) => parts),
   feature(deliveryRoutes, (parts) => parts),
   feature(jobRoutes, (parts) => parts),

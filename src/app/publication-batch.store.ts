@@ -2,6 +2,7 @@ import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from '../audit/audit.s
 import { type NamedPart, type RoutedRows, routeInline } from '../delivery/routing.store.ts'
 import { buildQueueInsert, EVENT_COLUMNS, toEventValues } from '../event/event.store.ts'
 import type { EventRecord } from '../event/event.ts'
+import type { PublishedPair } from '../event/publish.ts'
 import type { Database } from '../postgres/database.ts'
 import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
 import { statement } from '../postgres/statement.ts'
@@ -10,7 +11,7 @@ import { statement } from '../postgres/statement.ts'
 export interface Publications {
   events: readonly EventRecord[]
   /** Each event type with each account that it is published for, once. */
-  pairs: readonly { event: string; account: string | null }[]
+  pairs: readonly PublishedPair[]
   auditEntries: readonly AuditRecord[]
 }
 
@@ -18,7 +19,7 @@ const EVENT_NAMES = listNames(EVENT_COLUMNS)
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 
 /** The first placeholder of the audit entries, behind those of the events. */
-const ENTRIES_AT = 5 + EVENT_COLUMNS.length
+const ENTRIES_AT = 6 + EVENT_COLUMNS.length
 
 /**
  * `item` is the number of the request; what belongs to a broken one is left out of every insert. `routed` holds the events,
@@ -27,19 +28,21 @@ const ENTRIES_AT = 5 + EVENT_COLUMNS.length
 const HEAD = `
   broken as materialized (
     select distinct x.item
-    from unnest($1::int[], $2::text[], $3::uuid[]) as x (item, event, account)
+    from unnest($1::int[], $2::text[], $3::uuid[], $4::boolean[]) as x (item, event, account, is_of_tenant)
     left join lateral (
-      select t.account_scope from event t where t.internal = x.event and t.source = 'external' and t.is_actived offset 0
+      select t.account_scope, t.is_tenant_visible from event t where t.internal = x.event and t.source = 'external' and t.is_actived offset 0
     ) t on true
     left join lateral (
       select a.document_id from account a where a.document_id = x.account and a.deleted_at is null offset 0
     ) a on true
-    where t.account_scope is null or (x.account is not null
-      and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
+    where t.account_scope is null
+      or (x.is_of_tenant and not (t.is_tenant_visible and t.account_scope = 'account'))
+      or (x.account is not null
+        and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
   ),
   routed as materialized (
     select ${EVENT_NAMES}
-    from unnest($4::int[], ${listArrays(EVENT_COLUMNS, 5)}) as x (item, ${EVENT_NAMES})
+    from unnest($5::int[], ${listArrays(EVENT_COLUMNS, 6)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
   ),
   entries as (
@@ -107,6 +110,7 @@ function listValues(items: readonly Publications[]): unknown[] {
     pairs.map((pair) => pair.item),
     pairs.map((pair) => pair.event),
     pairs.map((pair) => pair.account),
+    pairs.map((pair) => pair.isOfTenant),
     items.flatMap((one, item) => one.events.map(() => item)),
     ...transpose(EVENT_COLUMNS, events.map(toEventValues)),
     items.flatMap((one, item) => one.auditEntries.map(() => item)),

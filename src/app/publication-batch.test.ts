@@ -35,7 +35,7 @@ function publish(resourceId: string, type = 'order.create'): Publications {
   const rest = { account: null, target: null, address: '127.0.0.1', requestId: resourceId }
   return {
     events,
-    pairs: [{ event: type, account: null }],
+    pairs: [{ event: type, account: null, isOfTenant: false }],
     auditEntries: buildAuditRecords(ids, [{ ...entry, ...rest }], now),
   }
 }

@@ -9,6 +9,12 @@ function asksForPermission(route: RouteDeclaration): boolean {
   return route.access === undefined || route.access === 'permission' || route.opensAll === true
 }
 
+/** The permissions that can have an effect where they hold for some accounts only: those of routes that look at the owner. */
+export function listAccountPermissions(routes: readonly RouteDeclaration[]): string[] {
+  const open = routes.filter((route) => asksForPermission(route) && route.ownAccounts === true)
+  return [...new Set(open.map(permissionOf))].sort()
+}
+
 /** Every permission that some route asks for, with what it allows, by name. */
 export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
   const needed = routes.filter(asksForPermission)

@@ -1,5 +1,6 @@
 import { type Caller, includesAccount, type PermissionScope } from '../http/caller.ts'
-import { invalidField, notFound, Problem } from '../http/problem.ts'
+import { buildAccountMissing } from '../http/caller-refusal.ts'
+import { invalidField, notFound } from '../http/problem.ts'
 import type { AccountId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import {
@@ -47,8 +48,7 @@ export async function createContract(
   },
 ): Promise<ContractRecord> {
   const { account, name, status, scope, permission, caller, now } = input
-  if (!includesAccount(scope, account as AccountId))
-    throw new Problem('permission_denied', `This needs the permission ${permission} for this account.`)
+  if (!includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
   const contract = await insertContract(db, { id: deps.ids.next(), account, name, status, by: caller.userId, now })
   if (!contract)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')

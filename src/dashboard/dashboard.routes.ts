@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { compareCatalogue } from '../catalogue/sync.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
-import { named, TimestampSchema } from '../http/schema.ts'
+import { named, nullable, TimestampSchema } from '../http/schema.ts'
 import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
 import { readSummary } from './dashboard.store.ts'
 
@@ -28,7 +28,12 @@ const SummarySchema = named(
       cancelled: Count,
     }),
     webhooks: Type.Object({ active: Count, inactive: Count, auto_disabled: Count }),
-    catalogue: Type.Object({ generated_count: Count, synced_count: Count, in_sync: Type.Boolean() }),
+    catalogue: nullable(
+      Type.Object(
+        { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
+        { description: 'Null for a caller who holds the permission for some accounts only.' },
+      ),
+    ),
     recent_failures: Type.Array(DispatchRow),
     series_24h: Type.Array(Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
   }),
@@ -42,18 +47,19 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       resource: 'webhook',
       action: 'dashboard',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,
     },
     {
-      handle: async (deps: DashboardDeps, { db, now }) => {
-        const summary = await readSummary(db, now, RECENT_FAILURES)
+      handle: async (deps: DashboardDeps, { db, scope, now }) => {
+        const summary = await readSummary(db, { now, failures: RECENT_FAILURES, scope })
         const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
         return {
           data: {
             deliveries_24h: summary.deliveries,
             webhooks: summary.webhooks,
-            catalogue: { generated_count, synced_count, in_sync },
+            catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
             recent_failures: summary.recentFailures.map(toDispatchRow),
             series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
           },

@@ -1,5 +1,6 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { HEALTH_WINDOW_MS } from '../health/webhook-out.ts'
+import type { PermissionScope } from '../http/caller.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 import {
@@ -43,6 +44,21 @@ const RECENT = `
     group by 1, 2
   )`
 
+/**
+ * The same of the deliveries of the accounts `$4`, which the counts of minutes do not tell apart: from their ledger rows, by
+ * the index of the account.
+ */
+const RECENT_OF_ACCOUNTS = `
+  own as materialized (select document_id from webhook where not is_global and account = any($4::uuid[])),
+  recent as materialized (
+    select date_trunc('hour', d.created_at) as hour, d.status, count(*) as deliveries,
+      count(*) filter (where d.created_at >= $2) as in_window
+    from webhook_dispatch d
+    where d.account = any($4::uuid[]) and d.webhook in (select document_id from own)
+      and d.created_at >= least($2, date_trunc('hour', $1::timestamptz) - interval '23 hours')
+    group by 1, 2
+  )`
+
 const DELIVERIES = `
   select json_object_agg(s.status, s.deliveries) from (
     select s.status, coalesce(sum(r.in_window), 0)::bigint as deliveries
@@ -50,20 +66,20 @@ const DELIVERIES = `
     left join recent r on r.status = s.status
     group by s.status) s`
 
-const WEBHOOKS = `
+const countWebhooks = (condition: string) => `
   select json_build_object('active', count(*) filter (where is_actived), 'inactive', count(*) filter (where not is_actived),
     'auto_disabled', count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures'))
-  from webhook where deleted_at is null`
+  from webhook where deleted_at is null ${condition}`
 
 const EVENT_TYPES = `
   select json_build_object('internal', internal, 'accountScope', account_scope, 'method', method, 'route', route,
     'source', source, 'isActived', is_actived)
   from event order by internal`
 
-const RECENT_FAILURES = `
+const listFailures = (condition: string) => `
   select row_to_json(d) from (
     select ${OF_DISPATCH} from webhook_dispatch d
-    where d.status in ('exhausted', 'failed') and d.ended_at >= $2
+    where d.status in ('exhausted', 'failed') and d.ended_at >= $2 ${condition}
     order by d.ended_at desc, d.document_id desc limit $3) d`
 
 const HOURS = `
@@ -90,12 +106,28 @@ interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
 
 const selectSummary = statement<SummaryColumns>(`
   with ${RECENT}
-  select (${DELIVERIES}) as deliveries, (${WEBHOOKS}) as webhooks, array(${EVENT_TYPES}) as event_types,
-    array(${RECENT_FAILURES}) as recent_failures, array(${HOURS}) as hours`)
+  select (${DELIVERIES}) as deliveries, (${countWebhooks('')}) as webhooks, array(${EVENT_TYPES}) as event_types,
+    array(${listFailures('')}) as recent_failures, array(${HOURS}) as hours`)
 
-/** Reads the facts of the dashboard in one statement, with at most `failures` recent failures. */
-export async function readSummary(db: Database, now: Date, failures: number): Promise<Summary> {
-  const [row] = await selectSummary(db, [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures])
+const OF_ACCOUNTS = 'and d.account = any($4::uuid[]) and d.webhook in (select document_id from own)'
+
+const selectSummaryOfAccounts = statement<SummaryColumns>(`
+  with ${RECENT_OF_ACCOUNTS}
+  select (${DELIVERIES}) as deliveries,
+    (${countWebhooks('and not is_global and account = any($4::uuid[])')}) as webhooks, '{}'::json[] as event_types,
+    array(${listFailures(OF_ACCOUNTS)}) as recent_failures, array(${HOURS}) as hours`)
+
+/**
+ * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event types
+ * are those of everybody, and empty for a caller of some accounts.
+ */
+export async function readSummary(
+  db: Database,
+  { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },
+): Promise<Summary> {
+  const values = [now, new Date(now.getTime() - HEALTH_WINDOW_MS), failures]
+  const [row] =
+    scope === 'all' ? await selectSummary(db, values) : await selectSummaryOfAccounts(db, [...values, scope])
   const { deliveries, webhooks, event_types, recent_failures, hours } = row as SummaryColumns
   return {
     deliveries,

@@ -8,6 +8,7 @@ import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema
 import { selectEvents, toStoredEvent } from './event.store.ts'
 import { checkEventInScope, loadEvent } from './event.ts'
 import { type PathOf, type Publication, type PublishDeps, planPublications, publishEvents } from './publish.ts'
+import { checkTenantMayPublish } from './publish-scope.ts'
 
 /** What events can be filtered by and sorted on. */
 const EVENT_FIELDS = {
@@ -77,20 +78,26 @@ export const eventRoutes: Routes<PublishDeps> = [
       action: 'publish',
       accountScope: 'none',
       status: 202,
+      ownAccounts: true,
       summary: 'Publish events that another service owns',
       description:
         'One event, or up to 1,000 in `events`: all are recorded, or none, and every broken one is named. Only event types ' +
         'with the source `external` can be published, so what this service says of itself cannot be forged. An event type ' +
         'with the account scope `none` takes no account; without an account an event reaches global webhooks only. A ' +
-        '`purge` carries no account whatever is sent. A `url` becomes `data.url` of the delivery. The answer means that the events are durable; publishing emits no ' +
-        'event of its own.',
+        '`purge` carries no account whatever is sent. A `url` becomes `data.url` of the delivery. The answer means that ' +
+        'the events are durable; publishing emits no event of its own. A caller who holds the permission for some ' +
+        'accounts publishes for these only, and only event types that it sees in the catalogue.',
       body: PublishBody,
       bodyLimitBytes: 1_048_576,
       data: PublishAnswer,
     },
     {
-      insert: (deps: PublishDeps, { db, body, now, trace }) => {
-        const planned = planPublications(deps, { ...readPublications(body), now, trace })
+      prepare: async (deps: PublishDeps, { db, body, scope, permission }) => {
+        if (scope === 'all') return
+        await checkTenantMayPublish(deps, db, { scope, permission, ...readPublications(body) })
+      },
+      insert: (deps: PublishDeps, { db, body, scope, now, trace }) => {
+        const planned = planPublications(deps, { ...readPublications(body), scope, now, trace })
         if (!planned) return undefined
         return {
           outcome: buildAccepted(planned.ids),
@@ -98,8 +105,11 @@ export const eventRoutes: Routes<PublishDeps> = [
           explain: () => planned.explain(db),
         }
       },
-      handle: async (deps: PublishDeps, { db, body, caller, now, trace }) =>
-        buildAccepted(await publishEvents(deps, db, { ...readPublications(body), caller, now, trace })),
+      handle: async (deps: PublishDeps, { db, body, scope, caller, now, trace }) => {
+        const ids = await publishEvents(deps, db, { ...readPublications(body), scope, caller, now, trace })
+        const [keptFor = null] = scope === 'all' ? [] : scope
+        return { ...buildAccepted(ids), keptFor }
+      },
     },
   ),
   defineRoute(

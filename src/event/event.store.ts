@@ -86,10 +86,32 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
   return rows.map((row) => row.internal)
 }
 
-/** The events within `scope`, as the base of a list. */
+/**
+ * The names of the event types that a caller of the accounts `accounts` sees: those with account scope and the mark, and
+ * those that a webhook of the accounts is subscribed to.
+ */
+const VISIBLE_TYPES = (accounts: string) => `
+  array(select t.internal from event t where (t.account_scope = 'account' and t.is_tenant_visible) or exists (
+    select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null))`
+
+/** The events within `scope`, as the base of a list; of accounts only those of event types that they see. */
 export function selectEvents(db: Database, scope: PermissionScope) {
   const all = db.selectFrom('event_occurrence').select([...EVENT_COLUMNS.map(([name]) => name), 'routed_at'])
-  return scope === 'all' ? all : all.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+  if (scope === 'all') return all
+  const [before = '', after = ''] = VISIBLE_TYPES('$').split('$')
+  const types = sql<string[]>`${sql.raw(before)}${[...scope]}::uuid[]${sql.raw(after)}`
+  return all
+    .where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
+    .where((eb) => eb('event', '=', eb.fn.any(types)))
+}
+
+const selectVisible = statement<object>(`
+  select from event_occurrence o
+  where o.document_id = $1 and o.account = any($2::uuid[]) and o.event = any(${VISIBLE_TYPES('$2::uuid[]')})`)
+
+/** Whether an event belongs to one of these accounts, and is of an event type that they see. */
+export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
+  return (await selectVisible(db, [id, accounts])).length > 0
 }
 
 /** Maps a row of the `event_occurrence` table. */

@@ -1,9 +1,9 @@
-import { includesAccount, type PermissionScope } from '../http/caller.ts'
+import type { PermissionScope } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, EventId, IdMaker, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findEvent, insertEvents, insertRoutedEvent } from './event.store.ts'
+import { findEvent, insertEvents, insertRoutedEvent, isVisibleTo } from './event.store.ts'
 
 /** One thing that happened, before it has an id. */
 export interface EventDraft {
@@ -52,10 +52,12 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
   return event
 }
 
-/** Checks that an event belongs to an account of the caller. Throws 404, as for one that does not exist. */
+/**
+ * Checks that an event belongs to an account of the caller, and is of an event type that the caller sees. Throws 404, as for
+ * one that does not exist.
+ */
 export async function checkEventInScope(db: Database, id: string, scope: PermissionScope): Promise<void> {
-  const { account } = await loadEvent(db, id)
-  if (!includesAccount(scope, account)) throw notFound('event')
+  if (scope !== 'all' && !(await isVisibleTo(db, id, scope))) throw notFound('event')
 }
 
 /** What the recording of events needs. */

@@ -20,7 +20,10 @@ export interface PublishContext {
 }
 
 /** What decides whether an event of this type may be published. */
-export type PublishedType = Pick<EventTypeRecord, 'internal' | 'source' | 'accountScope' | 'isActived'>
+export type PublishedType = Pick<
+  EventTypeRecord,
+  'internal' | 'source' | 'accountScope' | 'isActived' | 'isTenantVisible'
+>
 
 interface RecordedColumns {
   taken: string[]
@@ -31,7 +34,7 @@ interface RecordedColumns {
 /** What the rules look at: the event types with these names and which of these accounts exist. */
 const READ_CONTEXT = (names: string, accounts: string) => `
   array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
-    'isActived', is_actived) from event where internal = any(${names})) as types,
+    'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any(${names})) as types,
   array(select document_id from account where document_id = any(${accounts}) and deleted_at is null) as accounts`
 
 type ContextColumns = Omit<RecordedColumns, 'taken'>

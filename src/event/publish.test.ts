@@ -73,7 +73,7 @@ describe('the rules of a publication', () => {
   const judge = (...publications: Publication[]) =>
     findPublicationErrors(
       publications,
-      { eventTypes, accounts: new Set(['known']) },
+      { eventTypes, accounts: new Set(['known']), scope: 'all' },
       (index, member) => `${index}.${member}`,
     )
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../http/caller.ts'
+import type { AccountLimiter } from '../account/account-limit.ts'
+import type { Caller, PermissionScope } from '../http/caller.ts'
 import { ERRORS_LIMIT, type FieldError, Problem } from '../http/problem.ts'
 import type { AccountId, EventId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -7,6 +8,7 @@ import { buildEvents, type EventDeps, type EventDraft, type EventRecord } from '
 import {
   listPublishKeys,
   type PublishContext,
+  type PublishedType,
   type PublishKey,
   readPublishContext,
   recordPublications,
@@ -32,8 +34,18 @@ export interface Publication {
 /** Names the member of a publication in a problem: `event`, or `events.3.event` in a batch. */
 export type PathOf = (index: number, member: string) => string
 
+/** An event type with an account that it is published for. */
+export interface PublishedPair {
+  event: string
+  account: string | null
+  /** Whether the publisher may use only event types that callers with an account role see. */
+  isOfTenant: boolean
+}
+
 /** Publications as they are asked for. */
 export interface PublishInput {
+  /** The accounts that the publisher reaches; `checkPublishScope` has judged it. */
+  scope: PermissionScope
   publications: readonly Publication[]
   pathOf: PathOf
   caller: Caller
@@ -44,13 +56,14 @@ export interface PublishInput {
 
 /** What publishing needs. */
 export interface PublishDeps extends EventDeps {
+  accountLimits: Pick<AccountLimiter, 'take'>
   /**
    * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
    * broken, and nothing is kept. Shares its statement with other requests.
    */
   recordPublications: (publications: {
     events: readonly EventRecord[]
-    pairs: readonly { event: string; account: string | null }[]
+    pairs: readonly PublishedPair[]
     auditEntries: readonly unknown[]
   }) => Promise<boolean>
 }
@@ -69,13 +82,16 @@ export interface UnkeyedPublications {
  */
 export function planPublications(
   deps: PublishDeps,
-  { publications, pathOf, now, trace }: Omit<PublishInput, 'caller'>,
+  { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,
 ): UnkeyedPublications | undefined {
   const isPlain = (one: Publication) => one.idempotencyKey === null && !findResourceUrlError(one.url)
   if (!deps.enableApiEventQueue || !publications.every(isPlain)) return undefined
   const ids = publications.map(() => deps.ids.next<'event'>())
   const events = buildEvents(deps, listDrafts(publications, ids, trace), now)
-  const pairs = [...new Map(publications.map((one) => [`${one.event} ${one.account}`, one])).values()]
+  const isOfTenant = scope !== 'all'
+  const pairs = [
+    ...new Map(publications.map((one) => [`${one.event} ${one.account}`, { ...one, isOfTenant }])).values(),
+  ]
   return {
     ids,
     record: (auditEntries) => deps.recordPublications({ events, pairs, auditEntries }),
@@ -83,7 +99,7 @@ export function planPublications(
       const context = await readPublishContext(db, listAsked(publications))
       const meanwhile = 'What the request was refused for changed meanwhile. Send the same request again.'
       return (
-        buildPublicationProblem(findPublicationErrors(publications, context, pathOf)) ??
+        buildPublicationProblem(findPublicationErrors(publications, { ...context, scope }, pathOf)) ??
         new Problem('conflict', meanwhile)
       )
     },
@@ -106,7 +122,7 @@ export async function publishEvents(deps: EventDeps, db: Database, input: Publis
   const events = buildEvents(deps, listDrafts(publications, ids, input.trace), now)
   const written = { caller, keys: isOn ? keys : [], events, asked: listAsked(publications), expiredAt, now }
   const { taken, ...context } = await recordPublications(db, written)
-  checkErrors(findPublicationErrors(publications, context, pathOf))
+  checkErrors(findPublicationErrors(publications, { ...context, scope: input.scope }, pathOf))
   if (!isOn)
     throw new Problem(
       'conflict',
@@ -152,7 +168,7 @@ function buildPublicationProblem(errors: readonly FieldError[]): Problem | undef
 /** The broken rules of a batch, every one. Pure. */
 export function findPublicationErrors(
   publications: readonly Publication[],
-  context: PublishContext,
+  context: PublishContext & { scope: PermissionScope },
   pathOf: PathOf,
 ): FieldError[] {
   const firstOfKey = new Map<string, Publication>()
@@ -176,9 +192,14 @@ const KEY_REUSED: FieldError = {
   message: 'was used for another event within 24 hours; make a new key for a new event',
 }
 
-function findTypeError({ event }: Publication, { eventTypes }: PublishContext): FieldError | undefined {
+function findTypeError(
+  { event }: Publication,
+  { eventTypes, scope }: PublishContext & { scope: PermissionScope },
+): FieldError | undefined {
   const eventType = eventTypes.get(event)
   const broken = (code: string, message: string) => ({ path: 'event', code, message })
+  if (isHidden(eventType, scope))
+    return broken('unknown_event', `${event} is no event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
     return broken('unknown_event', `${event} is no event type; register it with POST /api/v3/webhook/event first`)
   // What this service says of its own resources is never forged from outside.
@@ -191,9 +212,17 @@ function findTypeError({ event }: Publication, { eventTypes }: PublishContext): 
   return undefined
 }
 
-function findAccountError({ event, account }: Publication, context: PublishContext): FieldError | undefined {
+/** Whether an event type does not exist for the publisher: a tenant sees those with account scope and the mark. */
+function isHidden(eventType: PublishedType | undefined, scope: PermissionScope): boolean {
+  return scope !== 'all' && !(eventType?.isTenantVisible && eventType.accountScope === 'account')
+}
+
+function findAccountError(
+  { event, account }: Publication,
+  context: PublishContext & { scope: PermissionScope },
+): FieldError | undefined {
   const eventType = context.eventTypes.get(event)
-  if (account === null || !eventType) return undefined
+  if (account === null || !eventType || isHidden(eventType, context.scope)) return undefined
   const broken = (code: string, message: string) => ({ path: 'account', code, message })
   if (eventType.accountScope === 'none')
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
@@ -202,7 +231,8 @@ function findAccountError({ event, account }: Publication, context: PublishConte
   return broken('unknown_account', 'is no existing account; null reaches global webhooks only')
 }
 
-function isPurge(event: string): boolean {
+/** Whether an event says that something was removed for good: it carries no account. */
+export function isPurge(event: string): boolean {
   return event.endsWith('.purge')
 }
 

@@ -18,6 +18,7 @@ function buildCaller(changes: Partial<Caller>): Caller {
     membershipPatterns: [],
     accounts: [mine],
     ceiling: null,
+    keyAccount: null,
     proof: null,
     ...changes,
   }

@@ -42,6 +42,8 @@ export interface Caller {
    * the user itself.
    */
   ceiling: readonly string[] | null
+  /** The account to which an API key is bound; null for any other token. Its patterns hold there only. */
+  keyAccount: AccountId | null
   /** Null for an API key. */
   proof: SessionProof | null
 }

@@ -17,6 +17,8 @@ export interface Changed {
 interface OutcomeFacts {
   /** The resources that changed. Without it the pipeline records no event. */
   changed?: Changed[]
+  /** The account that the answer concerns, where `changed` does not say it: who repeats the request must reach it. */
+  keptFor?: AccountId | null
   headers?: Record<string, string>
   cookies?: readonly AnswerCookie[]
   /** Additional members of the audit entry. Never a secret. */

@@ -9,8 +9,8 @@ import {
   type ShownRefusal,
   sendAnswer,
 } from './answer.ts'
-import { type Caller, findPermissionScope, isUnderCeiling, type PermissionScope } from './caller.ts'
-import { buildNotFresh, isFresh } from './freshness.ts'
+import { findPermissionScope } from './caller.ts'
+import { findCallerRefusal } from './caller-refusal.ts'
 import {
   buildInProgress,
   buildRepeatedAnswer,
@@ -82,32 +82,6 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (!refusal) return
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
-}
-
-/** Why a caller may not use a route; undefined when it may. Pure. */
-function findCallerRefusal(
-  route: RouteDeclaration,
-  { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
-): Problem | undefined {
-  if (!isOpen(route, caller, scope)) return buildPermissionRefusal(caller, permissionOf(route))
-  return route.fresh && !isFresh(caller, route.fresh, now) ? buildNotFresh(caller) : undefined
-}
-
-/** Whether a route is open to `caller`. An app reaches what its scopes name: no other route, open to every person or not. */
-function isOpen(route: RouteDeclaration, caller: Caller, scope: PermissionScope | undefined): boolean {
-  if (caller.clientId !== null && !isUnderCeiling(caller, permissionOf(route))) return false
-  if (route.access === 'caller' || route.access === 'public') return true
-  return scope === 'all' || (scope !== undefined && route.ownAccounts === true)
-}
-
-function buildPermissionRefusal(caller: Caller, permission: string): Problem {
-  if (caller.clientId === null || isUnderCeiling(caller, permission))
-    return new Problem('permission_denied', `This needs the permission ${permission}, which your token does not hold.`)
-  const text = `This needs the permission ${permission}, which no scope of this app opens.`
-  // RFC 6750 section 3.1.
-  return new Problem('permission_denied', text, {
-    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
-  })
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
@@ -244,7 +218,7 @@ function answerRefusal<Deps>({ route, reply, request }: Served<Deps>, outcome: S
 }
 
 function buildKept<Deps>({ route, reply }: Served<Deps>, outcome: Outcome<unknown>, answer: Answer): KeptAnswer {
-  const account = outcome.kind === 'refusal' ? null : (outcome.changed?.[0]?.account ?? null)
+  const account = outcome.kind === 'refusal' ? null : (outcome.keptFor ?? outcome.changed?.[0]?.account ?? null)
   const payload = buildRepeatPayload(route, outcome, reply)
   return { status: answer.status, payload, location: answer.headers.location, account }
 }

@@ -64,6 +64,24 @@ export interface FactorHint {
   expiresIn: number
 }
 
+/** What a `permission_denied` lacks (docs/contract/identity.md#refusals). */
+export interface Missing {
+  /**
+   * `permission`: the token does not hold it. `scope`: the token holds it for some accounts, and the request needs it for
+   * all. `account`: the token does not hold it for this account. `app_scope`: no scope of the app opens it.
+   */
+  what: 'permission' | 'scope' | 'account' | 'app_scope'
+  permission: string
+  account?: string
+}
+
+/** A limit of an account that a request would exceed (docs/contract/delivery.md#limits-of-an-account). */
+export interface ExceededLimit {
+  name: string
+  value: number
+  account: string
+}
+
 /** Most entries of `errors`: bounds the size of an answer. */
 export const ERRORS_LIMIT = 50
 
@@ -80,6 +98,10 @@ export class Problem extends Error {
   readonly reason: string | undefined
   /** Of `second_factor_required` only. Goes to the caller, and neither to the log nor to the audit trail. */
   readonly secondFactor: FactorHint | undefined
+  /** Of `permission_denied`. */
+  readonly missing: Missing | undefined
+  /** Of `limit_reached` and `rate_limited`, where the limit is one of an account. */
+  readonly limit: ExceededLimit | undefined
 
   constructor(
     code: ProblemCode,
@@ -90,6 +112,8 @@ export class Problem extends Error {
       reason?: string
       cause?: unknown
       secondFactor?: FactorHint
+      missing?: Missing
+      limit?: ExceededLimit
     } = {},
   ) {
     super(detail, { cause: options.cause })
@@ -101,6 +125,8 @@ export class Problem extends Error {
     this.headers = options.headers ?? {}
     this.reason = options.reason
     this.secondFactor = options.secondFactor
+    this.missing = options.missing
+    this.limit = options.limit
   }
 }
 
@@ -117,6 +143,8 @@ export function buildProblemBody(
     detail: problem.detail,
     request_id: requestId,
     ...(problem.errors && { errors: problem.errors }),
+    ...(problem.missing && { missing: problem.missing }),
+    ...(problem.limit && { limit: problem.limit }),
     ...(problem.secondFactor && { second_factor: toHintRow(problem.secondFactor) }),
   }
 }

@@ -260,3 +260,28 @@ describe('a strict limit that is counted with the operation', () => {
     expect((await post({ name: 'bad' })).statusCode).toBe(429)
   })
 })
+
+describe('the limits of a feature', () => {
+  const hits = (count: number, bucket = 'published:a', perMinute = 5) => ({ bucket, hits: count, perMinute })
+
+  test('take all hits of a request or none, and say when there is room again', async () => {
+    const { limiter } = await buildLimited()
+    expect(limiter.take([hits(3), hits(2, 'published:b')])).toBeUndefined()
+    const refused = limiter.take([hits(1), hits(4, 'published:b')])
+    expect(refused).toMatchObject({ one: { bucket: 'published:b', hits: 4 }, resetSeconds: 43 })
+    expect(limiter.take([hits(2)])).toBeUndefined()
+    expect(limiter.take([hits(1)])).toBeDefined()
+    clock.advance(43_000)
+    expect(limiter.take([hits(5)])).toBeUndefined()
+  })
+
+  test('are shared by two processes from their next exchange on', async () => {
+    const [one, other] = [await buildLimited(), await buildLimited()]
+    expect(one.limiter.take([hits(3)])).toBeUndefined()
+    await one.limiter.exchange()
+    expect(other.limiter.take([hits(1)])).toBeUndefined()
+    await other.limiter.exchange()
+    expect(other.limiter.take([hits(2)])).toBeDefined()
+    expect(other.limiter.take([hits(1)])).toBeUndefined()
+  })
+})

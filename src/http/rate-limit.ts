@@ -24,11 +24,23 @@ export interface RateLimiter {
   limitVisit(request: FastifyRequest, reply: FastifyReply): void
   /** Counts a request against its caller. Throws `rate_limited`. */
   limitCaller(caller: Caller, reply: FastifyReply): void
+  /**
+   * Counts hits against buckets of a feature, all of them or, when one would exceed its limit, none. Returns that one, and
+   * the seconds until its window ends.
+   */
+  take<Hits extends BucketHits>(all: readonly Hits[]): { one: Hits; resetSeconds: number } | undefined
   /** Adds what this process has counted to the shared sums and reads them. */
   exchange(): Promise<void>
   /** Exchanges about once a second until stopped. */
   run(): Promise<void>
   stop(): void
+}
+
+/** Hits of a bucket of a feature. */
+export interface BucketHits {
+  bucket: string
+  hits: number
+  perMinute: number
 }
 
 /** One limit as the `RateLimit-Policy` header names it. */
@@ -108,6 +120,15 @@ export function buildRateLimiter(options: {
     }
   }
 
+  function take<Hits extends BucketHits>(all: readonly Hits[]): { one: Hits; resetSeconds: number } | undefined {
+    const { startMs, resetMs } = findWindow(clock.now())
+    const taken = all.map((one) => ({ one, bucket: takeBucket(one.bucket, startMs) }))
+    const exceeded = taken.find(({ one, bucket }) => bucket.shared + bucket.own + one.hits > one.perMinute)
+    if (exceeded) return { one: exceeded.one, resetSeconds: Math.ceil(resetMs / 1000) }
+    for (const { one, bucket } of taken) bucket.own += one.hits
+    return undefined
+  }
+
   async function exchange(): Promise<void> {
     const { startMs } = findWindow(clock.now())
     const counted: { name: string; bucket: Bucket; hits: number }[] = []
@@ -131,6 +152,7 @@ export function buildRateLimiter(options: {
     },
     limitVisit: (request, reply) => countInMemory(groupAddress(request.ip), address, reply),
     limitCaller: (caller, reply) => countInMemory(caller.apiKeyId ?? caller.userId, callers, reply),
+    take,
     exchange,
     run: async () => {
       while (!stopping.signal.aborted) {

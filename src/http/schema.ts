@@ -78,6 +78,31 @@ export const ProblemSchema = named(
         { description: 'Every broken rule, at most 50, of a `validation_failed`.' },
       ),
     ),
+    missing: Type.Optional(
+      named(
+        'MissingPermission',
+        Type.Object(
+          {
+            what: enumSchema(['permission', 'scope', 'account', 'app_scope'], {
+              description:
+                '`permission`: the token does not hold it. `scope`: it holds it for some accounts, and this needs it for all. `account`: it does not hold it for this account. `app_scope`: no scope of the app opens it.',
+            }),
+            permission: Type.String(),
+            account: Type.Optional(UuidSchema),
+          },
+          { description: 'Of a `permission_denied`.' },
+        ),
+      ),
+    ),
+    limit: Type.Optional(
+      named(
+        'ExceededLimit',
+        Type.Object(
+          { name: Type.String(), value: Type.Integer(), account: UuidSchema },
+          { description: 'The limit of an account that the request would exceed.' },
+        ),
+      ),
+    ),
     second_factor: Type.Optional(
       named(
         'SecondFactorHint',

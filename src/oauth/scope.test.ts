@@ -30,6 +30,7 @@ const someUser: fc.Arbitrary<Caller> = fc.record({
   }),
   accounts: fc.subarray(ACCOUNTS),
   ceiling: fc.constant(null),
+  keyAccount: fc.constant(null),
   proof: fc.constant(null),
 })
 const someName = fc.oneof(

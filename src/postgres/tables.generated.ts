@@ -48,6 +48,17 @@ export interface AccountInvitation {
   updated_at: Timestamp;
 }
 
+export interface AccountLimit {
+  account: string;
+  created_at: Timestamp;
+  published_per_minute: number | null;
+  replays_per_minute: number | null;
+  subscriptions: number | null;
+  updated_at: Timestamp;
+  updated_by: string | null;
+  webhooks: number | null;
+}
+
 export interface AccountMember {
   account: string;
   created_at: Timestamp;
@@ -77,6 +88,7 @@ export interface AlertIncident {
 }
 
 export interface ApiKey {
+  account: string | null;
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp | null;
@@ -562,6 +574,7 @@ export interface RecoveryCode {
 }
 
 export interface ReplayJob {
+  accounts: string[] | null;
   confirm_duplicate: boolean;
   created_at: Timestamp;
   created_by: string | null;
@@ -796,6 +809,7 @@ export interface WebhookQueue {
 export interface DB {
   account: Account;
   account_invitation: AccountInvitation;
+  account_limit: AccountLimit;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
   alert_incident: AlertIncident;

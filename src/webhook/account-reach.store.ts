@@ -1,4 +1,4 @@
-import type { SelectQueryBuilder } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -18,7 +18,11 @@ const selectDispatch = statement<object>(`
   select from webhook_dispatch d join webhook w on w.document_id = d.webhook
   where d.document_id = $1 and d.account = any($2::uuid[]) and ${OWNED}`)
 
-const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch }
+// A job of somebody who held more accounts, or all of them, counts rows of others.
+const selectJob = statement<object>(`
+  select from replay_job j where j.document_id = $1 and cardinality(j.accounts) > 0 and j.accounts <@ $2::uuid[]`)
+
+const SELECTS = { webhook: selectWebhook, subscription: selectSubscription, dispatch: selectDispatch, job: selectJob }
 
 /** Whether a row exists, deleted or not, and belongs to one of these accounts. */
 export async function isOwnedBy(
@@ -73,6 +77,12 @@ export function keepOwnDispatches<Found>(
           .where('webhook.account', '=', eb.fn.any(eb.val([...scope]))),
       ),
     )
+}
+
+/** Keeps of a list of bulk replays those that were made for accounts of `scope`. */
+export function keepOwnJobs<Found>(query: SelectQueryBuilder<DB, 'replay_job', Found>, scope: PermissionScope) {
+  if (scope === 'all') return query
+  return query.where(sql<boolean>`cardinality(accounts) > 0 and accounts <@ ${[...scope]}::uuid[]`)
 }
 
 const selectHidden = statement<{ entry: string }>(`

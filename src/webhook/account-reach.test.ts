@@ -161,15 +161,176 @@ describe('for a caller with an account role', () => {
   })
 
   test('what concerns all accounts stays closed', async () => {
-    for (const path of [
-      `${HOOKS}/export?format=json`,
-      '/api/v3/webhook/catalogue/status',
-      '/api/v3/webhook/replay-job',
-    ])
-      expect((await developer('GET', path)).status).toBe(403)
-    const filters = [`document_id|eq|${own.dispatch}`]
-    expect((await developer('POST', `${DISPATCHES}/replay`, { filters })).status).toBe(403)
-    expect((await developer('POST', '/api/v3/webhook/catalogue/sync')).status).toBe(403)
+    for (const [method, path] of [
+      ['GET', '/api/v3/webhook/catalogue/status'],
+      ['POST', '/api/v3/webhook/catalogue/sync'],
+    ] as const)
+      expect(await developer(method, path)).toMatchObject({ status: 403, body: { missing: { what: 'scope' } } })
+  })
+
+  test('a 403 says what is missing: the permission, its scope, or the account', async () => {
+    const url = `${world.receiver.origin}/missing`
+    const missingOf = async (answer: Promise<TestAnswer>) => (await answer).body.missing
+    expect(await missingOf(viewer('POST', HOOKS, { url, account: mine }))).toEqual({
+      what: 'permission',
+      permission: 'webhook:create',
+    })
+    expect(await missingOf(developer('POST', HOOKS, { url, is_global: true }))).toEqual({
+      what: 'scope',
+      permission: 'webhook:create',
+    })
+    expect(await missingOf(developer('POST', HOOKS, { url, account: theirs }))).toEqual({
+      what: 'account',
+      permission: 'webhook:create',
+      account: theirs,
+    })
+  })
+
+  test('an export holds the webhooks of its account only', async () => {
+    for (const format of ['json', 'ndjson', 'csv']) {
+      const { status, body } = await viewer('GET', `${HOOKS}/export?format=${format}`)
+      const text = JSON.stringify(body)
+      expect([status, text.includes(own.hook.id)]).toEqual([200, true])
+      for (const { hook } of [foreign, global]) expect(text).not.toContain(hook.id)
+    }
+    const filtered = await viewer('GET', `${HOOKS}/export?filters=account|eq|${theirs}`)
+    expect(filtered.body).toEqual([])
+  })
+
+  test('the dashboard counts the deliveries and webhooks of its account only', async () => {
+    const { data } = (await viewer('GET', '/api/v3/webhook/dashboard/summary')).body
+    const count = async (path: string) => (await viewer('GET', `${path}?count=true`)).body.pagination.total
+    const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, one) => all + one, 0)
+    expect(sum(data.deliveries_24h)).toBe(await count(DISPATCHES))
+    expect(data.webhooks.active + data.webhooks.inactive).toBe(await count(HOOKS))
+    expect(data.series_24h).toHaveLength(24)
+    expect(data.series_24h.reduce((all: number, hour: Json) => all + hour.success, 0)).toBe(data.deliveries_24h.success)
+    expect(data.catalogue).toBeNull()
+    const everybody = (await world.app.admin('GET', '/api/v3/webhook/dashboard/summary')).body.data
+    expect(sum(everybody.deliveries_24h)).toBeGreaterThan(sum(data.deliveries_24h))
+  })
+
+  test('a bulk replay takes rows of its account only, and others do not see the job', async () => {
+    const replayAll = (call: TestCall, body: object) =>
+      call('POST', `${DISPATCHES}/replay`, { filters: ['event|eq|contract.create'], confirm_duplicate: true, ...body })
+    const preview = (await replayAll(developer, { dry_run: true })).body.data
+    const listed = await developer('GET', `${DISPATCHES}?filters=event|eq|contract.create&count=true`)
+    expect([preview.matched, preview.total]).toEqual(Array(2).fill(listed.body.pagination.total))
+    const taken = { filters: [`document_id|in|${foreign.dispatch},${global.dispatch},${own.dispatch}`] }
+    const { data: job } = (await replayAll(developer, taken)).body
+    expect(job).toMatchObject({ total: 1, accounts: [mine] })
+    const all = (await replayAll(world.app.admin, { limit: 1 })).body.data
+    await world.app.settle()
+    expect(ids(await developer('GET', '/api/v3/webhook/replay-job'))).toEqual([job.document_id])
+    const stranger = await signInAs('account-developer', theirs)
+    const jobs = '/api/v3/webhook/replay-job'
+    expect(ids(await stranger('GET', jobs))).toEqual([])
+    for (const [call, id] of [
+      [stranger, job.document_id],
+      [developer, all.document_id],
+    ] as const) {
+      expect((await call('GET', `${jobs}/${id}`)).status).toBe(404)
+      for (const move of ['pause', 'resume', 'cancel'])
+        expect((await call('POST', `${jobs}/${id}/${move}`)).status).toBe(404)
+    }
+    expect((await developer('GET', `${jobs}/${job.document_id}`)).body.data.status).toBe('done')
+    expect((await viewer('POST', `${jobs}/${job.document_id}/cancel`)).status).toBe(403)
+  })
+
+  test('a job of somebody with more accounts is not seen from one of them', async () => {
+    const { call, userId } = await world.app.signInMember([mine, theirs] as never)
+    const { body } = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
+    for (const account of [mine, theirs])
+      await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, {
+        user: userId,
+        roles: [body.data[0].document_id],
+      })
+    const made = await call('POST', `${DISPATCHES}/replay`, { filters: [`document_id|eq|${foreign.dispatch}`] })
+    expect(made.body.data.accounts.toSorted()).toEqual([mine, theirs].toSorted())
+    const path = `/api/v3/webhook/replay-job/${made.body.data.document_id}`
+    expect([(await call('GET', path)).status, (await developer('GET', path)).status]).toEqual([200, 404])
+  })
+
+  test('events of hidden types do not exist, unless a webhook of the account is subscribed to them', async () => {
+    await world.app.admin('POST', TYPES, { internal: 'risk.flagged' })
+    const publish = (account: string) =>
+      world.app.admin('POST', '/api/v3/webhook/publish', { event: 'risk.flagged', account, id: 'r' })
+    const hidden = (await publish(mine)).body.data.events[0].event_id
+    const list = `${EVENTS}?filters=event|eq|risk.flagged&count=true`
+    expect((await developer('GET', list)).body).toMatchObject({ data: [], pagination: { total: 0 } })
+    for (const path of [`${EVENTS}/${hidden}`, `${EVENTS}/${hidden}/routing`])
+      expect((await developer('GET', path)).status).toBe(404)
+    await world.app.admin('POST', LINKS, { webhook: own.hook.id, event: await typeId('risk.flagged') })
+    expect((await developer('GET', list)).body.pagination.total).toBe(1)
+    expect((await developer('GET', `${EVENTS}/${hidden}`)).status).toBe(200)
+  })
+
+  test('a repeat with an idempotency key gets the first answer again, while the caller reaches the account', async () => {
+    const headers = { 'idempotency-key': 'tenant-job' }
+    const body = { filters: [`document_id|eq|${own.dispatch}`] }
+    const [first, again] = [
+      await developer('POST', `${DISPATCHES}/replay`, body, headers),
+      await developer('POST', `${DISPATCHES}/replay`, body, headers),
+    ]
+    expect([first.status, again.status, again.headers['idempotency-replayed']]).toEqual([202, 202, 'true'])
+    expect(again.body.data.document_id).toBe(first.body.data.document_id)
+  })
+})
+
+describe('publishing for an account', () => {
+  let publisher: TestCall
+  const publish = (body: object, headers = {}) => publisher('POST', '/api/v3/webhook/publish', body, headers)
+  beforeAll(async () => {
+    publisher = await signInAs('account-publisher', mine)
+    for (const [internal, is_tenant_visible] of [
+      ['order.paid', true],
+      ['order.hidden', false],
+      ['order.purge', true],
+    ] as const)
+      await world.app.admin('POST', TYPES, { internal, is_tenant_visible })
+    const none = { internal: 'order.nobody', account_scope: 'none', is_tenant_visible: true }
+    await world.app.admin('POST', TYPES, none)
+  })
+
+  test.each([
+    ['alone', {}],
+    ['with a key of the request', { 'idempotency-key': 'order-1' }],
+  ])('records an event of a type that the caller sees, %s', async (_title, headers) => {
+    const sent = await publish({ event: 'order.paid', account: mine, id: 'o-1' }, headers)
+    expect(sent.status, JSON.stringify(sent.body)).toBe(202)
+    const { data } = (await world.app.admin('GET', `${EVENTS}/${sent.body.data.events[0].event_id}`)).body
+    expect(data).toMatchObject({ event: 'order.paid', account: mine })
+    const repeated = await publish({ event: 'order.paid', account: mine, id: 'o-1' }, headers)
+    expect(repeated.headers['idempotency-replayed'] === 'true').toBe('idempotency-key' in headers)
+    expect(repeated.status).toBe(202)
+  })
+
+  test('is refused for another account, for none, and for a purge, with what is missing', async () => {
+    for (const [body, what] of [
+      [{ event: 'order.paid', account: theirs, id: 'o' }, 'account'],
+      [{ event: 'order.paid', account: '01990000-0000-7000-8000-000000000000', id: 'o' }, 'account'],
+      [{ event: 'order.paid', id: 'o' }, 'scope'],
+      [{ event: 'order.purge', account: mine, id: 'o' }, 'scope'],
+    ] as const) {
+      for (const sent of [body, { events: [{ event: 'order.paid', account: mine, id: 'o' }, body] }])
+        expect(await publish(sent)).toMatchObject({
+          status: 403,
+          body: { missing: { what, permission: 'event:publish' } },
+        })
+    }
+    expect((await world.app.admin('GET', `${EVENTS}?filters=resource_id|eq|o`)).body.data).toEqual([])
+  })
+
+  test('takes a hidden type for one that does not exist, with a key and without', async () => {
+    for (const event of ['order.hidden', 'order.nobody', 'order.never-registered', 'webhook.update'])
+      for (const more of [{}, { idempotency_key: `key of ${event}` }]) {
+        const refused = await publish({ event, account: mine, id: 'o', ...more })
+        const message = `${event} is no event type that you see; GET /api/v3/webhook/event lists them`
+        expect(refused).toMatchObject({
+          status: 422,
+          body: { errors: [{ path: 'event', code: 'unknown_event', message }] },
+        })
+      }
   })
 })
 

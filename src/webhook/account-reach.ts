@@ -1,4 +1,6 @@
+import type { AccountLimiter, Room, RoomOwner } from '../account/account-limit.ts'
 import { includesAccount, type PermissionScope } from '../http/caller.ts'
+import { buildAccountMissing, buildScopeMissing } from '../http/caller-refusal.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -13,7 +15,7 @@ interface Asked {
   scope: PermissionScope
 }
 
-const NOUNS = { webhook: 'webhook', subscription: 'subscription', dispatch: 'dispatch' } as const
+const NOUNS = { webhook: 'webhook', subscription: 'subscription', dispatch: 'dispatch', job: 'replay job' } as const
 
 /**
  * Builds the `reach` of routes on rows of webhooks (docs/contract/identity.md#webhooks-of-an-account-role): for a caller with an
@@ -29,6 +31,18 @@ export function buildReach(kind: keyof typeof NOUNS): (deps: unknown, request: A
 }
 
 /**
+ * Locks the room of an account for a caller with an account role, before the webhook that it changes
+ * (docs/contract/delivery.md#limits-of-an-account). Undefined for everybody else.
+ */
+export async function lockRoom(
+  deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },
+  db: Database,
+  { scope, ...owner }: RoomOwner & { scope: PermissionScope },
+): Promise<Room | undefined> {
+  return scope === 'all' ? undefined : deps.accountLimits.lockRoom(db, owner)
+}
+
+/**
  * Checks that a caller may give a webhook this owner: with an account role, one of its accounts and not all. Throws 403.
  */
 export function checkOwnerInScope(
@@ -37,10 +51,8 @@ export function checkOwnerInScope(
   permission: string,
 ): void {
   if (scope === 'all') return
-  if (isGlobal)
-    throw new Problem('permission_denied', `A global webhook needs the permission ${permission} everywhere.`)
-  if (account && !includesAccount(scope, account as AccountId))
-    throw new Problem('permission_denied', `This needs the permission ${permission} for this account.`)
+  if (isGlobal) throw buildScopeMissing('A global webhook', permission)
+  if (account && !includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
 }
 
 /**

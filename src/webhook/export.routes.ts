@@ -24,6 +24,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'export',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'Export webhooks as a file',
       description:
         'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
@@ -37,14 +38,14 @@ export const exportRoutes: Routes<object> = [
       },
     },
     {
-      handle: async (_deps: object, { db, query, now }) => {
+      handle: async (_deps: object, { db, scope, query, now }) => {
         const { format = 'json', filters, sort } = query
         const listing = parseListing({ filters, sort }, WEBHOOK_FIELDS)
         const name = `webhooks-${now.toISOString().slice(0, 10)}.${format}`
         return {
           kind: 'stream',
           contentType: EXPORT_MEDIA[format],
-          body: streamWebhooks(db, { listing, fields: WEBHOOK_FIELDS, format }),
+          body: streamWebhooks(db, { listing, scope, fields: WEBHOOK_FIELDS, format }),
           headers: { 'content-disposition': `attachment; filename="${name}"` },
         }
       },

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
+import type { PermissionScope } from '../http/caller.ts'
 import { applyListing, type ListFields, type Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
+import { keepOwnWebhooks } from './account-reach.store.ts'
 import { type ExportFormat, formatExport } from './export-format.ts'
 import { toWebhookRow, WebhookRow } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord } from './webhook.store.ts'
@@ -11,23 +13,26 @@ const BATCH_SIZE = 500
 /** The members of the public row in the order of its schema; the secret is not among them. */
 const COLUMNS = Object.keys(WebhookRow.properties)
 
-/**
- * Streams the living webhooks that the filters of `listing` name. Batches are found by position, as pages of a list are,
- * and read only as fast as the reader takes them; destroying the stream ends the reading. No transaction is held open.
- */
-export function streamWebhooks(
-  db: Database,
-  input: { listing: Listing; fields: ListFields; format: ExportFormat },
-): Readable {
-  const { listing, fields, format } = input
-  return Readable.from(formatExport(format, COLUMNS, readBatches(db, listing, fields)), { objectMode: false })
+/** Which webhooks an export holds, and in which order. */
+interface ExportInput {
+  listing: Listing
+  scope: PermissionScope
+  fields: ListFields
 }
 
-async function* readBatches(db: Database, listing: Listing, fields: ListFields) {
+/**
+ * Streams the living webhooks within `scope` that the filters of `listing` name. Batches are found by position, as pages of a list are,
+ * and read only as fast as the reader takes them; destroying the stream ends the reading. No transaction is held open.
+ */
+export function streamWebhooks(db: Database, input: ExportInput & { format: ExportFormat }): Readable {
+  return Readable.from(formatExport(input.format, COLUMNS, readBatches(db, input)), { objectMode: false })
+}
+
+async function* readBatches(db: Database, { listing, scope, fields }: ExportInput) {
   let after = listing.after
   for (;;) {
     const page = { ...listing, pageSize: BATCH_SIZE, after }
-    const found = await applyListing(selectWebhooks(db), page, fields).execute()
+    const found = await applyListing(keepOwnWebhooks(selectWebhooks(db), scope), page, fields).execute()
     const rows = found.slice(0, BATCH_SIZE)
     yield rows.map((row) => toWebhookRow(toWebhookRecord(row)))
     const last = rows.at(-1)

@@ -3,12 +3,7 @@ import { checkEventInScope, loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { StatusSchema } from './ledger/dispatch.schema.ts'
-import {
-  EXPLAINED_WEBHOOKS_LIMIT,
-  type ExplainedRouting,
-  explainRouting,
-  keepOwnVerdicts,
-} from './routing-explanation.ts'
+import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
 
 const VERDICTS = [
   'delivered',
@@ -106,9 +101,8 @@ export const routingExplanationRoutes: Routes<object> = [
       reach: (_deps: object, { db, params, scope }) => checkEventInScope(db, params.id, scope),
       locate: (_deps: object, { db, params }) => loadEvent(db, params.id),
       handle: async (_deps, { db, params, scope, query, now }) => {
-        const found = await explainRouting(db, params.id, { webhook: query.webhook ?? null, now })
-        const explanation = keepOwnVerdicts(found, scope)
-        const { event, entries, summary, isTruncated } = explanation
+        const asked = { webhook: query.webhook ?? null, scope, now }
+        const { event, entries, summary, isTruncated } = await explainRouting(db, params.id, asked)
         return {
           data: {
             event_id: event.id,

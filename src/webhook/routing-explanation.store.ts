@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../event/event.ts'
+import type { PermissionScope } from '../http/caller.ts'
 import type { AccountScope } from '../http/route.ts'
 import type { AccountId, DispatchId, EventId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -81,7 +82,8 @@ const select = statement<Columns>(`
     d.document_id as dispatch, d.status, d.attempts, d.last_error
   from event_occurrence o
   left join event t on t.internal = o.event
-  left join webhook w on $2::uuid is null or w.document_id = $2
+  left join webhook w on ($2::uuid is null or w.document_id = $2)
+    and ($4::uuid[] is null or (not w.is_global and w.account = any($4)))
   left join webhook_event s on s.webhook = w.document_id and s.event = t.document_id
   left join webhook_dispatch d on d.webhook = w.document_id and d.event_id = o.document_id
   where o.document_id = $1
@@ -90,14 +92,14 @@ const select = statement<Columns>(`
 
 /**
  * The event with this id and up to `limit` webhooks, deleted ones too, with their link to the event's type and their ledger
- * row of the event. Those with a row come first, then the others, oldest first. With `webhook`, only that one. Undefined
- * when there is no such event.
+ * row of the event. Those with a row come first, then the others, oldest first. With `webhook`, only that one; only
+ * webhooks within `scope`. Undefined when there is no such event.
  */
 export async function findExplained(
   db: Database,
-  input: { event: string; webhook: string | null; limit: number },
+  input: { event: string; webhook: string | null; scope: PermissionScope; limit: number },
 ): Promise<Explained | undefined> {
-  const rows = await select(db, [input.event, input.webhook, input.limit])
+  const rows = await select(db, [input.event, input.webhook, input.limit, input.scope === 'all' ? null : input.scope])
   const [first] = rows
   if (!first) return undefined
   return {

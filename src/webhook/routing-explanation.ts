@@ -1,4 +1,4 @@
-import { includesAccount, type PermissionScope } from '../http/caller.ts'
+import type { PermissionScope } from '../http/caller.ts'
 import { notFound } from '../http/problem.ts'
 import type { Database } from '../postgres/database.ts'
 import { decideRouting, type RoutingVerdict } from './delivery/routing.ts'
@@ -46,14 +46,14 @@ export interface RoutingExplanation {
   isTruncated: boolean
 }
 
-/** Explains an event for every webhook that still has a row, deleted ones too; or for one of them. Throws 404. */
+/** Explains an event for every webhook within `scope` that still has a row, deleted ones too; or for one of them. Throws 404. */
 export async function explainRouting(
   db: Database,
   id: string,
-  input: { webhook: string | null; now: Date },
+  input: { webhook: string | null; scope: PermissionScope; now: Date },
 ): Promise<RoutingExplanation> {
-  const { webhook: only, now } = input
-  const found = await findExplained(db, { event: id, webhook: only, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
+  const { webhook: only, scope, now } = input
+  const found = await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
   if (!found) throw notFound('event')
   const { event, eventType } = found
   const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
@@ -66,14 +66,6 @@ function countVerdicts(entries: readonly ExplainedRouting[]): RoutingExplanation
   const summary: RoutingExplanation['summary'] = {}
   for (const { verdict } of entries) summary[verdict] = (summary[verdict] ?? 0) + 1
   return summary
-}
-
-/** Keeps of an explanation the webhooks that a caller with an account role reaches: those of its accounts. Pure. */
-export function keepOwnVerdicts(explanation: RoutingExplanation, scope: PermissionScope): RoutingExplanation {
-  if (scope === 'all') return explanation
-  const isOwn = ({ webhook }: ExplainedRouting) => !webhook.isGlobal && includesAccount(scope, webhook.account)
-  const entries = explanation.entries.filter(isOwn)
-  return { ...explanation, entries, summary: countVerdicts(entries) }
 }
 
 interface Explained {

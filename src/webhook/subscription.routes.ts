@@ -3,7 +3,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { keepOwnSubscriptions } from './account-reach.store.ts'
-import { buildReach, checkMaySubscribe, checkNewSubscription } from './account-reach.ts'
+import { buildReach, checkMaySubscribe, checkNewSubscription, lockRoom } from './account-reach.ts'
 import { selectSubscriptions, toSubscriptionRecord } from './subscription.store.ts'
 import {
   changeSubscription,
@@ -85,14 +85,17 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       params: IdParams,
       body: EventSetBody,
       data: EventSet,
+      problems: ['limit_reached'],
     },
     {
       reach: reachWebhook,
       locate: (_deps: WebhookDeps, { db, params }) => loadWebhook(db, params.id),
       handle: async (deps, { db, params, scope, body, now }) => {
         const { events } = body
+        const room = await lockRoom(deps, db, { scope, webhook: params.id })
         await checkMaySubscribe(db, scope, { webhook: params.id, events, pathOf: (index) => `events.${index}` })
         const set = await replaceEventSet(deps, db, params.id, { events: body.events, now })
+        room?.check('subscriptions', set.growth)
         return {
           data: toEventSetRow(set),
           message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'The event set is the same.', set.warnings),
@@ -113,11 +116,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       summary: 'Subscribe a webhook to an event type',
       body: CreateSubscriptionBody,
       data: SubscriptionWithWarnings,
+      problems: ['limit_reached'],
     },
     {
       handle: async (deps: WebhookDeps, { db, scope, body, now }) => {
         await checkNewSubscription(db, scope, body)
+        const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
         const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
+        room?.check('subscriptions', 1)
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
           message: sayWarnings('Subscribed.', warnings),

@@ -91,15 +91,15 @@ export async function loadEventSet(db: Database, webhook: string): Promise<Webho
 
 /**
  * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. An entry of `events` is an id or a name. `isChanged` says whether any was. Throws 404, and the 422 of
- * `resolveEntries`.
+ * revived. An entry of `events` is an id or a name. `isChanged` says whether any was, `growth` how many more there are. Throws
+ * 404, and the 422 of `resolveEntries`.
  */
 export async function replaceEventSet(
   deps: Deps,
   db: Database,
   id: string,
   input: { events: readonly string[]; now: Date },
-): Promise<WebhookEventSet & { isChanged: boolean }> {
+): Promise<WebhookEventSet & { isChanged: boolean; growth: number }> {
   const { ids, names } = splitEntries(input.events)
   const found = await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids })
   if (!found) throw notFound('webhook')
@@ -112,7 +112,8 @@ export async function replaceEventSet(
   const links = add.map((event) => ({ id: deps.ids.next<'subscription'>(), event }))
   await changeSubscriptions(db, { webhook: webhook.id, remove, add: links, now: input.now })
   const kept = events.filter((event) => !remove.includes(event.id))
-  return { ...buildEventSet(webhook, kept), isChanged: add.length + remove.length > 0 }
+  const isChanged = add.length + remove.length > 0
+  return { ...buildEventSet(webhook, kept), isChanged, growth: add.length - remove.length }
 }
 
 /** A living link with its webhook and the name of its event type, or a 404. */

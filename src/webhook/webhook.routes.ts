@@ -3,7 +3,7 @@ import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
-import { buildReach, checkMaySubscribe, checkOwnerInScope } from './account-reach.ts'
+import { buildReach, checkMaySubscribe, checkOwnerInScope, lockRoom } from './account-reach.ts'
 import { sayWarnings } from './subscription.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
@@ -55,6 +55,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         'types of `events`; one that will never fire is named in the message.',
       body: CreateWebhookBody,
       data: WebhookWithSecret,
+      problems: ['limit_reached'],
       shownOnce: 'secret',
     },
     {
@@ -67,7 +68,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
         const input = { url, name, description, isGlobal, account, events, caller, now }
-        const { webhook, secret, warnings } = await createWebhook(deps, db, input)
+        const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
+        const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
+        room?.check('webhooks', 1)
+        room?.check('subscriptions', subscribed)
         return {
           data: { ...toWebhookRow(webhook), secret },
           message: sayWarnings('Webhook created. Store the secret now; it is not shown again.', warnings),
@@ -135,6 +139,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       params: IdParams,
       body: UpdateWebhookBody,
       data: WebhookRow,
+      problems: ['limit_reached'],
     },
     {
       reach: reachWebhook,
@@ -143,10 +148,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         checkOwnerInScope(scope, body, permission)
         return prepareChange(deps, db, { id: params.id, url: body.url })
       },
-      handle: async (deps, { db, params, body, caller, now }) => {
+      handle: async (deps, { db, params, scope, body, caller, now }) => {
+        const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
-        const { webhook, isChanged } = await changeWebhook(deps, db, params.id, input)
+        const { webhook, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
+        if (room && isMoved) room.check('webhooks', 1)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',

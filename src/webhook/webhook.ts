@@ -1,3 +1,4 @@
+import type { AccountLimiter } from '../account/account-limit.ts'
 import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId, WebhookId } from '../id.ts'
@@ -33,6 +34,7 @@ export interface WebhookDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
   keyring: Keyring
+  accountLimits: Pick<AccountLimiter, 'lockRoom'>
   /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
@@ -101,7 +103,7 @@ export async function createWebhook(
   deps: WebhookDeps,
   db: Database,
   input: CreateWebhookInput,
-): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[] }> {
+): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
   const secret = createSecret(deps.random)
@@ -128,7 +130,8 @@ export async function createWebhook(
   const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
   if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
   resolveEntries(input.events, known)
-  return { webhook, secret, warnings: findWarnings(webhook, types) }
+  // Beside `webhook.test`.
+  return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
 }
 
 /** What a caller may change of a webhook. */
@@ -145,14 +148,14 @@ export interface ChangeWebhookInput {
 /**
  * Changes a webhook after `prepareChange`. The rules of a URL and of an account hold for the row as it will be, whatever the
  * update changes. The account is locked before the webhook, as the deletion of an account does.
- * Returns `isChanged` false when nothing differs. Throws 404, and a 422 on `url` or `account`.
+ * Returns `isChanged` false when nothing differs, and whether it has another account. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
   deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists'>,
   db: Database,
   id: string,
   input: ChangeWebhookInput,
-): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
+): Promise<{ webhook: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
   const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
   checkUrl(deps, input.url ?? webhook.url)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
@@ -161,9 +164,9 @@ export async function changeWebhook(
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
   const change = findChange(webhook, { ...input, isGlobal, account })
-  if (Object.keys(change).length === 0) return { webhook, isChanged: false }
+  if (Object.keys(change).length === 0) return { webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
-  return { webhook: changed, isChanged: true }
+  return { webhook: changed, isChanged: true, isMoved: change.account !== undefined }
 }
 
 /** The columns of an update that differ. */

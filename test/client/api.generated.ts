@@ -88,6 +88,36 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    AccountLimit: {
+      /** A UUID in lower case. */
+      account: string
+      /** What holds for the account. */
+      limits: {
+        webhooks: number
+        subscriptions: number
+        published_per_minute: number
+        replays_per_minute: number
+      }
+      /** What an operator has set for the account; null: the default of the service. */
+      own: {
+        webhooks: number | null
+        subscriptions: number | null
+        published_per_minute: number | null
+        replays_per_minute: number | null
+      }
+      used: {
+        webhooks: number
+        subscriptions: number
+      }
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** When an operator last set them. */
+      updated_at: string
+    }
+    AccountLimitAnswer: {
+      data: components['schemas']['AccountLimit']
+      message: string
+    }
     AccountMember: {
       /** A UUID in lower case. */
       document_id: string
@@ -132,6 +162,8 @@ export interface components {
       document_id: string
       /** A UUID in lower case. */
       user: string
+      /** The account that it is bound to: it reaches nothing else. */
+      account: string | null
       name: string
       /** The first characters of the key. */
       hint: string
@@ -161,6 +193,8 @@ export interface components {
       document_id: string
       /** A UUID in lower case. */
       user: string
+      /** The account that it is bound to: it reaches nothing else. */
+      account: string | null
       name: string
       /** The first characters of the key. */
       hint: string
@@ -336,6 +370,8 @@ export interface components {
       /** Not blank; no control characters. */
       name: string
       permissions: Array<string>
+      /** Binds the key to this account: its permissions hold there only, and it reaches nothing else. */
+      account?: string | null
       /** ISO 8601, UTC, milliseconds. */
       expires_at?: string | null
     }
@@ -474,11 +510,12 @@ export interface components {
         inactive: number
         auto_disabled: number
       }
+      /** Null for a caller who holds the permission for some accounts only. */
       catalogue: {
         generated_count: number
         synced_count: number
         in_sync: boolean
-      }
+      } | null
       recent_failures: Array<components['schemas']['Dispatch']>
       series_24h: Array<{
         /** ISO 8601, UTC, milliseconds. */
@@ -685,6 +722,13 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    /** The limit of an account that the request would exceed. */
+    ExceededLimit: {
+      name: string
+      value: number
+      /** A UUID in lower case. */
+      account: string
+    }
     ExchangeAccessToken: {
       /** In JSON, alone and required: the access token that the app got from the token endpoint. */
       token?: unknown
@@ -877,6 +921,14 @@ export interface components {
     MailAcceptedAnswer: {
       data: components['schemas']['MailAccepted']
       message: string
+    }
+    /** Of a `permission_denied`. */
+    MissingPermission: {
+      /** `permission`: the token does not hold it. `scope`: it holds it for some accounts, and this needs it for all. `account`: it does not hold it for this account. `app_scope`: no scope of the app opens it. */
+      what: "permission" | "scope" | "account" | "app_scope"
+      permission: string
+      /** A UUID in lower case. */
+      account?: string
     }
     OAuthStart: {
       /** The address of the provider. */
@@ -1108,6 +1160,8 @@ export interface components {
       request_id: string
       /** Every broken rule, at most 50, of a `validation_failed`. */
       errors?: Array<components['schemas']['FieldError']>
+      missing?: components['schemas']['MissingPermission']
+      limit?: components['schemas']['ExceededLimit']
       second_factor?: components['schemas']['SecondFactorHint']
     }
     ProviderCallback: {
@@ -1467,6 +1521,8 @@ export interface components {
       status: "running" | "paused" | "done" | "cancelled" | "failed"
       filters: Array<string>
       confirm_duplicate: boolean
+      /** The accounts to whose rows it is limited; null: all accounts. */
+      accounts: Array<string> | null
       /** Rows of the job, fixed when it was made. */
       total: number
       /** Rows dealt with: replayed or skipped. */
@@ -1787,6 +1843,12 @@ export interface components {
     UpdateAccount: {
       /** Not blank; no control characters. */
       name: string
+    }
+    UpdateAccountLimit: {
+      webhooks?: number | null
+      subscriptions?: number | null
+      published_per_minute?: number | null
+      replays_per_minute?: number | null
     }
     UpdateAccountMember: {
       /** A UUID in lower case. */
@@ -2440,6 +2502,24 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['AccountInvitationAnswer']
+  }
+  /** Read the limits of an account, and what it has */
+  accountLimitFindOne: {
+    method: "GET"
+    url: "/api/v3/identity/account/{id}/limit"
+    path: { id: string }
+    query: undefined
+    body: undefined
+    answer: components['schemas']['AccountLimitAnswer']
+  }
+  /** Set limits of an account */
+  accountLimitUpdate: {
+    method: "PATCH"
+    url: "/api/v3/identity/account/{id}/limit"
+    path: { id: string }
+    query: undefined
+    body: components['schemas']['UpdateAccountLimit']
+    answer: components['schemas']['AccountLimitAnswer']
   }
   /** Remove a user from an account */
   accountMemberDelete: {

@@ -258,6 +258,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'account.create': [EACH, async () => ({ body: { name: 'Acme' } })],
   'account.update': [SAME, async () => ({ ...(await makeAccount()), body: { name: 'Renamed' } })],
   'account.delete': [onceElse(404), makeAccount],
+  'account-limit.update': [SAME, async () => ({ ...(await makeAccount()), body: { webhooks: 5 } })],
   'account-member.create': [
     onceElse(409),
     async () => ({ ...(await makeAccount()), body: { user: (await makeUser()).id } }),

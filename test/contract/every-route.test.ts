@@ -46,6 +46,8 @@ async function walkIdentity() {
   await step('role.find-one', undefined, byRole)
   await step('api-key.find-one', undefined, byKey)
   await step('account.update', { name: 'Walked' }, byAccount)
+  await step('account-limit.update', { webhooks: 9 }, byAccount)
+  await step('account-limit.find-one', undefined, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
   const roles = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')

@@ -10,7 +10,7 @@ import { ensureSystemRoles } from '../../src/access/system-roles.ts'
 import { accountRoutes } from '../../src/account/account.routes.ts'
 import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
 import { buildRecorders } from '../../src/app/record-change.ts'
-import { listPermissions } from '../../src/app/route-tree.ts'
+import { listAccountPermissions, listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
@@ -109,6 +109,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
   const now = () => new Date(clock.now())
   const permissions = listPermissions(ROUTES).map(({ name }) => name)
   const known = [...permissions, 'webhook:create', 'webhook:find-all', 'contract:create', 'realtime:auth']
+  const accountPermissions = listAccountPermissions(ROUTE_TREE)
   await ensureSystemRoles(db, { ids, now: now() })
   await syncPermissions(db, { permissions: known.map((name) => ({ name, description: null })), now: now() })
   const server = await buildServer({
@@ -141,6 +142,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     keys,
     keyring,
     listPermissions: () => known,
+    listAccountPermissions: () => accountPermissions,
     deactivateWebhooksOf,
     serviceName: 'Signalbox',
   }

@@ -222,6 +222,7 @@ export function buildCaller(token: string): Caller | undefined {
     membershipPatterns: [],
     accounts: [],
     ceiling: null,
+    keyAccount: null,
     proof: null,
   }
 }

@@ -24,6 +24,8 @@ let member: TestCall
 /** Calls as a key of the administrator that holds these permissions, until the test ends. */
 let administratorKey: (permissions: string[]) => Promise<TestCall>
 const keys: string[] = []
+/** Calls as a person who holds these permissions in one account only, by the only role that it has. */
+let holdInAccount: (permissions: readonly string[]) => Promise<TestCall>
 
 beforeAll(async () => {
   app = await createTestApp()
@@ -33,7 +35,25 @@ beforeAll(async () => {
     keys.push(body.data.document_id)
     return app.callAs(body.data.key)
   }
+  holdInAccount = await buildAccountHolder()
 })
+/** The role is written to the table, since the API refuses one whose permissions have no effect in an account. */
+async function buildAccountHolder(): Promise<typeof holdInAccount> {
+  const { pool } = app.database
+  const account = (await app.admin('POST', '/api/v3/identity/account', { name: 'Sweep' })).body.data.document_id
+  const made = { name: 'sweep', permissions: ['contract:create'], is_account_scoped: true }
+  const role = (await app.admin('POST', '/api/v3/identity/role', made)).body.data.document_id
+  const { call, userId } = await app.signInMember([account])
+  const path = `/api/v3/identity/account/${account}/member`
+  await app.admin('PATCH', path, { user: userId, roles: [role] })
+  await app.admin('PATCH', `/api/v3/identity/user/${userId}`, { roles: [] })
+  return async (permissions) => {
+    await pool.query('delete from role_permission where role = $1', [role])
+    await pool.query('insert into role_permission (role, pattern) select $1, unnest($2::text[])', [role, permissions])
+    return call
+  }
+}
+
 // A user has 100 keys at most.
 afterEach(async () => {
   for (const id of keys.splice(0)) await app.admin('DELETE', `/api/v3/identity/api-key/${id}`)
@@ -103,6 +123,44 @@ test.each(GUARDED.map((route) => [titleOf(route), route] as const))(
   },
 )
 
+test.each(GUARDED.map((route) => [titleOf(route), route] as const))(
+  '%s is open with its permission in one account exactly if it looks at the owner, and a refusal says what is missing',
+  async (_title, route) => {
+    const permission = permissionOf(route)
+    const asked = await ask(await holdInAccount([permission]), route)
+    if (route.ownAccounts) expect([401, 403], JSON.stringify(asked.body)).not.toContain(asked.status)
+    else expect(asked).toMatchObject({ status: 403, body: { missing: { what: 'scope', permission } } })
+    const others = listPermissions(ROUTES).filter(({ name }) => name !== permission)
+    const refused = await ask(await holdInAccount(others.map(({ name }) => name)), route)
+    expect(refused).toMatchObject({ status: 403, body: { missing: { what: 'permission', permission } } })
+  },
+)
+
+test('an account-scoped role takes exactly the permissions that have an effect in an account', async () => {
+  const open = ROUTES.filter((route) => route.ownAccounts).map(permissionOf)
+  for (const { name: permission } of listPermissions(ROUTES)) {
+    const body = { name: `in an account: ${permission}`, permissions: [permission], is_account_scoped: true }
+    const made = await app.admin('POST', '/api/v3/identity/role', body)
+    const errors = [{ path: 'permissions.0', code: 'no_effect_in_scope' }]
+    if (open.includes(permission)) expect(made.status, permission).toBe(201)
+    else expect(made, permission).toMatchObject({ status: 422, body: { errors } })
+    if (made.status === 201) await app.admin('DELETE', `/api/v3/identity/role/${made.body.data.document_id}`)
+  }
+})
+
+test('the built-in account roles hold nothing without an effect', async () => {
+  const { body } = await app.admin('GET', '/api/v3/identity/role?filters=is_system|eq|true&page_size=200')
+  const scoped = body.data.filter((role: { is_account_scoped: boolean }) => role.is_account_scoped)
+  const open = ROUTES.filter((route) => route.ownAccounts).map(permissionOf)
+  expect(scoped.length).toBeGreaterThan(4)
+  for (const { permissions } of scoped)
+    for (const pattern of permissions)
+      expect(
+        open.some((one) => matchesPattern(pattern, one)),
+        pattern,
+      ).toBe(true)
+})
+
 test.each(PUBLIC.map((route) => [titleOf(route), route] as const))('%s needs no token', async (_title, route) => {
   const answer = await ask(app.anonymous, route)
   expect(answer.body.code).not.toBe('unauthenticated')
@@ -122,6 +180,16 @@ test('the permissions of the database are those of the declarations, each with i
 
 test('no refusal changed anything: the sweep recorded only events of its own keys', async () => {
   const { rows } = await app.database.pool.query('select distinct event from event_occurrence')
-  const expected = ['api-key.create', 'api-key.delete', 'webhook.catalogue-sync']
+  const expected = [
+    'account.create',
+    'account-member.create',
+    'account-member.update',
+    'api-key.create',
+    'api-key.delete',
+    'role.create',
+    'role.delete',
+    'user.update',
+    'webhook.catalogue-sync',
+  ]
   expect(rows.map((row) => row.event).filter((event) => !expected.includes(event))).toEqual([])
 })

@@ -216,6 +216,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'event.publish without a key': [PUBLICATION],
   'event.publish with a URL': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
+  'event.publish of a tenant without a key': [PUBLICATION],
 }
 
 let world: ContractWorld

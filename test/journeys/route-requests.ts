@@ -25,6 +25,7 @@ import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
+import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
 
 /** What one request needs that the route itself does not say. */
@@ -146,11 +147,6 @@ const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
   async (): Promise<Request> => ({ params: await idOf(make()), ...rest })
 
-const publish = async (more: object, isKeyless: boolean): Promise<Request> => ({
-  body: { event: (await newEventType()).internal, id: 'inv-1', ...more },
-  isKeyless,
-})
-
 /** The health routes answer from memory for a while. */
 const whenCheckIsOld = (): Request => {
   world.app.clock.advance(FACTS_LIFETIME_MS)
@@ -262,6 +258,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'account.find-one': of(newAccount),
   'account.update': of(newAccount, { body: { name: 'Renamed' } }),
   'account.delete': of(newAccount),
+  'account-limit.find-one': of(newAccount),
+  'account-limit.update': of(newAccount, { body: { webhooks: 5 } }),
   'account-member.create': async () => ({
     params: await idOf(newAccount()),
     body: { user: (await newUser()).document_id },
@@ -403,7 +401,7 @@ export const FORMS: Record<string, MakeRequest> = {
   },
   'role.update of everything': async () => ({
     params: await idOf(newRole()),
-    body: { name: name(), description: 'Changed', permissions: ['user:*'], is_account_scoped: true },
+    body: { name: name(), description: 'Changed', permissions: ['webhook:*'], is_account_scoped: true },
   }),
   'webhook.update with a URL': async () => ({
     params: await idOf(newWebhook()),
@@ -427,11 +425,8 @@ export const FORMS: Record<string, MakeRequest> = {
     body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create', 'contract.update'] },
   }),
   'webhook-event.set by name': of(newWebhook, { body: { events: ['contract.create', 'contract.update'] } }),
-  'event.publish without a key': async () => publish({}, true),
-  'event.publish with a URL': async () => publish({ url: 'https://other.example.com/inv-1' }, true),
-  'event.publish for an account without a key': async () => publish({ account }, true),
-  'event.publish with a key of the request': async () => publish({ account }, false),
-  'event.publish with a key of the event': async () => publish({ account, idempotency_key: name() }, true),
+  ...buildPublishForms(() => ({ world, account }), { newEventType, roleId }),
+  'api-key.create of an account': () => ({ body: { name: 'key', permissions: ['contract:*'], account } }),
   'webhook.active of an inactive one': async () => {
     const params = await idOf(newWebhook())
     const path = `/api/v3/webhook/webhook/${params.id}/active`

@@ -4,6 +4,8 @@ export const ACCOUNT_EVENT_NAMES = [
   'account-invitation.create',
   'account-invitation.delete',
   'account-invitation.find-all',
+  'account-limit.find-one',
+  'account-limit.update',
   'account-member.create',
   'account-member.delete',
   'account-member.find-all',

@@ -1,3 +1,4 @@
+import type { AccountLimiter } from '../../account/account-limit.ts'
 import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { readPage } from '../../listing/page.ts'
@@ -8,6 +9,11 @@ import { loadWebhook } from '../webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer, toDispatchRow } from './dispatch.schema.ts'
 import { selectDispatches, toDispatchRecord } from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
+
+/** What the routes of the ledger use. */
+export interface DispatchRouteDeps extends DispatchDeps {
+  accountLimits: Pick<AccountLimiter, 'take'>
+}
 
 /** What the ledger can be filtered by and sorted on (docs/contract/delivery.md#ledger-endpoints). */
 export const DISPATCH_FIELDS = {
@@ -30,7 +36,7 @@ const dispatchRowOf = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatc
 const reachWebhook = buildReach('webhook')
 const reachDispatch = buildReach('dispatch')
 
-export const dispatchRoutes: Routes<DispatchDeps> = [
+export const dispatchRoutes: Routes<DispatchRouteDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -48,8 +54,9 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
     },
     {
       reach: reachWebhook,
-      load: (_deps: DispatchDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
-      handle: async (deps, { db, target, now }) => {
+      load: (_deps: DispatchRouteDeps, { db, params }) => loadWebhook(db, params.id, { lock: true }),
+      handle: async (deps, { db, target, scope, now }) => {
+        if (scope !== 'all') await deps.accountLimits.take(db, 'replays_per_minute', [target.account])
         const { dispatchId, eventId } = await enqueueTest(deps, db, target, now)
         return {
           data: { dispatch_id: dispatchId, event_id: eventId },
@@ -72,7 +79,7 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
       list: DISPATCH_FIELDS,
     },
     {
-      handle: async (_deps: DispatchDeps, { db, scope, listing }) => ({
+      handle: async (_deps: DispatchRouteDeps, { db, scope, listing }) => ({
         ...(await readPage(keepOwnDispatches(selectDispatches(db, listing.filters), scope), {
           listing,
           fields: DISPATCH_FIELDS,
@@ -96,7 +103,7 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
     },
     {
       reach: reachDispatch,
-      load: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
+      load: (_deps: DispatchRouteDeps, { db, params }) => loadDispatch(db, params.id),
       handle: async (_deps, { target: { dispatch, attempts } }) => ({
         data: { ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) },
         message: 'Dispatch.',
@@ -122,10 +129,11 @@ export const dispatchRoutes: Routes<DispatchDeps> = [
     },
     {
       reach: reachDispatch,
-      locate: (_deps: DispatchDeps, { db, params }) => loadDispatch(db, params.id),
-      handle: async (deps, { db, params, body, now }) => {
+      locate: (_deps: DispatchRouteDeps, { db, params }) => loadDispatch(db, params.id),
+      handle: async (deps, { db, params, scope, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false
         const dispatch = await replayDispatch(deps, db, params.id, { confirmDuplicate, now })
+        if (scope !== 'all') await deps.accountLimits.take(db, 'replays_per_minute', [dispatch.account])
         return {
           data: toDispatchRow(dispatch),
           message: 'Replay enqueued: one POST.',

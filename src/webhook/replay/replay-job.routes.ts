@@ -2,6 +2,8 @@ import { defineRoute, type Routes } from '../../http/route.ts'
 import { IdParams } from '../../http/schema.ts'
 import { parseFilters } from '../../listing/listing.ts'
 import { readPage } from '../../listing/page.ts'
+import { keepOwnJobs } from '../account-reach.store.ts'
+import { buildReach } from '../account-reach.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import {
   BulkReplayBody,
@@ -30,6 +32,8 @@ const REPLAY_JOB_FIELDS = {
 
 const replayJobRowOf = (row: Parameters<typeof toReplayJobRecord>[0]) => toReplayJobRow(toReplayJobRecord(row))
 
+const reachJob = buildReach('job')
+
 /** The three moves differ in their words only. */
 function defineMove(move: ReplayJobMove, words: { summary: string; description: string; message: string }) {
   return defineRoute(
@@ -39,12 +43,14 @@ function defineMove(move: ReplayJobMove, words: { summary: string; description: 
       resource: 'replay-job',
       action: move,
       accountScope: 'none',
+      ownAccounts: true,
       summary: words.summary,
       description: words.description,
       params: IdParams,
       data: ReplayJobRow,
     },
     {
+      reach: reachJob,
       locate: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
       handle: async (_deps, { db, params, now }) => {
         const job = await moveReplayJob(db, params.id, { move, now })
@@ -63,6 +69,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       action: 'replay-all',
       permission: 'webhook-dispatch:replay',
       accountScope: 'none',
+      ownAccounts: true,
       status: 202,
       summary: 'Replay many dispatches',
       description:
@@ -75,18 +82,20 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       also: { status: 200, description: 'With `dry_run`: what would happen now.', data: ReplayPreviewRow },
     },
     {
-      handle: async (deps: ReplayJobDeps, { db, body, caller, now }) => {
+      handle: async (deps: ReplayJobDeps, { db, scope, body, caller, now }) => {
         const { filters, confirm_duplicate: confirmDuplicate = false, limit } = body
         const selection = {
           filters: parseFilters(filters, DISPATCH_FIELDS),
           fields: DISPATCH_FIELDS,
+          scope,
           confirmDuplicate,
           limit,
         }
+        const keptFor = scope === 'all' ? null : (scope[0] ?? null)
         if (body.dry_run) {
           const preview = await previewReplay(db, selection)
           const message = `Nothing was done: ${preview.wouldReplay} would be replayed, ${preview.wouldSkip} skipped.`
-          return { status: 200, data: toReplayPreviewRow(preview), message, changed: [] }
+          return { status: 200, data: toReplayPreviewRow(preview), message, changed: [], keptFor }
         }
         const job = await createReplayJob(deps, db, { selection, filterTexts: filters, by: caller.userId, now })
         const url = `/api/v3/webhook/replay-job/${job.id}`
@@ -94,6 +103,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
           data: toReplayJobRow(job),
           message: `Replay job of ${job.total} dispatches made. Follow it at ${url}.`,
           changed: [{ id: job.id, account: null, url }],
+          keptFor,
           location: url,
         }
       },
@@ -106,13 +116,18 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       resource: 'replay-job',
       action: 'find-all',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'List bulk replays',
       data: ReplayJobRow,
       list: REPLAY_JOB_FIELDS,
     },
     {
-      handle: async (_deps: ReplayJobDeps, { db, listing }) => ({
-        ...(await readPage(selectReplayJobs(db), { listing, fields: REPLAY_JOB_FIELDS, toRow: replayJobRowOf })),
+      handle: async (_deps: ReplayJobDeps, { db, scope, listing }) => ({
+        ...(await readPage(keepOwnJobs(selectReplayJobs(db), scope), {
+          listing,
+          fields: REPLAY_JOB_FIELDS,
+          toRow: replayJobRowOf,
+        })),
         message: 'Replay jobs.',
       }),
     },
@@ -124,11 +139,13 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       resource: 'replay-job',
       action: 'find-one',
       accountScope: 'none',
+      ownAccounts: true,
       summary: 'Read how far a bulk replay is',
       params: IdParams,
       data: ReplayJobRow,
     },
     {
+      reach: reachJob,
       load: (_deps: ReplayJobDeps, { db, params }) => loadReplayJob(db, params.id),
       handle: async (_deps, { target }) => ({
         data: toReplayJobRow(target),

@@ -52,6 +52,9 @@ export const ReplayJobRow = named(
     }),
     filters: Type.Array(Type.String()),
     confirm_duplicate: Type.Boolean(),
+    accounts: nullable(
+      Type.Array(UuidSchema, { description: 'The accounts to whose rows it is limited; null: all accounts.' }),
+    ),
     total: Type.Integer({ description: 'Rows of the job, fixed when it was made.' }),
     processed: Type.Integer({ description: 'Rows dealt with: replayed or skipped.' }),
     replayed: Type.Integer({ description: 'Rows put on their way, one POST each.' }),
@@ -85,6 +88,7 @@ export function toReplayJobRow(record: ReplayJobRecord): Static<typeof ReplayJob
     status: record.status,
     filters: record.filters,
     confirm_duplicate: record.confirmDuplicate,
+    accounts: record.accounts,
     total: record.total,
     processed: record.processed,
     replayed: record.replayed,

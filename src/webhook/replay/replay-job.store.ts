@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import type { DispatchId, UserId } from '../../id.ts'
+import type { PermissionScope } from '../../http/caller.ts'
+import type { AccountId, DispatchId, UserId } from '../../id.ts'
 import { applyFilters, countRows, type ListFields, type ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { JsonValue, ReplayJob } from '../../postgres/tables.generated.ts'
+import { keepOwnDispatches } from '../account-reach.store.ts'
 import { selectLedger } from '../ledger/dispatch.store.ts'
 import type { ReplayJobId, ReplayJobRecord, ReplayJobStatus, SkipCounts } from './replay-job.ts'
 
@@ -12,6 +14,7 @@ const COLUMNS = [
   'status',
   'filters',
   'confirm_duplicate',
+  'accounts',
   'total',
   'processed',
   'replayed',
@@ -37,6 +40,7 @@ export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
     status: row.status as ReplayJobStatus,
     filters: row.filters,
     confirmDuplicate: row.confirm_duplicate,
+    accounts: row.accounts as AccountId[] | null,
     total: row.total,
     processed: row.processed,
     replayed: row.replayed,
@@ -55,23 +59,30 @@ export function toReplayJobRecord(row: ReplayJobColumns): ReplayJobRecord {
 export interface MatchQuery {
   filters: readonly ListFilter[]
   fields: ListFields
+  scope: PermissionScope
 }
 
-/** The ids of the first `limit` rows that the filters name, oldest first. */
-export async function listMatches(db: Database, query: MatchQuery & { limit: number }): Promise<DispatchId[]> {
+const selectMatches = (db: Database, { filters, scope }: MatchQuery) =>
+  keepOwnDispatches(selectLedger(db, filters), scope)
+
+/** The first `limit` rows that the filters name, oldest first. */
+export async function listMatches(
+  db: Database,
+  query: MatchQuery & { limit: number },
+): Promise<{ id: DispatchId; account: AccountId | null }[]> {
   const { fields, limit } = query
-  const rows = await applyFilters(selectLedger(db, query.filters), { filters: [...query.filters] }, fields)
-    .select('document_id')
+  const rows = await applyFilters(selectMatches(db, query), { filters: [...query.filters] }, fields)
+    .select(['document_id', 'account'])
     .orderBy('created_at')
     .orderBy('document_id')
     .limit(limit)
     .execute()
-  return rows.map((row) => row.document_id as DispatchId)
+  return rows.map((row) => ({ id: row.document_id as DispatchId, account: row.account as AccountId | null }))
 }
 
 /** How many rows the filters name. */
 export function countMatches(db: Database, query: MatchQuery): Promise<number> {
-  return countRows(selectLedger(db, query.filters), { filters: [...query.filters] }, query.fields)
+  return countRows(selectMatches(db, query), { filters: [...query.filters] }, query.fields)
 }
 
 /** Which of these rows exist. */
@@ -87,8 +98,9 @@ export async function findExistingDispatches(db: Database, ids: readonly Dispatc
 
 const insert = closingStatement(`
   new_job as (
-    insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_by, created_at, updated_at, ended_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning document_id
+    insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_by, created_at, updated_at, ended_at,
+      accounts)
+    values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10::uuid[]) returning document_id
   ), new_items as (
     insert into replay_job_item (job, position, dispatch)
     select j.document_id, x.position, x.dispatch
@@ -104,19 +116,20 @@ export async function insertReplayJob(
     id: ReplayJobId
     filters: readonly string[]
     confirmDuplicate: boolean
+    accounts: AccountId[] | null
     dispatches: readonly DispatchId[]
     by: UserId | null
     now: Date
   },
 ): Promise<ReplayJobRecord> {
-  const { id, filters, confirmDuplicate, dispatches, by, now } = row
+  const { id, filters, confirmDuplicate, accounts, dispatches, by, now } = row
   const total = dispatches.length
   const status = total === 0 ? 'done' : 'running'
   const endedAt = total === 0 ? now : null
-  await insert(db, [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches])
+  await insert(db, [id, status, filters, confirmDuplicate, total, by, now, endedAt, dispatches, accounts])
   const none = { processed: 0, replayed: 0, skipped: 0, skippedReasons: {}, failures: 0, lastError: null }
   const times = { createdAt: now, updatedAt: now, endedAt }
-  return { id, status, filters: [...filters], confirmDuplicate, total, ...none, createdBy: by, ...times }
+  return { id, status, filters: [...filters], confirmDuplicate, accounts, total, ...none, createdBy: by, ...times }
 }
 
 /** All jobs, as the base of a list. */

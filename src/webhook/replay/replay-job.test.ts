@@ -114,6 +114,7 @@ describe('making a replay job', () => {
       status: 'running',
       filters: only(type),
       confirm_duplicate: false,
+      accounts: null,
       total: 3,
       processed: 0,
       replayed: 0,

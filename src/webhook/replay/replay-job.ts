@@ -1,5 +1,7 @@
+import type { AccountLimiter } from '../../account/account-limit.ts'
+import type { PermissionScope } from '../../http/caller.ts'
 import { invalidField, notFound, Problem } from '../../http/problem.ts'
-import type { Id, IdMaker, UserId } from '../../id.ts'
+import type { AccountId, Id, IdMaker, UserId } from '../../id.ts'
 import type { ListFields, ListFilter } from '../../listing/listing.ts'
 import type { Database } from '../../postgres/database.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
@@ -37,6 +39,8 @@ export interface ReplayJobRecord {
   status: ReplayJobStatus
   filters: string[]
   confirmDuplicate: boolean
+  /** The accounts to whose rows it is limited; null for a job over all accounts. */
+  accounts: AccountId[] | null
   total: number
   /** Rows dealt with: replayed or skipped. They are dealt with in order, so this is also where the job stands. */
   processed: number
@@ -56,12 +60,15 @@ export interface ReplayJobRecord {
 export interface ReplayJobDeps {
   ids: IdMaker
   enableApiEventQueue: boolean
+  accountLimits: Pick<AccountLimiter, 'take'>
 }
 
 /** Which rows a bulk replay is about. */
 export interface ReplaySelection {
   filters: readonly ListFilter[]
   fields: ListFields
+  /** Of the rows that the filters name, those of these accounts. */
+  scope: PermissionScope
   /** The oldest so many; undefined takes all, which is refused above `REPLAY_JOB_ROWS_LIMIT`. */
   limit: number | undefined
   confirmDuplicate: boolean
@@ -80,7 +87,7 @@ export interface ReplayPreview {
 
 /** Judges each row that a bulk replay would hold, as it stands now. Changes nothing. */
 export async function previewReplay(db: Database, selection: ReplaySelection): Promise<ReplayPreview> {
-  const ids = await listSelected(db, selection)
+  const ids = (await listSelected(db, selection)).map((row) => row.id)
   const facts = await listReplayFacts(db, ids)
   const { replayable, skipped } = decideRows(ids, facts, selection.confirmDuplicate)
   return {
@@ -94,7 +101,8 @@ export async function previewReplay(db: Database, selection: ReplaySelection): P
 
 /**
  * Makes a bulk replay (docs/contract/delivery.md#replay): its rows are those that the filters name now, oldest first. A worker puts them on their way.
- * Throws a 422 on `filters` that says how many there are when they are too many, 409 `conflict` while the queue is off.
+ * Throws a 422 on `filters` that says how many there are when they are too many, 409 `conflict` while the queue is off, and
+ * 429 when they exceed the limit of an account to which the caller is limited.
  */
 export async function createReplayJob(
   deps: ReplayJobDeps,
@@ -102,17 +110,21 @@ export async function createReplayJob(
   input: { selection: ReplaySelection; filterTexts: readonly string[]; by: UserId | null; now: Date },
 ): Promise<ReplayJobRecord> {
   const { selection, filterTexts, by, now } = input
-  const dispatches = await listSelected(db, selection)
+  const rows = await listSelected(db, selection)
   checkQueueEnabled(deps)
   const id = deps.ids.next<'replay job'>()
-  const { confirmDuplicate } = selection
-  return insertReplayJob(db, { id, filters: filterTexts, confirmDuplicate, dispatches, by, now })
+  const { confirmDuplicate, scope } = selection
+  const accounts = scope === 'all' ? null : [...scope]
+  const owners = rows.map((row) => row.account)
+  if (accounts) await deps.accountLimits.take(db, 'replays_per_minute', owners)
+  const dispatches = rows.map((row) => row.id)
+  return insertReplayJob(db, { id, filters: filterTexts, confirmDuplicate, accounts, dispatches, by, now })
 }
 
 async function listSelected(db: Database, selection: ReplaySelection) {
   const { limit } = selection
-  const ids = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
-  if (limit !== undefined || ids.length <= REPLAY_JOB_ROWS_LIMIT) return ids
+  const rows = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
+  if (limit !== undefined || rows.length <= REPLAY_JOB_ROWS_LIMIT) return rows
   const matched = await countMatches(db, selection)
   throw invalidField(
     'filters',

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROUTE_TREE } from '../../src/app/route-tree.ts'
+import { eventNameOf, type RouteDeclaration } from '../../src/http/route.ts'
+import { type ContractWorld, type Json, startContractWorld } from '../contract/contract-world.ts'
+import type { TestAnswer, TestCall } from '../harness/app.ts'
+import { readMails } from '../harness/mailbox.ts'
+import { buildManualClock } from '../harness/manual-clock.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime-provider.ts'
+
+const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
+const PUBLIC = ROUTES.filter((route) => route.access === 'public' && !route.readsCaller)
+const DRIVEN = ROUTES.filter((route) => !PUBLIC.includes(route))
+
+/** What another tenant has, by what it is. Every id of it is a word that no answer to a stranger may hold. */
+interface Victim {
+  account: string
+  user: string
+  email: string
+  webhook: string
+  subscription: string
+  dispatch: string
+  event: string
+  contract: string
+  job: string
+  key: string
+  session: string
+  invitation: string
+  token: string
+}
+
+/** Ids that are in none of the accounts: of operators, or of people. They belong to no tenant. */
+const NO_ONE = '01990000-0000-7000-8000-000000000000'
+
+/** What `{id}` and the other places of a path stand for, by the resource of the route. */
+const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
+  user: ({ user }) => ({ id: user }),
+  account: ({ account }) => ({ id: account }),
+  'account-member': ({ account }) => ({ id: account }),
+  'account-limit': ({ account }) => ({ id: account }),
+  'account-invitation': ({ account, invitation }) => ({ id: account, invitation }),
+  'api-key': ({ key }) => ({ id: key }),
+  session: ({ session }) => ({ id: session }),
+  contract: ({ contract }) => ({ id: contract }),
+  webhook: ({ webhook }) => ({ id: webhook }),
+  'webhook-event': ({ subscription }) => ({ id: subscription }),
+  'webhook-dispatch': ({ dispatch }) => ({ id: dispatch }),
+  'replay-job': ({ job }) => ({ id: job }),
+  'event-occurrence': ({ event }) => ({ id: event }),
+  // What belongs to the operator or to a person: there is nothing of an account at these paths.
+  role: () => ({ id: NO_ONE }),
+  event: () => ({ id: NO_ONE }),
+  identity: () => ({ id: NO_ONE, provider: 'github' }),
+  passkey: () => ({ id: NO_ONE }),
+  'totp-factor': () => ({ id: NO_ONE }),
+  'oauth-client': () => ({ id: NO_ONE }),
+  'oauth-grant': () => ({ id: NO_ONE }),
+  'provisioning-target': () => ({ id: NO_ONE }),
+  'provisioning-delivery': () => ({ id: NO_ONE }),
+  'provisioning-job': () => ({ id: NO_ONE }),
+}
+
+/** Routes of a resource that are found by the id of another one. */
+const PATHS_OF: Record<string, (victim: Victim) => Record<string, string>> = {
+  'webhook-event.find-set': ({ webhook }) => ({ id: webhook }),
+  'webhook-event.set': ({ webhook }) => ({ id: webhook }),
+}
+
+/** The bodies that name what the other tenant has. A route with a body that is not here fails the test. */
+const BODIES: Record<string, (victim: Victim) => unknown> = {
+  'account.update': () => ({ name: 'Taken' }),
+  'account-limit.update': () => ({ webhooks: 0 }),
+  'account-member.create': ({ user }) => ({ user }),
+  'account-member.update': ({ user }) => ({ user, roles: [] }),
+  'account-member.delete': ({ user }) => ({ user }),
+  'account-invitation.create': () => ({ email: 'stranger@example.com' }),
+  'account-invitation.accept': ({ token }) => ({ token }),
+  'api-key.create': ({ account }) => ({ name: 'taken', permissions: ['contract:*'], account }),
+  'contract.create': ({ account }) => ({ account, name: 'Taken' }),
+  'contract.update': () => ({ name: 'Taken' }),
+  'webhook.create': ({ account }) => ({ url: 'https://hooks.example.com/', account }),
+  'webhook.update': () => ({ name: 'Taken' }),
+  'webhook.active': () => ({ is_actived: false }),
+  'webhook-event.set': () => ({ events: [visibleType] }),
+  'webhook-event.create': ({ webhook }) => ({ webhook, event: visibleType }),
+  'webhook-event.update': () => ({ event: visibleType }),
+  'event.publish': ({ account }) => ({ event: 'order.paid', account, id: 'forged' }),
+  'webhook-dispatch.replay': () => ({ confirm_duplicate: true }),
+  'webhook-dispatch.replay-all': ({ dispatch }) => ({
+    filters: [`document_id|eq|${dispatch}`],
+    confirm_duplicate: true,
+    dry_run: true,
+  }),
+  'session.revoke': () => ({ refresh_token: 'not one of the stranger' }),
+  'user.update': () => ({ name: 'Taken' }),
+  'user.disable': () => ({}),
+  'user.revoke-sessions': () => ({}),
+  'realtime.auth': ({ account }) => ({ socket_id: '1.1', channel_name: `private-account-${account}` }),
+}
+
+/** Changes of what the stranger itself has, which name nobody else: their bodies are left out, and refused. */
+const OF_ONESELF =
+  /^(?:password|email|identity|passkey|totp-factor|recovery-code|second-factor|sso|oauth-decision|realtime|session)[.]/
+
+/** Changes of operators: a tenant is refused before the body is read. */
+const isOfOperators = (route: RouteDeclaration) => route.access === undefined && route.ownAccounts !== true
+
+const nameOf = (route: RouteDeclaration) => eventNameOf(route)
+const titleOf = (route: RouteDeclaration) => `${nameOf(route)} (${route.method} ${route.path})`
+
+let world: ContractWorld
+let realtime: SimulatedProvider
+let visibleType: string
+let victim: Victim
+let strangers: { name: string; call: TestCall }[]
+
+const roleId = async (name: string): Promise<string> =>
+  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${name}`)).body.data[0].document_id
+const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
+
+/** An account with a person who may do everything there. */
+async function addTenant() {
+  const account = (await world.createAccount()).document_id as string
+  const person = await world.app.signInMember([account as never])
+  const roles = [await roleId('account-admin'), await roleId('account-publisher')]
+  await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: person.userId, roles })
+  return { account, ...person }
+}
+
+async function buildVictim(): Promise<Victim> {
+  const { account, call, userId, token } = await addTenant()
+  const ok = async (answer: Promise<TestAnswer>): Promise<Json> => {
+    const { status, body } = await answer
+    expect(status, JSON.stringify(body)).toBeLessThan(300)
+    return body.data
+  }
+  const hook = await world.createWebhook({ account }, ['contract.create'])
+  const contract = (await ok(call('POST', '/api/v3/contract/contract', { account, name: 'Secret lease' }))).document_id
+  await world.app.settle()
+  const [dispatch] = await world.readLedger(hook)
+  const links = await ok(call('GET', `/api/v3/webhook/webhook-event?filters=webhook|eq|${hook.id}`))
+  const all = { filters: [`webhook|eq|${hook.id}`], confirm_duplicate: true }
+  const job = await ok(call('POST', '/api/v3/webhook/dispatch/replay', all))
+  const key = await ok(
+    call('POST', '/api/v3/identity/api-key', { name: 'of the victim', permissions: ['contract:*'], account }),
+  )
+  const invited = 'invited@example.com'
+  const invitation = await ok(call('POST', `/api/v3/identity/account/${account}/invitation`, { email: invited }))
+  const user = await ok(world.app.admin('GET', `/api/v3/identity/user/${userId}`))
+  return {
+    account,
+    user: userId,
+    email: user.email,
+    webhook: hook.id,
+    subscription: links[0].document_id,
+    dispatch: dispatch.document_id,
+    event: dispatch.event_id,
+    contract,
+    job: job.document_id,
+    key: key.document_id,
+    session: sessionOf(token),
+    invitation: invitation.document_id,
+    token: (await readMails(world.app, invited))[0]?.token as string,
+  }
+}
+
+beforeAll(async () => {
+  const clock = buildManualClock()
+  realtime = await startRealtimeProvider(() => clock.now())
+  world = await startContractWorld({ clock, env: realtime.env })
+  visibleType = (await world.findEventIds(['contract.create']))[0] as string
+  await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
+  victim = await buildVictim()
+  const stranger = await addTenant()
+  const bind = async (call: TestCall, permissions: string[]) => {
+    const made = await call('POST', '/api/v3/identity/api-key', {
+      name: 'bound',
+      permissions,
+      account: stranger.account,
+    })
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    return world.app.callAs(made.body.data.key)
+  }
+  strangers = [
+    { name: 'a tenant', call: stranger.call },
+    {
+      name: 'a key of a tenant',
+      call: await bind(stranger.call, [
+        'account:*',
+        'account-member:*',
+        'contract:*',
+        'webhook:*',
+        'event:publish',
+        'replay-job:*',
+      ]),
+    },
+    {
+      name: "an administrator's key of another account",
+      call: await bind(world.app.callAs(world.app.adminToken), ['*:*']),
+    },
+  ]
+})
+afterAll(async () => {
+  await world[Symbol.asyncDispose]()
+  await realtime.close()
+})
+
+const pathOf = (route: RouteDeclaration) => {
+  const values = (PATHS_OF[nameOf(route)] ?? PATHS[route.resource])?.(victim) ?? {}
+  return route.path.replace(/\{(\w+)\}/g, (_, place: string) => {
+    const value = values[place]
+    if (value === undefined) throw new Error(`${titleOf(route)} has no id for {${place}}: add it to PATHS`)
+    return value
+  })
+}
+
+const bodyOf = (route: RouteDeclaration) => {
+  const body = BODIES[nameOf(route)]
+  if (body) return body(victim)
+  if (route.body === undefined || isOfOperators(route) || OF_ONESELF.test(nameOf(route))) return undefined
+  throw new Error(`${titleOf(route)} takes a body: add one that names what another tenant has to BODIES`)
+}
+
+/** Everything that the victim has, as text. */
+async function readVictim(): Promise<string> {
+  const { pool } = world.app.database
+  const read = async (table: string, condition: string) =>
+    (await pool.query(`select to_jsonb(x) as row from ${table} x where ${condition} order by x`, [victim.account])).rows
+  const hooks = 'webhook in (select document_id from webhook where account = $1)'
+  return JSON.stringify([
+    await read('account', 'document_id = $1'),
+    await read('account_limit', 'account = $1'),
+    await read('account_member', 'account = $1'),
+    await read('account_invitation', 'account = $1'),
+    await read('api_key', 'account = $1'),
+    await read('contract', 'account = $1'),
+    await read('webhook', 'account = $1'),
+    await read('webhook_event', hooks),
+    await read('webhook_dispatch', hooks),
+    await read('event_occurrence', 'account = $1'),
+    await read('replay_job', '$1 = any(x.accounts)'),
+  ])
+}
+
+test('every route of the tree is driven, or takes no token at all', () => {
+  expect(DRIVEN.length + PUBLIC.length).toBe(ROUTES.length)
+  for (const route of PUBLIC) expect(route.path).toMatch(/^\/api\/v3\/(?:auth|oauth|health|realtime)(?:\/|$)/)
+})
+
+test('no case is left of a route that is gone', () => {
+  const names = ROUTES.map(nameOf)
+  expect([...Object.keys(BODIES), ...Object.keys(PATHS_OF)].filter((name) => !names.includes(name))).toEqual([])
+  const resources = ROUTES.map((route) => route.resource)
+  expect(Object.keys(PATHS).filter((resource) => !resources.includes(resource))).toEqual([])
+})
+
+describe('with the ids of another tenant', () => {
+  test.each(DRIVEN.map((route) => [titleOf(route), route] as const))(
+    '%s tells a stranger nothing and changes nothing',
+    async (_title, route) => {
+      const before = await readVictim()
+      for (const { name, call } of strangers) {
+        const answer = await call(route.method, pathOf(route), bodyOf(route))
+        const text = JSON.stringify(answer.body)
+        expect(answer.status, `${name}: ${text}`).toBeLessThan(500)
+        // A refusal repeats the account that the stranger itself has sent, and tells no more of it.
+        const told = Object.entries(victim).filter(([what]) => answer.status < 400 || what !== 'account')
+        for (const [what, word] of told) expect(text, `${name}: ${what}`).not.toContain(word)
+        const isNamed = route.path.includes('{') && route.ownAccounts
+        if (isNamed) expect([403, 404], `${name}: ${text}`).toContain(answer.status)
+      }
+      expect(await readVictim()).toBe(before)
+    },
+  )
+
+  test.each(DRIVEN.filter((route) => route.list).map((route) => [titleOf(route), route] as const))(
+    '%s is filtered, sorted and counted without them',
+    async (_title, route) => {
+      for (const { name, call } of strangers) {
+        const total = await call('GET', `${pathOf(route)}?count=true&page_size=200`)
+        if (total.status !== 200) {
+          expect([403, 404], name).toContain(total.status)
+          continue
+        }
+        for (const [field, { type }] of Object.entries(route.list ?? {})) {
+          if (type !== 'uuid') continue
+          for (const id of Object.values(victim).filter((word) => /^[0-9a-f]{8}-/.test(word))) {
+            const found = await call('GET', `${pathOf(route)}?count=true&filters=${field}|eq|${id}`)
+            expect([found.body.data, found.body.pagination?.total], `${name}: ${field}`).toEqual([[], 0])
+          }
+        }
+        expect(total.body.pagination.total, name).toBe(total.body.data.length)
+      }
+    },
+  )
+})
