@@ -210,7 +210,6 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads those of provisioning', 1, 1],
   ],
   'event.publish without a key': [PUBLICATION],
-  'event.publish with a URL': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
 }
 

@@ -301,7 +301,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'contract.update': of(newContract, { body: { status: 'active' } }),
   'contract.delete': of(newContract),
   'webhook.export': () => ({ query: '?format=json' }),
-  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account } }),
+  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create'] } }),
   'webhook.find-all': undefined,
   'webhook.find-one': of(newWebhook),
   'webhook.update': of(newWebhook, { body: { name: 'Renamed' } }),
@@ -425,12 +425,8 @@ export const FORMS: Record<string, MakeRequest> = {
     await created(`/api/v3/webhook/webhook/${id}/test`, {})
     return { params: { id } }
   },
-  'webhook.create with an event set': () => ({
-    body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create', 'contract.update'] },
-  }),
   'webhook-event.set by name': of(newWebhook, { body: { events: ['contract.create', 'contract.update'] } }),
-  'event.publish without a key': async () => publish({}, true),
-  'event.publish with a URL': async () => publish({ url: 'https://other.example.com/inv-1' }, true),
+  'event.publish without a key': async () => publish({ url: 'https://other.example.com/inv-1' }, true),
   'event.publish for an account without a key': async () => publish({ account }, true),
   'event.publish with a key of the request': async () => publish({ account }, false),
   'event.publish with a key of the event': async () => publish({ account, idempotency_key: name() }, true),
