@@ -296,7 +296,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'audit-log.find-all': undefined,
   ...buildPlatformRouteRequests({ created, account: () => account }),
   'webhook.export': () => ({ query: '?format=json' }),
-  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account } }),
+  'webhook.create': () => ({ body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create'] } }),
   'webhook.find-all': undefined,
   'webhook.find-one': of(newWebhook),
   'webhook.update': of(newWebhook, { body: { name: 'Renamed' } }),
@@ -421,9 +421,6 @@ export const FORMS: Record<string, MakeRequest> = {
     await created(`/api/v3/webhook/webhook/${id}/test`, {})
     return { params: { id } }
   },
-  'webhook.create with an event set': () => ({
-    body: { url: `${world.receiver.origin}/new`, account, events: ['contract.create', 'contract.update'] },
-  }),
   'webhook-event.set by name': of(newWebhook, { body: { events: ['contract.create', 'contract.update'] } }),
   ...buildPublishForms(() => ({ world, account }), { newEventType, roleId }),
   'api-key.create of an account': () => ({ body: { name: 'key', permissions: ['contract:*'], account } }),

@@ -63,7 +63,7 @@ describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty proj
   beforeAll(async () => {
     installed = await installPackage(one.name, one.dependencies)
     for (const name of one.lent) await lendModule(installed.project, name)
-  })
+  }, 300_000)
   afterAll(() => installed?.[Symbol.asyncDispose]())
 
   test('brings the license of the repository, the README and a file for every export', async () => {

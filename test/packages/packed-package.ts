@@ -114,7 +114,7 @@ export async function runProgram(project: string, setting: ModuleSetting, source
   }
   if (setting.isBundled) {
     const { rolldown } = await import('rolldown')
-    const bundle = await rolldown({ input: join(folder, 'program.js'), logLevel: 'silent' })
+    const bundle = await rolldown({ input: join(folder, 'program.js'), logLevel: 'silent', platform: 'node' })
     await bundle.write({ file: join(folder, 'program.js'), format: 'esm', codeSplitting: false })
     await bundle.close()
   }
