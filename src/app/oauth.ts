@@ -8,10 +8,8 @@ import { findClientMetadata } from '../oauth/client-metadata.ts'
 import { serveProvider } from '../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../oauth/provider/provider-source.ts'
-import type { BrowserPerson } from '../oauth/provider/session-bridge.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { findVisitor } from '../pages/browser-session.ts'
-import { loadSession } from '../session/session.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { decideCookieSafety } from './identity-engine.ts'
@@ -64,7 +62,7 @@ function buildSource(
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
-    findPerson: (header) => findPerson(options, parts, header),
+    findPerson: (header) => findPerson(parts, header),
     findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
@@ -74,15 +72,9 @@ function buildSource(
   })
 }
 
-async function findPerson(
-  { database }: AppOptions,
-  { pages, random }: FeatureParts,
-  header: string | undefined,
-): Promise<BrowserPerson | undefined> {
+async function findPerson({ pages, random }: FeatureParts, header: string | undefined) {
   const { person } = await findVisitor({ ...pages, random }, header)
-  if (!person) return undefined
-  const { amr, acr, authTime } = await loadSession(database.db, person.sessionId)
-  return { userId: person.userId, sessionId: person.sessionId, amr, acr, authTime }
+  return person && { userId: person.userId, sessionId: person.sessionId }
 }
 
 /** Logs the faults of the provider, without what the request holds. */

@@ -7,8 +7,11 @@ export const KEYS_HELD_MS = 10_000
 
 /** Builds the provider when it is first needed, and again when the signing keys change. */
 export interface ProviderSource {
-  current(): Promise<Provider>
+  /** What serves a request. */
+  current(): Promise<Served>
 }
+
+type Served = ReturnType<Provider['callback']>
 
 /** What a provider is built from, without what changes: the issuer is known once the service listens. */
 export interface ProviderSourceDeps extends Omit<ProviderDeps, 'issuer' | 'jwks' | 'apiResource'> {
@@ -28,18 +31,18 @@ export function findApiResource(baseUrl: string): string {
 /** Builds the source. The first request creates the first keys. */
 export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   const { machineClock, keyring, db } = deps
-  let held: { provider: Provider; keys: string; untilMs: number } | undefined
-  let reading: Promise<Provider> | undefined
+  let held: { serve: Served; keys: string; untilMs: number } | undefined
+  let reading: Promise<Served> | undefined
 
-  async function read(): Promise<Provider> {
+  async function read(): Promise<Served> {
     const now = new Date(machineClock.now())
     await keepSigningKeys(keyring, db, now)
     const jwks = await loadSigningKeys(keyring, db, now)
     const keys = jwks.map(({ kid }) => kid).join(' ')
     const untilMs = now.getTime() + KEYS_HELD_MS
     if (held?.keys === keys) held = { ...held, untilMs }
-    else held = { provider: await build(jwks), keys, untilMs }
-    return held.provider
+    else held = { serve: (await build(jwks)).callback(), keys, untilMs }
+    return held.serve
   }
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
@@ -54,7 +57,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
 
   return {
     current: async () => {
-      if (held && machineClock.now() < held.untilMs) return held.provider
+      if (held && machineClock.now() < held.untilMs) return held.serve
       reading ??= read().finally(() => {
         reading = undefined
       })
