@@ -68,7 +68,10 @@ function buildSource(
     endings: buildProviderEndings(options, parts),
     isRegistrationOpen: config.oauthRegistration,
     isPkceOptional: config.appEnv === 'certification',
-    watch: (provider) => watchProvider(provider, logger),
+    watch: (provider) => {
+      watchProvider(provider, logger)
+      options.onProviderBuilt?.(provider)
+    },
   })
 }
 
