@@ -7,7 +7,7 @@ import { decideTokenClaims } from '../token-hook.ts'
 import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from './account-claims.ts'
 import { buildAdapter, type StateDeps } from './adapter.ts'
 import { keepApiTokens } from './api-token.ts'
-import { followEndings, type ProviderEndings } from './endings.ts'
+import { followEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
 import { type FamilyDeps, findFamily } from './family.ts'
 import { FAMILY_SECONDS } from './family-members.ts'
 import type { ProviderPages } from './provider-pages.ts'
@@ -123,7 +123,9 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
     findAccount: async (ctx, subject) => {
       const account = await readAccount(deps, subject, ctx)
-      return account && toProviderAccount(account)
+      if (account) return toProviderAccount(account)
+      if (ctx.oidc.route === 'token') await deps.endings.recordRefusedPerson(subject, readEndingFacts(ctx))
+      return undefined
     },
     loadExistingGrant: (ctx) => findFamily(deps, ctx) as never,
     extraTokenClaims: async (ctx, token) => addClaims(ctx.oidc.account as ProviderAccount | undefined, token as never),

@@ -11,6 +11,22 @@ export interface ProviderSource {
   current(): Promise<Served>
 }
 
+/**
+ * Loads the library without the line that it writes about every release of Node that is not LTS: the release is pinned,
+ * and the tests of the provider run on it. Other lines are written.
+ */
+async function importQuietly(): Promise<typeof import('./build-provider.ts')> {
+  const { warn } = console
+  console.warn = (...texts: unknown[]) => {
+    if (!String(texts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn.apply(console, texts)
+  }
+  try {
+    return await import('./build-provider.ts')
+  } finally {
+    console.warn = warn
+  }
+}
+
 type Served = ReturnType<Provider['callback']>
 
 /** What a provider is built from, without what changes: the issuer is known once the service listens. */
@@ -47,7 +63,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
     // Loaded with the first request: a service that no OAuth client uses does not pay for it.
-    const { buildProvider } = await import('./build-provider.ts')
+    const { buildProvider } = await importQuietly()
     const baseUrl = deps.baseUrl()
     const issuer = `${baseUrl}${PROVIDER_PATH}`
     const provider = buildProvider({ ...deps, issuer, jwks, apiResource: findApiResource(baseUrl) })
