@@ -8,6 +8,7 @@ import { findClientMetadata } from '../oauth/client-metadata.ts'
 import { serveProvider } from '../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../oauth/provider/provider-source.ts'
+import { noticeSignOut } from '../oauth/provider/sign-out-notice.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { findVisitor } from '../pages/browser-session.ts'
 import type { AppOptions } from './app.ts'
@@ -27,6 +28,7 @@ export async function mountOauthProvider(
   if (options.config.identityEngine !== 'embedded') return
   const { baseUrl } = parts.pages
   const source = buildSource(options, { parts, clients })
+  followSignOuts(server, source, options)
   const mount = { source, baseUrl }
   const addresses = new WeakMap<object, string>()
   await mountProtocol(server, {
@@ -43,6 +45,28 @@ export async function mountOauthProvider(
     reply.hijack()
     request.raw.url = `${PROVIDER_PATH}/.well-known/oauth-authorization-server`
     await serveProvider(mount, request.raw, { response: reply.raw, address: request.ip })
+  })
+}
+
+/** A session cookie that an answer takes away. */
+const ENDED_SESSION = /(^|[ ,])(__Host-)?signalbox_session=;/
+
+/** Tells the clients of a browser that it has signed out at a page of the service, after the answer. */
+function followSignOuts(server: FastifyInstance, source: ProviderSource, { logger }: AppOptions): void {
+  server.addHook('onResponse', async (request, reply) => {
+    const { cookie: cookieHeader } = request.headers
+    // A browser that no client has signed in to costs nothing more.
+    if (!cookieHeader?.includes('signalbox_oauth=')) return
+    if (!ENDED_SESSION.test(String(reply.getHeader('set-cookie') ?? ''))) return
+    const onFailure = (error: unknown, client?: string) =>
+      logger.warn({ err: error, client }, 'back-channel sign-out not delivered')
+    try {
+      await source.current()
+      const provider = source.provider()
+      if (provider) await noticeSignOut(provider, { cookieHeader, onFailure })
+    } catch (error) {
+      onFailure(error)
+    }
   })
 }
 

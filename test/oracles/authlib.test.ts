@@ -16,7 +16,9 @@ const probe = spawnSync('python3', ['-c', 'import authlib, httpx'], { encoding: 
 
 test('Authlib signs a person in, verifies the ID token, refreshes, introspects and revokes', async () => {
   if (probe.status !== 0) {
-    console.log(`Authlib is not on this machine: ${probe.error?.message ?? probe.stderr.trim().split('\n').at(-1)}`)
+    process.stdout.write(
+      `Authlib is not on this machine: ${probe.error?.message ?? probe.stderr.trim().split('\n').at(-1)}\n`,
+    )
     expect(probe.error ?? probe.stderr).toBeTruthy()
     return
   }

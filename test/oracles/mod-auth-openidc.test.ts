@@ -65,7 +65,7 @@ async function writeConfiguration(client: OauthClient, port: number): Promise<st
 test('Apache with mod_auth_openidc opens a protected page to the person who signed in', async () => {
   const missing = NEEDED.filter((path) => !existsSync(path))
   if (missing.length > 0) {
-    console.log(`mod_auth_openidc is not on this machine: ${missing.join(' and ')} not found`)
+    process.stdout.write(`mod_auth_openidc is not on this machine: ${missing.join(' and ')} not found\n`)
     expect(missing.every((path) => NEEDED.includes(path))).toBe(true)
     return
   }

@@ -9,6 +9,8 @@ export const KEYS_HELD_MS = 10_000
 export interface ProviderSource {
   /** What serves a request. */
   current(): Promise<Served>
+  /** The provider itself; undefined when no request has needed it in this process. */
+  provider(): Provider | undefined
 }
 
 /**
@@ -47,7 +49,7 @@ export function findApiResource(baseUrl: string): string {
 /** Builds the source. The first request creates the first keys. */
 export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   const { machineClock, keyring, db } = deps
-  let held: { serve: Served; keys: string; untilMs: number } | undefined
+  let held: { provider: Provider; serve: Served; keys: string; untilMs: number } | undefined
   let reading: Promise<Served> | undefined
 
   async function read(): Promise<Served> {
@@ -57,7 +59,10 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
     const keys = jwks.map(({ kid }) => kid).join(' ')
     const untilMs = now.getTime() + KEYS_HELD_MS
     if (held?.keys === keys) held = { ...held, untilMs }
-    else held = { serve: (await build(jwks)).callback(), keys, untilMs }
+    else {
+      const provider = await build(jwks)
+      held = { provider, serve: provider.callback(), keys, untilMs }
+    }
     return held.serve
   }
 
@@ -72,6 +77,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   }
 
   return {
+    provider: () => held?.provider,
     current: async () => {
       if (held && machineClock.now() < held.untilMs) return held.serve
       reading ??= read().finally(() => {
