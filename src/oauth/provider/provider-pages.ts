@@ -74,6 +74,7 @@ function renderClient(texts: PageTexts, ctx: KoaContextWithOIDC, unnamed: TextKe
   return name === undefined ? renderText(texts, unnamed) : html`<strong>${name}</strong>`
 }
 
+/** Asks the person whether to sign out, at the request of a client. */
 export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri === undefined ? null : URL.parse(state.postLogoutRedirectUri)
@@ -95,6 +96,7 @@ export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Sho
   }
 }
 
+/** Shown after a sign-out that returns to no client. */
 export function buildSignedOutPage(texts: PageTexts): Shown {
   return {
     lang: texts.lang,
@@ -115,6 +117,7 @@ const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
   AbortedError: 'code.aborted',
 }
 
+/** Asks for the code of a device; `error` is what was wrong with the last one. */
 export function buildCodePage(texts: PageTexts, ctx: KoaContextWithOIDC, error: unknown): Shown {
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
   const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')
@@ -137,6 +140,7 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
   }
 }
 
+/** Asks whether the device of a code is the person's own (RFC 8628 section 5.4). */
 export function buildConfirmPage(texts: PageTexts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
@@ -160,6 +164,7 @@ export function buildConfirmPage(texts: PageTexts, ctx: KoaContextWithOIDC, code
   }
 }
 
+/** Shown when a device has got its access. */
 export function buildDevicePage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
