@@ -13,6 +13,7 @@ import {
   redeem,
   refresh,
 } from './oauth-client.ts'
+import { readProcess } from './process-times.ts'
 import { POOL_SIZE, startService } from './service-process.ts'
 import { formatTable } from './text-table.ts'
 
@@ -23,6 +24,29 @@ const LANES = 8
 const GOAL = 0.5
 
 const ADMIN_PASSWORD = 'bench administrator password'
+
+/** A side with the process that serves it. */
+interface Served {
+  side: OauthSide
+  pid: number
+}
+
+/** Requests in a second, and the CPU time of the process for each request in ms, where it can be read. */
+interface Rate {
+  perSecond: number
+  cpuMs: number
+}
+
+/** Measures one round. The CPU time is that of the one process: without its database, which other processes serve. */
+async function measureRound(name: string, { side, pid }: Served, count: number): Promise<Rate> {
+  const run = CASES[name]
+  if (!run) throw new Error(`there is no case ${name}`)
+  const prepared = await run(side, count)
+  const before = (await readProcess(pid))?.ownMs ?? Number.NaN
+  const perSecond = await prepared()
+  const after = (await readProcess(pid))?.ownMs ?? Number.NaN
+  return { perSecond, cpuMs: (after - before) / count }
+}
 
 /** Runs `perform` `count` times on all lanes. Returns how many were done in a second. */
 async function measure(count: number, perform: (lane: number) => Promise<void>): Promise<number> {
@@ -38,34 +62,38 @@ async function measure(count: number, perform: (lane: number) => Promise<void>):
   return count / ((performance.now() - began) / 1000)
 }
 
-/** The comparisons by name: each prepares a round and measures it. */
-const CASES: Readonly<Record<string, (side: OauthSide, count: number) => Promise<number>>> = {
-  'authorize to code': (side, count) => measure(count, async () => void (await authorize(side))),
+/** The comparisons by name: each prepares a round and returns what measures it. */
+const CASES: Readonly<Record<string, (side: OauthSide, count: number) => Promise<() => Promise<number>>>> = {
+  'authorize to code': async (side, count) => () => measure(count, async () => void (await authorize(side))),
   'code to token': async (side, count) => {
     const codes: string[] = []
     await measure(count, async () => void codes.push(await authorize(side)))
-    return measure(count, async () => void (await redeem(side, codes.pop() ?? '')))
+    return () => measure(count, async () => void (await redeem(side, codes.pop() ?? '')))
   },
   refresh: async (side, count) => {
     const tokens = await Promise.all(
       Array.from({ length: LANES }, async () => (await redeem(side, await authorize(side))).refresh),
     )
-    return measure(count, async (lane) => {
-      tokens[lane] = await refresh(side, tokens[lane] ?? '')
-    })
+    return () =>
+      measure(count, async (lane) => {
+        tokens[lane] = await refresh(side, tokens[lane] ?? '')
+      })
   },
   introspection: async (side, count) => {
     const { refresh: token } = await redeem(side, await authorize(side))
-    return measure(count, () => introspect(side, token))
+    return () => measure(count, () => introspect(side, token))
   },
   // The baseline verifies the token and signs another one, and keeps nothing.
   exchange: async (side, count) => {
     const { access } = await redeem(side, await authorize(side))
-    return measure(count, () => exchange(side, access))
+    return () => measure(count, () => exchange(side, access))
   },
 }
 
-/** Measures the flows of the OAuth provider, each beside `oidc-provider` with its adapter in memory, in turns. */
+/**
+ * Measures the flows of the OAuth provider, each beside `oidc-provider` with its adapter in memory, in turns: requests in a
+ * second, and the CPU time of each process. The rate includes the database, which shares the machine.
+ */
 export async function measureOauth({ count, rounds }: { count: number; rounds: number }): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-bench-'))
@@ -73,22 +101,35 @@ export async function measureOauth({ count, rounds }: { count: number; rounds: n
   const service = await startOwnSide(stack, dataDir)
   const bare = await startBareSide(stack)
   const lines: string[][] = []
-  for (const [name, run] of Object.entries(CASES)) {
-    const rates: { own: number; bare: number }[] = []
+  for (const name of Object.keys(CASES)) {
+    const rates: { own: Rate; bare: Rate }[] = []
     // The first round of each side warms it up.
     for (let round = 0; round <= rounds; round += 1) {
-      const rate = { own: await run(service, count), bare: await run(bare, count) }
+      const rate = { own: await measureRound(name, service, count), bare: await measureRound(name, bare, count) }
       if (round > 0) rates.push(rate)
     }
-    const middle = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-    const ratio = middle(rates.map((rate) => rate.own / rate.bare))
-    const own = middle(rates.map((rate) => rate.own)).toFixed(0)
-    lines.push([name, own, middle(rates.map((rate) => rate.bare)).toFixed(0), ratio.toFixed(2), String(GOAL)])
+    lines.push(describeCase(name, rates))
   }
-  console.log(formatTable(['case', 'service/s', 'in memory/s', 'ratio', 'goal'], lines))
+  const head = ['case', 'service/s', 'in memory/s', 'ratio', 'goal', 'service CPU ms', 'in memory CPU ms', 'CPU ratio']
+  console.log(formatTable(head, lines))
 }
 
-async function startBareSide(stack: AsyncDisposableStack): Promise<OauthSide> {
+function describeCase(name: string, rates: readonly { own: Rate; bare: Rate }[]): string[] {
+  const middle = (read: (rate: { own: Rate; bare: Rate }) => number) =>
+    rates.map(read).sort((a, b) => a - b)[Math.floor(rates.length / 2)] ?? 0
+  return [
+    name,
+    middle(({ own }) => own.perSecond).toFixed(0),
+    middle(({ bare }) => bare.perSecond).toFixed(0),
+    middle(({ own, bare }) => own.perSecond / bare.perSecond).toFixed(2),
+    String(GOAL),
+    middle(({ own }) => own.cpuMs).toFixed(2),
+    middle(({ bare }) => bare.cpuMs).toFixed(2),
+    middle(({ own, bare }) => bare.cpuMs / own.cpuMs).toFixed(2),
+  ]
+}
+
+async function startBareSide(stack: AsyncDisposableStack): Promise<Served> {
   const program = startProgram<string, { issuer: string }>('oauth-bare.ts')
   stack.defer(() => program.stop())
   const { issuer } = await program.ask('start')
@@ -99,14 +140,14 @@ async function startBareSide(stack: AsyncDisposableStack): Promise<OauthSide> {
     exchange: `${issuer}/token`,
   }
   const { client_id: clientId, client_secret: secret } = BENCH_CLIENT
-  return { name: 'oidc-provider', clientId, secret, paths, cookie: '' }
+  return { side: { name: 'oidc-provider', clientId, secret, paths, cookie: '' }, pid: program.pid }
 }
 
-async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promise<OauthSide> {
+async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promise<Served> {
   const server = await openDatabaseServer(join(dataDir, 'postgres'))
   stack.defer(() => server.close())
   const connectionString = await server.createDatabase('oauth')
-  const { origin } = await startService(stack, {
+  const { origin, pid } = await startService(stack, {
     connectionString,
     dataDir,
     poolSize: POOL_SIZE,
@@ -137,7 +178,7 @@ async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promi
     { authorization: `Bearer ${jwt}` },
   )
   const issuer = `${origin}/api/v3/oauth`
-  return {
+  const side: OauthSide = {
     name: 'service',
     clientId: client.client_id ?? '',
     secret: client.client_secret ?? '',
@@ -149,4 +190,5 @@ async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promi
     },
     cookie: `signalbox_session=${jwt}`,
   }
+  return { side, pid }
 }

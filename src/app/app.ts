@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
+import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import { buildAccountLimiter } from '../account/account-limit.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
@@ -64,6 +65,8 @@ export interface AppOptions {
    * keep its tokens.
    */
   loadProviderKeys?: () => Promise<unknown>
+  /** Gets the OAuth provider when it is built; for tests that break it. */
+  onProviderBuilt?: (provider: Provider) => void
   /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }

@@ -37,5 +37,21 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
         logger.error({ err: error, request_id: requestId }, 'sessions of an OAuth token not ended')
       }
     },
+    recordRefusedPerson: async (userId, { clientId, address, requestId }) => {
+      const facts = { userId: userId as UserId, clientId, address, requestId, detail: { reason: 'user_inactive' } }
+      try {
+        await recordAudit(
+          db,
+          { ids, now: new Date(clock.now()) },
+          {
+            action: 'oauth-token.create',
+            outcome: 'failure',
+            ...facts,
+          },
+        )
+      } catch (error) {
+        logger.error({ err: error, request_id: requestId }, 'refused OAuth token not recorded')
+      }
+    },
   }
 }

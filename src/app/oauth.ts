@@ -8,10 +8,9 @@ import { findClientMetadata } from '../oauth/client-metadata.ts'
 import { serveProvider } from '../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../oauth/provider/provider-source.ts'
-import type { BrowserPerson } from '../oauth/provider/session-bridge.ts'
+import { noticeSignOut } from '../oauth/provider/sign-out-notice.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { findVisitor } from '../pages/browser-session.ts'
-import { loadSession } from '../session/session.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { decideCookieSafety } from './identity-engine.ts'
@@ -29,6 +28,7 @@ export async function mountOauthProvider(
   if (options.config.identityEngine !== 'embedded') return
   const { baseUrl } = parts.pages
   const source = buildSource(options, { parts, clients })
+  followSignOuts(server, source, options)
   const mount = { source, baseUrl }
   const addresses = new WeakMap<object, string>()
   await mountProtocol(server, {
@@ -48,6 +48,28 @@ export async function mountOauthProvider(
   })
 }
 
+/** A session cookie that an answer takes away. */
+const ENDED_SESSION = /(^|[ ,])(__Host-)?signalbox_session=;/
+
+/** Tells the clients of a browser that it has signed out at a page of the service, after the answer. */
+function followSignOuts(server: FastifyInstance, source: ProviderSource, { logger }: AppOptions): void {
+  server.addHook('onResponse', async (request, reply) => {
+    const { cookie: cookieHeader } = request.headers
+    // A browser that no client has signed in to costs nothing more.
+    if (!cookieHeader?.includes('signalbox_oauth=')) return
+    if (!ENDED_SESSION.test(String(reply.getHeader('set-cookie') ?? ''))) return
+    const onFailure = (error: unknown, client?: string) =>
+      logger.warn({ err: error, client }, 'back-channel sign-out not delivered')
+    try {
+      await source.current()
+      const provider = source.provider()
+      if (provider) await noticeSignOut(provider, { cookieHeader, onFailure })
+    } catch (error) {
+      onFailure(error)
+    }
+  })
+}
+
 function buildSource(
   options: AppOptions,
   { parts, clients }: { parts: FeatureParts; clients: ClientCache },
@@ -64,25 +86,22 @@ function buildSource(
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
-    findPerson: (header) => findPerson(options, parts, header),
+    findPerson: (header) => findPerson(parts, header),
     findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
     isRegistrationOpen: config.oauthRegistration,
     isPkceOptional: config.appEnv === 'certification',
-    watch: (provider) => watchProvider(provider, logger),
+    watch: (provider) => {
+      watchProvider(provider, logger)
+      options.onProviderBuilt?.(provider)
+    },
   })
 }
 
-async function findPerson(
-  { database }: AppOptions,
-  { pages, random }: FeatureParts,
-  header: string | undefined,
-): Promise<BrowserPerson | undefined> {
+async function findPerson({ pages, random }: FeatureParts, header: string | undefined) {
   const { person } = await findVisitor({ ...pages, random }, header)
-  if (!person) return undefined
-  const { amr, acr, authTime } = await loadSession(database.db, person.sessionId)
-  return { userId: person.userId, sessionId: person.sessionId, amr, acr, authTime }
+  return person && { userId: person.userId, sessionId: person.sessionId }
 }
 
 /** Logs the faults of the provider, without what the request holds. */

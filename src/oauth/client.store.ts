@@ -242,31 +242,40 @@ export interface AccountFacts {
   firstAccount: AccountId | null
 }
 
-const selectAccount = statement<{
-  document_id: string
+/** The columns of `OF_ACCOUNT`. */
+export interface AccountColumns {
+  user_id: string
   email: string
   is_email_verified: boolean
   name: string | null
   avatar_url: string | null
-  updated_at: Date
+  user_updated_at: Date
   account: AccountId | null
-}>(`
-  select u.document_id, u.email, u.email_verified_at is not null as is_email_verified, u.name, u.avatar_url, u.updated_at,
-    first_account_of(u.document_id) as account
-  from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+}
+
+/** What `toAccountFacts` reads, of the table `"user" u`. */
+export const OF_ACCOUNT = `u.document_id as user_id, u.email, u.email_verified_at is not null as is_email_verified, u.name,
+    u.avatar_url, u.updated_at as user_updated_at, first_account_of(u.document_id) as account`
+
+/** Maps the columns of `OF_ACCOUNT`. */
+export function toAccountFacts(row: AccountColumns): AccountFacts {
+  return {
+    id: row.user_id as UserId,
+    email: row.email,
+    isEmailVerified: row.is_email_verified,
+    name: row.name,
+    avatarUrl: row.avatar_url,
+    updatedAt: row.user_updated_at,
+    firstAccount: row.account,
+  }
+}
+
+const selectAccount = statement<AccountColumns>(
+  `select ${OF_ACCOUNT} from "user" u where u.document_id = $1 and u.is_actived and u.deleted_at is null`,
+)
 
 /** The user with this id; undefined when it is disabled or deleted. */
 export async function findActiveAccount(db: Database, id: string): Promise<AccountFacts | undefined> {
   const [row] = await selectAccount(db, [id])
-  return (
-    row && {
-      id: row.document_id as UserId,
-      email: row.email,
-      isEmailVerified: row.is_email_verified,
-      name: row.name,
-      avatarUrl: row.avatar_url,
-      updatedAt: row.updated_at,
-      firstAccount: row.account,
-    }
-  )
+  return row && toAccountFacts(row)
 }

@@ -3,6 +3,7 @@ import { type Html, html } from '../pages/html.ts'
 import type { PageParts } from '../pages/page.ts'
 import type { PageDeps } from '../pages/page-route.ts'
 import type { ClientRecord } from './client.store.ts'
+import { fillText, type PageTexts, renderText } from './page-text.ts'
 import { findFormTarget } from './redirect-uri.ts'
 import { findScope, type Scope } from './scope-catalogue.ts'
 
@@ -11,6 +12,7 @@ export const fieldOfScope = (name: string) => `allow:${name}`
 
 /** What the consent page shows. */
 export interface ConsentView {
+  texts: PageTexts
   authorizationId: string
   browserId: string
   client: ClientRecord
@@ -25,103 +27,110 @@ export interface ConsentView {
 
 type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
 type Deps = Pick<PageDeps, 'browserKeys'>
+type AccountMember = 'texts' | 'authorizationId' | 'browserId' | 'email'
 
 /** Builds the consent page. It needs no script: what is optional is a checkbox. */
 export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
-  const { authorizationId, browserId, client, redirectUri } = view
+  const { texts, authorizationId, browserId, client, redirectUri } = view
   const scopes = view.asked.flatMap((name) => findScope(name) ?? [])
   const isGrowth = view.allowed !== undefined
   const content = html`<div class="panel">
 <div class="lead">
-<h1>${isGrowth ? `${client.name} asks for more` : `Allow ${client.name}?`}</h1>
-<p class="quiet">${renderWho(client, redirectUri)}</p>
+<h1>${renderText(texts, isGrowth ? 'consent.ask-more' : 'consent.ask', { client: client.name })}</h1>
+<p class="quiet">${renderWho(texts, client, redirectUri)}</p>
 </div>
 <form method="post" action="/auth/oauth/consent">
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="id" value="${authorizationId}">
-<h2 id="scopes">${isGrowth ? 'It may, if you allow it' : 'It wants to'}</h2>
+<h2 id="scopes">${renderText(texts, isGrowth ? 'consent.scopes-more' : 'consent.scopes')}</h2>
 <ul class="plain" aria-labelledby="scopes">
-${scopes.map((scope) => renderScope(scope, view.allowed))}</ul>
-<button type="submit" name="decision" value="approve">Allow</button>
-<button class="plain" type="submit" name="decision" value="deny">Do not allow</button>
+${scopes.map((scope) => renderScope(texts, scope, view.allowed))}</ul>
+<button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
+<button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
 </form>
 ${renderAccount(deps, view)}
 </div>
-<p class="after small quiet">You can remove this access at any time in your account. The app never learns your password.</p>`
+<p class="after small quiet">${renderText(texts, 'consent.end')}</p>`
   return {
-    title: `Allow ${client.name}`,
+    lang: texts.lang,
+    title: fillText(texts, 'consent.title', { client: client.name }),
     content,
     ...(redirectUri !== null && { formTargets: [findFormTarget(redirectUri)] }),
   }
 }
 
-function renderWho({ publisher, registration }: ClientRecord, redirectUri: string | null): Html {
+function renderWho(texts: PageTexts, { publisher, registration }: ClientRecord, redirectUri: string | null): Html {
   const host = redirectUri === null ? null : (URL.parse(redirectUri)?.host ?? '')
-  return html`${publisher !== null && html`by ${publisher}. `}${
+  const where =
     host === null
-      ? 'It runs on a device that shows a code.'
+      ? renderText(texts, 'consent.device')
       : host === ''
-        ? 'It is an app on your device.'
-        : html`Your answer goes to <strong>${host}</strong>.`
-  }${registration === 'dynamic' && ' The app registered itself: nobody here has checked it.'}`
+        ? renderText(texts, 'consent.native')
+        : renderText(texts, 'consent.host', { host: html`<strong>${host}</strong>` })
+  return html`${publisher !== null && html`${renderText(texts, 'consent.by', { publisher })} `}${where}${
+    registration === 'dynamic' && html` ${renderText(texts, 'consent.unchecked')}`
+  }`
 }
 
-function renderScope(scope: Scope, allowed: readonly string[] | undefined): Html {
-  const { name, title, description, isOptional } = scope
+function renderScope(texts: PageTexts, scope: Scope, allowed: readonly string[] | undefined): Html {
+  const { name, isOptional } = scope
+  const { title, description } = texts.scopes[name] ?? scope
   const isNew = allowed !== undefined && !allowed.includes(name)
   const id = `scope-${name.replace(/\W/g, '-')}`
-  const badge = isNew && html` <span class="badge">New</span>`
+  const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
   const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${description}</span>`
   if (!isOptional) return html`<li>${words}</li>\n`
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1" checked aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
 /** Who is signed in, and the button to change that. */
-function renderAccount(deps: Deps, view: Pick<ConsentView, 'authorizationId' | 'browserId' | 'email'>): Html {
+function renderAccount(deps: Deps, view: Pick<ConsentView, AccountMember>): Html {
   return html`<form method="post" action="/auth/oauth/switch" class="actions">
 ${renderFormToken(deps, view.browserId)}
 <input type="hidden" name="id" value="${view.authorizationId}">
-<p class="small quiet">Signed in as ${view.email}</p>
-<button class="link" type="submit">Use another account</button>
+<p class="small quiet">${renderText(view.texts, 'account.signed-in', { email: view.email })}</p>
+<button class="link" type="submit">${renderText(view.texts, 'account.switch')}</button>
 </form>`
 }
 
 /** The page that asks which account to use, or to prove again who one is. */
 export function buildAccountPage(
   deps: Deps,
-  view: Pick<ConsentView, 'authorizationId' | 'browserId' | 'email'> & { clientName: string; mustSignIn: boolean },
+  view: Pick<ConsentView, AccountMember> & { clientName: string; mustSignIn: boolean },
 ): PageContent {
-  const { authorizationId, browserId, email, clientName, mustSignIn } = view
+  const { texts, authorizationId, browserId, email, clientName, mustSignIn } = view
   const token = renderFormToken(deps, browserId)
   const hidden = html`${token}<input type="hidden" name="id" value="${authorizationId}">`
+  const title = fillText(texts, mustSignIn ? 'account.again' : 'account.choose')
   const content = html`<div class="panel">
 <div class="lead">
-<h1>${mustSignIn ? 'Sign in again' : 'Choose an account'}</h1>
-<p class="quiet">to continue to ${clientName}</p>
+<h1>${title}</h1>
+<p class="quiet">${renderText(texts, 'account.purpose', { client: clientName })}</p>
 </div>
 ${
   !mustSignIn &&
   html`<form method="post" action="/auth/oauth/continue">
 ${hidden}
-<button type="submit">Continue as ${email}</button>
+<button type="submit">${renderText(texts, 'account.continue', { email })}</button>
 </form>`
 }
 <form method="post" action="/auth/oauth/switch">
 ${hidden}
-<button class="${mustSignIn ? '' : 'plain'}" type="submit">${mustSignIn ? 'Sign in again' : 'Use another account'}</button>
+<button class="${mustSignIn ? '' : 'plain'}" type="submit">${renderText(texts, mustSignIn ? 'account.again' : 'account.switch')}</button>
 </form>
 </div>`
-  return { title: mustSignIn ? 'Sign in again' : 'Choose an account', content }
+  return { lang: texts.lang, title, content }
 }
 
 /** The page that leads on to an app. A header makes browsers follow at once; the link is for those that do not. */
-export function buildContinuePage({ clientName, href }: { clientName: string; href: string }): PageContent {
+export function buildContinuePage(view: { texts: PageTexts; clientName: string; href: string }): PageContent {
+  const { texts, clientName, href } = view
   const content = html`<div class="panel">
 <div class="lead">
-<h1>You are signed in</h1>
-<p class="quiet">Continuing to ${clientName}.</p>
+<h1>${renderText(texts, 'continue.signed-in')}</h1>
+<p class="quiet">${renderText(texts, 'continue.next', { client: clientName })}</p>
 </div>
-<a class="button" href="${href}">Continue</a>
+<a class="button" href="${href}">${renderText(texts, 'continue.link')}</a>
 </div>`
-  return { title: 'Continue', content }
+  return { lang: texts.lang, title: fillText(texts, 'continue.link'), content }
 }

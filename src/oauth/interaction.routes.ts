@@ -13,6 +13,7 @@ import { type ConsentDeps, decideConsent, readAskedScopes } from './consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from './consent-page.ts'
 import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
+import { choosePageTexts, type PageTexts } from './page-text.ts'
 import { SCOPES } from './scope-catalogue.ts'
 
 /** Dependencies of the pages of an authorization. */
@@ -62,7 +63,12 @@ function mustSignInAgain({ reasons, createdAt }: Interaction, session: SessionRe
 async function continueAs(
   deps: InteractionDeps,
   db: Database,
-  input: { interaction: Interaction; person: SignedInPerson; session: SessionRecord },
+  input: {
+    interaction: Interaction
+    person: SignedInPerson
+    session: SessionRecord
+    acceptLanguage: string | undefined
+  },
 ): Promise<PageOutcome> {
   const { interaction, person, session } = input
   const { amr, acr, authTime } = session
@@ -74,9 +80,10 @@ async function continueAs(
   }
   const chosen = interaction.prompt === 'select_account' ? { select_account: {} } : {}
   await answerInteraction(db, interaction.id, { ...interaction.lastAnswers, ...chosen, login })
-  const clientName = await findClientName(db, interaction)
+  const texts = chooseTexts(interaction, input.acceptLanguage)
+  const clientName = await findClientName(db, interaction, texts)
   const href = interaction.returnTo
-  const page = buildPage({ brand: deps.brand, ...buildContinuePage({ clientName, href }) })
+  const page = buildPage({ brand: deps.brand, ...buildContinuePage({ texts, clientName, href }) })
   return {
     ...page,
     // A redirect would be checked against the form-action of the sign-in form that led here.
@@ -86,9 +93,12 @@ async function continueAs(
   }
 }
 
-async function findClientName(db: Database, { params }: Interaction): Promise<string> {
-  return (await findClient(db, String(params.client_id)))?.name ?? 'the app'
+async function findClientName(db: Database, { params }: Interaction, { texts }: PageTexts): Promise<string> {
+  return (await findClient(db, String(params.client_id)))?.name ?? texts['app.unnamed']
 }
+
+const chooseTexts = ({ params }: Interaction, acceptLanguage: string | undefined) =>
+  choosePageTexts({ uiLocales: params.ui_locales, acceptLanguage })
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
 
@@ -119,7 +129,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       writes: true,
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, acceptLanguage, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
@@ -127,10 +137,12 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           return goTo(buildRestartUrl(deps, interaction))
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
-        if (interaction.prompt === 'login' && !mustSignIn) return continueAs(deps, db, { interaction, person, session })
+        if (interaction.prompt === 'login' && !mustSignIn)
+          return continueAs(deps, db, { interaction, person, session, acceptLanguage })
+        const texts = chooseTexts(interaction, acceptLanguage)
         const email = (await findActiveAccount(db, person.userId))?.email ?? ''
-        const clientName = await findClientName(db, interaction)
-        const view = { authorizationId: interaction.id, browserId, email, clientName, mustSignIn }
+        const clientName = await findClientName(db, interaction, texts)
+        const view = { texts, authorizationId: interaction.id, browserId, email, clientName, mustSignIn }
         return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
       },
     },
@@ -145,13 +157,13 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       fields: { id: ID_LIMIT },
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, acceptLanguage, now }) => {
         const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
         const { person } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         const session = await loadSession(db, person.sessionId)
         if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
-        return continueAs(deps, db, { interaction, person, session })
+        return continueAs(deps, db, { interaction, person, session, acceptLanguage })
       },
     },
   ),
@@ -191,7 +203,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, acceptLanguage, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
@@ -203,6 +215,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         return buildPage({
           brand: deps.brand,
           ...buildConsentPage(deps, {
+            texts: chooseTexts(interaction, acceptLanguage),
             authorizationId: interaction.id,
             browserId,
             client,

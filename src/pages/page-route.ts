@@ -62,6 +62,8 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   userAgent: string | null
   /** The `Cookie` header, for cookies of a feature's own. */
   cookieHeader: string | undefined
+  /** The `Accept-Language` header. */
+  acceptLanguage: string | undefined
   requestId: string
 }
 
@@ -98,6 +100,7 @@ export function definePage<
     address: facts.address,
     userAgent: readHeader(facts.headers, 'user-agent'),
     cookieHeader: readHeader(facts.headers, 'cookie') ?? undefined,
+    acceptLanguage: readHeader(facts.headers, 'accept-language') ?? undefined,
     requestId: facts.requestId,
   })
   return defineRoute(

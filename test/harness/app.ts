@@ -70,6 +70,7 @@ export interface TestAppOptions {
   /** The secrets of the access-token hook, instead of those of `TEST_SECRETS`. */
   oauthHook?: string[]
   onCrashPoint?: AppOptions['onCrashPoint']
+  onProviderBuilt?: AppOptions['onProviderBuilt']
   hasStarted?: () => boolean
 }
 
@@ -106,6 +107,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.ca && { ca: options.ca }),
     ...(options.loadProviderKeys && { loadProviderKeys: options.loadProviderKeys }),
     ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),
+    ...(options.onProviderBuilt && { onProviderBuilt: options.onProviderBuilt }),
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
   })

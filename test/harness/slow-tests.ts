@@ -12,7 +12,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/postgres/embedded.test.ts',
   'src/postgres/migrate.test.ts',
   'src/tracing/no-export.test.ts',
-  'test/{bin,browser,command,concurrency,deploy,examples,operations,packages,simulation,snippets}/**/*.test.ts',
+  'test/{bin,browser,command,concurrency,deploy,examples,operations,oracles,packages,simulation,snippets}/**/*.test.ts',
   'test/contract/identity.test.ts',
   'test/journeys/{delivery,documented-permissions,generate-a-client,hostile-input,receiver-guide}.test.ts',
   'test/{docs,tidy,worked-example}.test.ts',

@@ -1,6 +1,5 @@
 import type { Account } from 'oidc-provider'
-import type { Database } from '../../postgres/database.ts'
-import { type AccountFacts, findActiveAccount } from '../client.store.ts'
+import type { AccountFacts } from '../client.store.ts'
 import type { TokenSubject } from '../token-hook.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */
@@ -27,10 +26,8 @@ export interface ProviderAccount extends Account {
   subject: TokenSubject
 }
 
-/** The account of a subject for the provider; undefined for a user who is disabled or deleted, who then gets nothing. */
-export async function findProviderAccount(db: Database, subject: string): Promise<ProviderAccount | undefined> {
-  const account = await findActiveAccount(db, subject)
-  if (!account) return undefined
+/** The account of a person for the provider. */
+export function toProviderAccount(account: AccountFacts): ProviderAccount {
   const { id: userId, firstAccount: accountId } = account
   return {
     accountId: userId,

@@ -6,20 +6,19 @@ import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { registerDynamicClient } from '../client-metadata.ts'
 import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './refresh-repeat.ts'
+import { forgetRow, leaveToEnd, spendAtEnd } from './request-state.ts'
 import {
   consumeState,
-  deleteFamily,
   deleteOfFamilyModel,
   deleteState,
   type FoundState,
-  findState,
-  findStateByUid,
   findStateByUserCode,
   insertNewState,
   type StateRow,
   upsertState,
 } from './state.store.ts'
 import { findGrantIdOf, hashStateId, readJwtTokenId, revealJwt } from './state-id.ts'
+import { readRow, readRowByUid } from './state-reader.ts'
 
 /** Dependencies of the state of the provider. */
 export interface StateDeps {
@@ -39,7 +38,8 @@ const SEAL_CONTEXT = 'oauth-state'
 
 /**
  * The state of the provider in PostgreSQL (docs/contract/oauth.md#state). Ids are kept as hashes: what the database holds
- * opens nothing. `consume` is one conditional update, so that of any number of redemptions exactly one succeeds.
+ * opens nothing. What one request writes is one statement at its end (`writeAtRequestEnd`), with the conditional update that
+ * spends a code or token: of any number of redemptions exactly one succeeds.
  */
 export function buildAdapter(deps: StateDeps): (model: string) => Adapter {
   return (model) => (model === 'Client' ? buildClientAdapter(deps) : buildStateAdapter(deps, model))
@@ -49,33 +49,23 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
   const { db, machineClock } = deps
   const now = () => new Date(machineClock.now())
   const keyOf = (id: string) => ({ model, idHash: hashStateId(id) })
-  const write = async (id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
-    const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
-    const row = buildRow(deps, { ...keyOf(id), payload, expiresAt })
-    if (model !== 'ReplayDetection') {
-      const familyHash = model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
-      // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
-      // answers: of several at once, exactly one succeeds.
-      await upsertState(db, row, familyHash)
-      return
-    }
-    // Two proofs with one id at once: the second insert finds the first.
-    if (!(await insertNewState(db, row))) throw new errors.InvalidRequest('the proof or assertion was used before')
-  }
   return {
-    upsert: write,
+    upsert: (id, payload, expiresIn) => {
+      const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
+      return writeRow(deps, buildRow(deps, { ...keyOf(id), payload, expiresAt }))
+    },
     find: async (id) => {
       const jwt = model === 'AccessToken' || model === 'RefreshToken' ? readJwtTokenId(revealJwt(id)) : undefined
       // Introspection and revocation look a token up in both models; a refresh token is no JWT.
       if (jwt && model === 'RefreshToken') return undefined
       const key = jwt?.jti ?? id
-      const found = await findState(db, { ...keyOf(key), now: now() })
+      const found = await readRow(deps, keyOf(key), Provider.ctx)
       if (!found || (jwt && found.payload.tokenHash !== jwt.tokenHash)) return undefined
       if (model === 'RefreshToken') refuseRepeat(deps, found, key)
       return toPayload(deps, found, key)
     },
     findByUid: async (uid) => {
-      const found = await findStateByUid(db, { model, uid, now: now() })
+      const found = await readRowByUid(deps, { model, uid }, Provider.ctx)
       return found && toPayload(deps, found, undefined)
     },
     findByUserCode: async (userCode) => {
@@ -83,9 +73,24 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       return found && { ...toPayload(deps, found, undefined), userCode }
     },
     consume: (id) => consumeOnce(deps, model, id),
-    destroy: (id) => deleteState(db, keyOf(id)),
+    destroy: (id) => {
+      forgetRow(Provider.ctx, keyOf(id))
+      return deleteState(db, keyOf(id))
+    },
     revokeByGrantId: (grantId) => deleteOfFamilyModel(db, grantId, model),
   }
+}
+
+async function writeRow({ db }: StateDeps, row: StateRow): Promise<void> {
+  if (row.model === 'ReplayDetection') {
+    // Two proofs with one id at once: the second insert finds the first.
+    if (await insertNewState(db, row)) return
+    throw new errors.InvalidRequest('the proof or assertion was used before')
+  }
+  // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
+  // answers: of several at once, exactly one succeeds.
+  const familyHash = row.model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
+  if (!leaveToEnd(Provider.ctx, { ...row, familyHash })) await upsertState(db, row, familyHash)
 }
 
 function buildRow(
@@ -138,19 +143,11 @@ function refuseRepeat(deps: StateDeps, found: FoundState, id: string): void {
 async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<void> {
   const { db, machineClock } = deps
   const ctx = Provider.ctx
-  const isRefresh = model === 'RefreshToken'
   const idHash = hashStateId(id)
-  const now = new Date(machineClock.now())
-  const consumedBy = isRefresh && ctx ? bindRefresh(ctx) : null
-  if (await consumeState(db, { model, idHash, consumedBy, now })) return
+  const consumedBy = model === 'RefreshToken' && ctx ? bindRefresh(ctx) : null
+  if (spendAtEnd(ctx, { model, idHash, consumedBy })) return
+  if (await consumeState(db, { model, idHash, consumedBy, now: new Date(machineClock.now()) })) return
   if (model === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('the request_uri was used before')
-  const found = await findState(db, { model, idHash, now })
-  if (isRefresh && found && ctx && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, idHash)
-  // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
-  else if (typeof found?.payload.grantId === 'string') {
-    await deleteFamily(db, found.payload.grantId)
-    ctx?.oidc.provider.emit('grant.revoked', ctx, found.payload.grantId)
-  }
   throw new errors.InvalidGrant('it was used before')
 }
 

@@ -4,16 +4,18 @@ import { isOneOfSecrets } from '../client-secret.ts'
 import { SCOPES } from '../scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key.ts'
 import { decideTokenClaims } from '../token-hook.ts'
-import { CLAIMS_OF_SCOPES, findProviderAccount, type ProviderAccount } from './account-claims.ts'
+import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from './account-claims.ts'
 import { buildAdapter, type StateDeps } from './adapter.ts'
 import { keepApiTokens } from './api-token.ts'
-import { followEndings, type ProviderEndings } from './endings.ts'
+import { followEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
 import { type FamilyDeps, findFamily } from './family.ts'
 import { FAMILY_SECONDS } from './family-members.ts'
 import type { ProviderPages } from './provider-pages.ts'
 import { answerRepeats } from './refresh-repeat.ts'
+import { writeAtRequestEnd } from './request-end.ts'
 import { type FindPerson, followBrowserSession } from './session-bridge.ts'
 import { findGrantIdOf } from './state-id.ts'
+import { readAccount } from './state-reader.ts'
 
 /** Lifetimes in seconds. Access tokens are short-lived: an API that checks the signature alone sees no revocation. */
 const LIFETIMES = {
@@ -43,7 +45,7 @@ const ROUTES = {
 }
 
 /** What the provider is built from. */
-export interface ProviderDeps extends StateDeps, Omit<FamilyDeps, 'now'> {
+export interface ProviderDeps extends StateDeps, FamilyDeps {
   issuer: string
   jwks: readonly SigningJwk[]
   cookieKeys: readonly string[]
@@ -67,10 +69,12 @@ export function buildProvider(deps: ProviderDeps): Provider {
   prototype.compareClientSecret = async function (given) {
     return isOneOfSecrets(this.clientSecret ?? '', given, deps.machineClock.now())
   }
-  followBrowserSession(provider, deps.findPerson)
+  followBrowserSession(provider, deps)
   keepApiTokens(provider, deps.apiResource)
   answerRepeats(provider, deps)
   followEndings(provider, deps.endings)
+  // The last one is the innermost: the others read the answer behind it.
+  writeAtRequestEnd(provider, deps)
   return provider
 }
 
@@ -79,8 +83,7 @@ interface ClientPrototype {
 }
 
 function buildConfiguration(deps: ProviderDeps): Configuration {
-  const { cookies, pages, machineClock, fetch } = deps
-  const family = { ...deps, now: () => new Date(machineClock.now()) }
+  const { cookies, pages, fetch } = deps
   const cookie = { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true } as const
   return {
     adapter: buildAdapter(deps),
@@ -118,8 +121,13 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
-    findAccount: (_ctx, subject) => findProviderAccount(deps.db, subject),
-    loadExistingGrant: (ctx) => findFamily(family, ctx) as never,
+    findAccount: async (ctx, subject) => {
+      const account = await readAccount(deps, subject, ctx)
+      if (account) return toProviderAccount(account)
+      if (ctx.oidc.route === 'token') await deps.endings.recordRefusedPerson(subject, readEndingFacts(ctx))
+      return undefined
+    },
+    loadExistingGrant: (ctx) => findFamily(deps, ctx) as never,
     extraTokenClaims: async (ctx, token) => addClaims(ctx.oidc.account as ProviderAccount | undefined, token as never),
     interactions: { url: (_ctx, interaction) => `/auth/oauth?id=${interaction.uid}`, policy: buildPolicy() },
     clientBasedCORS: allowOwnOrigin,

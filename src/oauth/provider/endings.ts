@@ -19,6 +19,8 @@ export interface ProviderEndings {
    * twice, or by a sign-out. Never rejects.
    */
   recordFamilyEnd(grantId: string, cause: 'revoked' | 'reused' | 'signed out', facts: EndingFacts): Promise<void>
+  /** Records that a client got no token for a person who is disabled or deleted. Never rejects. */
+  recordRefusedPerson(userId: string, facts: EndingFacts): Promise<void>
 }
 
 interface EndedSession {
@@ -27,7 +29,8 @@ interface EndedSession {
   browserSession?: string
 }
 
-function readFacts(ctx: KoaContextWithOIDC): EndingFacts {
+/** Who made a request of the provider. */
+export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
   const requestId = ctx.res.getHeader('x-request-id')
   return {
     clientId: ctx.oidc.client?.clientId ?? null,
@@ -47,7 +50,7 @@ export function followEndings(provider: Provider, endings: ProviderEndings): voi
     const session = { userId: accountId, sessionId: browserSession }
     for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(
       session,
-      readFacts(ctx as KoaContextWithOIDC),
+      readEndingFacts(ctx as KoaContextWithOIDC),
     ))
       ctx.append(
         'set-cookie',
@@ -63,7 +66,7 @@ export function followEndings(provider: Provider, endings: ProviderEndings): voi
   provider.on('grant.revoked', (ctx, familyId) => {
     const { route } = ctx.oidc
     const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
-    const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readFacts(ctx))
+    const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readEndingFacts(ctx))
     ended.set(ctx, [...(ended.get(ctx) ?? []), ending])
   })
 }

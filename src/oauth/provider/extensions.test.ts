@@ -12,6 +12,7 @@ import {
   readForm,
   startOauthWorld,
 } from '../../../test/harness/oauth-world.ts'
+import { waitFor } from '../../../test/harness/wait.ts'
 import { DEVICE_GRANT } from '../client.schema.ts'
 import { rotateSigningKeys } from '../signing-key.ts'
 
@@ -154,32 +155,51 @@ describe('registration by the client itself', () => {
 })
 
 describe('sign-out', () => {
-  test('is told to the other clients of the browser, with a signed logout token', async () => {
+  /** A person who is signed in at a client, which receives logout tokens. */
+  async function signInListening(stack: AsyncDisposableStack) {
     const received: string[] = []
     const server = createServer(async (request, response) => {
-      const chunks = await request.toArray()
-      received.push(Buffer.concat(chunks).toString())
+      received.push(Buffer.concat(await request.toArray()).toString())
       response.writeHead(200).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    stack.defer(() => void server.close())
     const { port } = server.address() as AddressInfo
-    await using listening = await startOauthWorld({
-      env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
-      lookup: async () => ['127.0.0.1'],
-    })
+    const listening = stack.use(
+      await startOauthWorld({
+        env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
+        lookup: async () => ['127.0.0.1'],
+      }),
+    )
     const client = await listening.client({ backchannel_logout_uri: `http://127.0.0.1:${port}/out` })
     const flow = await openFlow(listening, client)
-    const browser = openBrowser()
-    const who = await listening.person()
+    const [browser, who] = [openBrowser(), await listening.person()]
     const { tokens } = await flow.signIn(browser, { person: who })
+    const expectToken = async () => {
+      const [body] = await waitFor('the logout token', () => received.length > 0 && received)
+      const logoutToken = new URLSearchParams(body).get('logout_token') ?? ''
+      const keys = createRemoteJWKSet(new URL(`${listening.issuer}/jwks`))
+      const { payload } = await jwtVerify(logoutToken, keys, { issuer: listening.issuer, audience: client.id })
+      expect(payload).toMatchObject({ sub: who.userId, sid: decodeJwt(tokens.id_token ?? '').sid })
+    }
+    return { listening, flow, browser, tokens, expectToken }
+  }
+
+  test('by a client is told to the other clients of the browser, with a signed logout token', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { listening, flow, browser, tokens, expectToken } = await signInListening(stack)
     const page = await browser.visit(`${listening.issuer}/end-session?id_token_hint=${tokens.id_token}`)
     const action = `${listening.issuer}/end-session/confirm`
     await flow.submit(browser, { page, action, fields: { logout: 'yes' } })
-    server.close()
-    const logoutToken = new URLSearchParams(received[0]).get('logout_token') ?? ''
-    const keys = createRemoteJWKSet(new URL(`${listening.issuer}/jwks`))
-    const { payload } = await jwtVerify(logoutToken, keys, { issuer: listening.issuer, audience: client.id })
-    expect(payload).toMatchObject({ sub: who.userId, sid: decodeJwt(tokens.id_token ?? '').sid })
+    await expectToken()
+  })
+
+  test('at a page of the service is told to the clients of the browser', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { listening, flow, browser, expectToken } = await signInListening(stack)
+    const page = await browser.visit(`${listening.baseUrl}/auth/sign-out`)
+    await flow.submit(browser, { page, action: '/auth/sign-out' })
+    await expectToken()
   })
 })
 

@@ -1,19 +1,17 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { IdMaker, UserId } from '../../id.ts'
-import type { Database } from '../../postgres/database.ts'
 import type { Random } from '../../random.ts'
 import type { ClientId } from '../client.store.ts'
-import { findGrantOf, type GrantRecord, upsertGrant } from '../grant.store.ts'
+import { type GrantRecord, upsertGrant } from '../grant.store.ts'
 import { buildGrantMembers, createFamilyPart } from './family-members.ts'
 import { buildFamilyId, findGrantIdOf } from './state-id.ts'
+import { type ReadDeps, readGrant } from './state-reader.ts'
 
 /** Dependencies of `findFamily`. */
-export interface FamilyDeps {
-  db: Database
+export interface FamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
   apiResource: string
-  now: () => Date
 }
 
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
@@ -47,16 +45,16 @@ function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: Gran
   return new oidc.provider.Grant(facts) as GrantModel
 }
 
-async function findLiveGrant(deps: FamilyDeps, { oidc }: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
-  const { client, account } = oidc
+async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
+  const { client, account, requestParamScopes } = ctx.oidc
   const userId = account?.accountId as UserId
   const clientId = client?.clientId as ClientId
-  const grant = await findGrantOf(deps.db, userId, clientId)
+  const grant = await readGrant(deps, { userId, clientId }, ctx)
   const isSilent = client?.metadata().first_party === true && client.applicationType === 'web'
   if (!isSilent) return grant
-  const asked = [...oidc.requestParamScopes]
+  const asked = [...requestParamScopes]
   const scopes = [...new Set([...(grant?.scopes ?? []), ...asked])]
   if (grant && scopes.length === grant.scopes.length) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
-  return upsertGrant(deps.db, { ...row, now: deps.now() })
+  return upsertGrant(deps.db, { ...row, now: new Date(deps.machineClock.now()) })
 }

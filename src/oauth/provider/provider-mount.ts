@@ -42,7 +42,8 @@ export async function serveProvider(
   if (request.method === 'POST' && path === '/authorize') return redirectForm(request, response, baseUrl())
   const served = request.method === 'POST' && TOKEN_FORMS.has(path) ? await discloseToken(request) : request
   if (served === undefined) return refuseForm(response)
-  await (await source.current()).callback()(served, response)
+  const serve = await source.current()
+  await serve(served, response)
 }
 
 async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {

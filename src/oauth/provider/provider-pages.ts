@@ -2,6 +2,7 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import type { Brand } from '../../pages/brand.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { buildPage } from '../../pages/page.ts'
+import { choosePageTexts, fillText, type PageTexts, renderText, type TextKey } from '../page-text.ts'
 
 /** The pages that the provider shows itself, as its configuration takes them. */
 export interface ProviderPages {
@@ -14,39 +15,49 @@ export interface ProviderPages {
 }
 
 interface Shown {
+  lang: string
   title: string
   content: Html
   formTargets?: readonly string[]
 }
 
+/** The language of a request: of its own parameters, also of those that a pushed request or a device had. */
+function chooseTexts(ctx: KoaContextWithOIDC): PageTexts {
+  const { ui_locales: asked = ctx.query.ui_locales } = (ctx.oidc?.params ?? {}) as { ui_locales?: unknown }
+  return choosePageTexts({ uiLocales: asked, acceptLanguage: ctx.get('accept-language') })
+}
+
 /** Builds the pages in the frame of the service (docs/contract/pages.md#frame). None of them needs a script. */
 export function buildProviderPages(brand: Brand): ProviderPages {
-  const show = (ctx: KoaContextWithOIDC, page: Shown) => {
-    const built = buildPage({ brand, ...page })
+  const show = (ctx: KoaContextWithOIDC, build: (texts: PageTexts) => Shown) => {
+    const built = buildPage({ brand, ...build(chooseTexts(ctx)) })
     ctx.type = 'html'
     for (const [name, value] of Object.entries(built.headers ?? {})) ctx.set(name, value)
     ctx.body = built.html
   }
   return {
-    renderError: async (ctx, out) => show(ctx, buildErrorPage(out)),
-    showSignOut: async (ctx) => show(ctx, buildSignOutPage(ctx)),
-    showSignedOut: async (ctx) => show(ctx, SIGNED_OUT),
-    showCodeInput: async (ctx, _form, _out, error) => show(ctx, buildCodePage(ctx, error)),
-    showCodeConfirm: async (ctx, _form, _client, _device, code) => show(ctx, buildConfirmPage(ctx, code)),
-    showDeviceSuccess: async (ctx) => show(ctx, buildDevicePage(ctx)),
+    renderError: async (ctx, out) => show(ctx, (texts) => buildErrorPage(texts, out)),
+    showSignOut: async (ctx) => show(ctx, (texts) => buildSignOutPage(texts, ctx)),
+    showSignedOut: async (ctx) => show(ctx, buildSignedOutPage),
+    showCodeInput: async (ctx, _form, _out, error) => show(ctx, (texts) => buildCodePage(texts, ctx, error)),
+    showCodeConfirm: async (ctx, _form, _client, _device, code) =>
+      show(ctx, (texts) => buildConfirmPage(texts, ctx, code)),
+    showDeviceSuccess: async (ctx) => show(ctx, (texts) => buildDevicePage(texts, ctx)),
   }
 }
 
 /** The error of a request that must not go back to its client: its redirect URI is not known to be its own. */
-function buildErrorPage({ error, error_description: text }: ErrorOut): Shown {
+export function buildErrorPage(texts: PageTexts, { error, error_description: text }: ErrorOut): Shown {
+  const title = fillText(texts, 'error.title')
   return {
-    title: 'This request cannot go on',
+    lang: texts.lang,
+    title,
     content: html`<div class="panel">
 <div class="lead">
-<h1>This request cannot go on</h1>
-<p class="quiet">The app that sent you here made a request that this service does not accept. Nothing was shared with it. Tell the people who run the app:</p>
+<h1>${title}</h1>
+<p class="quiet">${renderText(texts, 'error.what')}</p>
 </div>
-<p><code>${error}</code>${text !== undefined && html`: ${text}`}</p>
+<p lang="en"><code>${error}</code>${text !== undefined && html`: ${text}`}</p>
 </div>`,
   }
 }
@@ -57,95 +68,111 @@ function readFormSecret(ctx: KoaContextWithOIDC): string {
   return state?.secret ?? ''
 }
 
-function buildSignOutPage(ctx: KoaContextWithOIDC): Shown {
-  const { client, session } = ctx.oidc
-  const state = (session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
+/** The name of the client of a request, emphasized, or the text for an unnamed one. */
+function renderClient(texts: PageTexts, ctx: KoaContextWithOIDC, unnamed: TextKey): Html {
+  const name = ctx.oidc.client?.clientName
+  return name === undefined ? renderText(texts, unnamed) : html`<strong>${name}</strong>`
+}
+
+/** Asks the person whether to sign out, at the request of a client. */
+export function buildSignOutPage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
+  const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri === undefined ? null : URL.parse(state.postLogoutRedirectUri)
-  const name = client?.clientName
   return {
-    title: 'Sign out',
+    lang: texts.lang,
+    title: fillText(texts, 'sign-out.title'),
     ...(target && { formTargets: [target.origin === 'null' ? target.protocol : target.origin] }),
     content: html`<div class="panel">
 <div class="lead">
-<h1>Sign out?</h1>
-<p class="quiet">${name === undefined ? 'An app asks' : html`<strong>${name}</strong> asks`} to end your session in this browser, and in the apps that you opened with it.</p>
+<h1>${renderText(texts, 'sign-out.ask')}</h1>
+<p class="quiet">${renderText(texts, 'sign-out.app', { client: renderClient(texts, ctx, 'sign-out.unnamed') })}</p>
 </div>
 <form method="post" action="${ctx.oidc.urlFor('end_session_confirm')}">
 <input type="hidden" name="xsrf" value="${readFormSecret(ctx)}">
-<button type="submit" name="logout" value="yes">Sign out</button>
-<button class="plain" type="submit">Stay signed in</button>
+<button type="submit" name="logout" value="yes">${renderText(texts, 'sign-out.title')}</button>
+<button class="plain" type="submit">${renderText(texts, 'sign-out.stay')}</button>
 </form>
 </div>`,
   }
 }
 
-const SIGNED_OUT: Shown = {
-  title: 'Signed out',
-  content: html`<div class="panel"><div class="lead">
-<h1>Done</h1>
-<p class="quiet">You can close this page.</p>
+/** Shown after a sign-out that returns to no client. */
+export function buildSignedOutPage(texts: PageTexts): Shown {
+  return {
+    lang: texts.lang,
+    title: fillText(texts, 'sign-out.signed-out'),
+    content: html`<div class="panel"><div class="lead">
+<h1>${renderText(texts, 'sign-out.done')}</h1>
+<p class="quiet">${renderText(texts, 'sign-out.close')}</p>
 </div></div>`,
+  }
 }
 
 /** What went wrong with a code, by the class of the provider's error. */
-const CODE_ERRORS: Readonly<Record<string, string>> = {
-  NoCodeError: 'Enter the code that your device shows.',
-  NotFoundError: 'This code is not known. Compare it with the one on your device.',
-  ExpiredError: 'This code has expired. Start again on your device.',
-  AlreadyUsedError: 'This code was used already. Start again on your device.',
-  AbortedError: 'The request was declined. Your device gets no access.',
+const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
+  NoCodeError: 'code.ask',
+  NotFoundError: 'code.unknown',
+  ExpiredError: 'code.expired',
+  AlreadyUsedError: 'code.used',
+  AbortedError: 'code.aborted',
 }
 
-function buildCodePage(ctx: KoaContextWithOIDC, error: unknown): Shown {
+/** Asks for the code of a device; `error` is what was wrong with the last one. */
+export function buildCodePage(texts: PageTexts, ctx: KoaContextWithOIDC, error: unknown): Shown {
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
-  const text = name === undefined ? undefined : (CODE_ERRORS[name] ?? 'The request could not be completed. Try again.')
+  const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')
   return {
-    title: text === undefined ? 'Connect a device' : 'Error: Connect a device',
+    lang: texts.lang,
+    title: fillText(texts, problem === undefined ? 'code.connect' : 'code.title-error'),
     content: html`<div class="panel">
 <div class="lead">
-<h1>Connect a device</h1>
-<p class="quiet">Enter the code that your device shows.</p>
+<h1>${renderText(texts, 'code.connect')}</h1>
+<p class="quiet">${renderText(texts, 'code.ask')}</p>
 </div>
-${text !== undefined && html`<div class="notice bad" role="alert"><p>${text}</p></div>`}
+${problem !== undefined && html`<div class="notice bad" role="alert"><p>${problem}</p></div>`}
 <form method="post" action="${ctx.oidc.urlFor('code_verification')}">
 <input type="hidden" name="xsrf" value="${readFormSecret(ctx)}">
-<div class="field"><label for="user_code">Code</label>
+<div class="field"><label for="user_code">${renderText(texts, 'code.label')}</label>
 <input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" spellcheck="false" value="${userCode ?? ''}"></div>
-<button type="submit">Continue</button>
+<button type="submit">${renderText(texts, 'code.continue')}</button>
 </form>
 </div>`,
   }
 }
 
-function buildConfirmPage(ctx: KoaContextWithOIDC, code: string): Shown {
-  const name = ctx.oidc.client?.clientName ?? 'An app'
+/** Asks whether the device of a code is the person's own (RFC 8628 section 5.4). */
+export function buildConfirmPage(texts: PageTexts, ctx: KoaContextWithOIDC, code: string): Shown {
+  const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    title: 'Connect a device',
+    lang: texts.lang,
+    title: fillText(texts, 'code.connect'),
     content: html`<div class="panel">
 <div class="lead">
-<h1>Is this your device?</h1>
-<p class="quiet"><strong>${name}</strong> on a device asks for access to your account. The device must show this code:</p>
+<h1>${renderText(texts, 'code.confirm')}</h1>
+<p class="quiet">${renderText(texts, 'code.confirm-device', { client })}</p>
 </div>
 <p class="centered"><code>${code}</code></p>
-<p class="small quiet">Continue only if you started this yourself, just now, on a device in front of you. Whoever sent you this code gets the access otherwise.</p>
+<p class="small quiet">${renderText(texts, 'code.warning')}</p>
 <form method="post" action="${ctx.oidc.urlFor('code_verification')}">
 <input type="hidden" name="xsrf" value="${readFormSecret(ctx)}">
 <input type="hidden" name="user_code" value="${code}">
 <input type="hidden" name="confirm" value="yes">
-<button type="submit">Yes, continue</button>
-<button class="plain" type="submit" name="abort" value="yes">No, decline</button>
+<button type="submit">${renderText(texts, 'code.yes')}</button>
+<button class="plain" type="submit" name="abort" value="yes">${renderText(texts, 'code.no')}</button>
 </form>
 </div>`,
   }
 }
 
-function buildDevicePage(ctx: KoaContextWithOIDC): Shown {
-  const name = ctx.oidc.client?.clientName ?? 'The app'
+/** Shown when a device has got its access. */
+export function buildDevicePage(texts: PageTexts, ctx: KoaContextWithOIDC): Shown {
+  const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    title: 'Device connected',
+    lang: texts.lang,
+    title: fillText(texts, 'code.done'),
     content: html`<div class="panel"><div class="lead">
-<h1>Device connected</h1>
-<p class="quiet"><strong>${name}</strong> continues on your device. You can close this page.</p>
+<h1>${renderText(texts, 'code.done')}</h1>
+<p class="quiet">${renderText(texts, 'code.done-next', { client })}</p>
 </div></div>`,
   }
 }

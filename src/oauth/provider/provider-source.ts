@@ -7,8 +7,29 @@ export const KEYS_HELD_MS = 10_000
 
 /** Builds the provider when it is first needed, and again when the signing keys change. */
 export interface ProviderSource {
-  current(): Promise<Provider>
+  /** What serves a request. */
+  current(): Promise<Served>
+  /** The provider itself; undefined when no request has needed it in this process. */
+  provider(): Provider | undefined
 }
+
+/**
+ * Loads the library without the line that it writes about every release of Node that is not LTS: the release is pinned,
+ * and the tests of the provider run on it. Other lines are written.
+ */
+async function importQuietly(): Promise<typeof import('./build-provider.ts')> {
+  const { warn } = console
+  console.warn = (...texts: unknown[]) => {
+    if (!String(texts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn.apply(console, texts)
+  }
+  try {
+    return await import('./build-provider.ts')
+  } finally {
+    console.warn = warn
+  }
+}
+
+type Served = ReturnType<Provider['callback']>
 
 /** What a provider is built from, without what changes: the issuer is known once the service listens. */
 export interface ProviderSourceDeps extends Omit<ProviderDeps, 'issuer' | 'jwks' | 'apiResource'> {
@@ -28,23 +49,26 @@ export function findApiResource(baseUrl: string): string {
 /** Builds the source. The first request creates the first keys. */
 export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   const { machineClock, keyring, db } = deps
-  let held: { provider: Provider; keys: string; untilMs: number } | undefined
-  let reading: Promise<Provider> | undefined
+  let held: { provider: Provider; serve: Served; keys: string; untilMs: number } | undefined
+  let reading: Promise<Served> | undefined
 
-  async function read(): Promise<Provider> {
+  async function read(): Promise<Served> {
     const now = new Date(machineClock.now())
     await keepSigningKeys(keyring, db, now)
     const jwks = await loadSigningKeys(keyring, db, now)
     const keys = jwks.map(({ kid }) => kid).join(' ')
     const untilMs = now.getTime() + KEYS_HELD_MS
     if (held?.keys === keys) held = { ...held, untilMs }
-    else held = { provider: await build(jwks), keys, untilMs }
-    return held.provider
+    else {
+      const provider = await build(jwks)
+      held = { provider, serve: provider.callback(), keys, untilMs }
+    }
+    return held.serve
   }
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
     // Loaded with the first request: a service that no OAuth client uses does not pay for it.
-    const { buildProvider } = await import('./build-provider.ts')
+    const { buildProvider } = await importQuietly()
     const baseUrl = deps.baseUrl()
     const issuer = `${baseUrl}${PROVIDER_PATH}`
     const provider = buildProvider({ ...deps, issuer, jwks, apiResource: findApiResource(baseUrl) })
@@ -53,8 +77,9 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   }
 
   return {
+    provider: () => held?.provider,
     current: async () => {
-      if (held && machineClock.now() < held.untilMs) return held.provider
+      if (held && machineClock.now() < held.untilMs) return held.serve
       reading ??= read().finally(() => {
         reading = undefined
       })

@@ -4,8 +4,7 @@ import type { Clock } from '../../clock.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { thumbprint } from '../signing-key.ts'
-import { type FoundState, findRefreshAnswer, keepRefreshAnswer } from './state.store.ts'
-import { hashStateId } from './state-id.ts'
+import { type FoundState, findRefreshAnswer } from './state.store.ts'
 
 /** The rules for a refresh token that is used again. */
 export interface RefreshRules {
@@ -13,9 +12,8 @@ export interface RefreshRules {
   repeatMs: number
 }
 
-/** How long a repeat waits for the answer of the first redemption, which is being made. */
-const ANSWER_WAIT_MS = 3_000
-const ANSWER_POLL_MS = 50
+/** A repeat that was in time is answered, also when it is read a moment later. */
+const MARGIN_MS = 3_000
 
 const REPEAT = Symbol('the spent refresh token of a repeat')
 type Marked = { [REPEAT]?: Buffer }
@@ -62,44 +60,32 @@ export function isRefreshRepeat(
 
 const contextOf = (idHash: Buffer) => `oauth-refresh:${idHash.toString('hex')}`
 
+/** Encrypts the answer to a redemption, for the row of the spent token. */
+export function sealAnswer({ keyring }: { keyring: Keyring }, idHash: Buffer, body: unknown): string {
+  return keyring.seal(JSON.stringify(body), contextOf(idHash))
+}
+
 /**
  * Answers the repeat of a redemption with the first answer (docs/contract/oauth.md#refresh-tokens): a client that lost the
  * answer goes on with the same successor, and there is never a second one. The answer is kept encrypted for a short time.
  */
 export function answerRepeats(
   provider: Provider,
-  deps: { db: Database; keyring: Keyring; machineClock: Clock; refresh: RefreshRules },
+  {
+    db,
+    keyring,
+    machineClock,
+    refresh,
+  }: { db: Database; keyring: Keyring; machineClock: Clock; refresh: RefreshRules },
 ): void {
   provider.use(async (ctx, next) => {
     await next()
-    const { oidc } = ctx as KoaContextWithOIDC
-    if (ctx.method !== 'POST' || oidc?.route !== 'token' || deps.refresh.repeatMs === 0) return
     const spent = (ctx as Marked)[REPEAT]
-    if (spent) {
-      const answer = await awaitAnswer(deps, spent)
-      if (answer !== undefined) {
-        ctx.status = 200
-        ctx.body = answer
-      }
-      return
-    }
-    const token = oidc.params?.refresh_token
-    if (oidc.params?.grant_type !== 'refresh_token' || ctx.status !== 200 || typeof token !== 'string') return
-    const idHash = hashStateId(token)
-    await keepRefreshAnswer(deps.db, idHash, deps.keyring.seal(JSON.stringify(ctx.body), contextOf(idHash)))
+    if (!spent) return
+    const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
+    const answer = await findRefreshAnswer(db, spent, since)
+    if (answer === undefined) return
+    ctx.status = 200
+    ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))
   })
-}
-
-async function awaitAnswer(
-  { db, keyring, machineClock, refresh }: Parameters<typeof answerRepeats>[1],
-  idHash: Buffer,
-): Promise<unknown> {
-  const until = machineClock.now() + ANSWER_WAIT_MS
-  for (;;) {
-    const since = new Date(machineClock.now() - refresh.repeatMs - ANSWER_WAIT_MS)
-    const answer = await findRefreshAnswer(db, idHash, since)
-    if (answer !== undefined) return JSON.parse(keyring.open(answer, contextOf(idHash)))
-    if (machineClock.now() >= until) return undefined
-    await machineClock.sleep(ANSWER_POLL_MS)
-  }
 }

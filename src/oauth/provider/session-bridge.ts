@@ -1,5 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { SessionId, UserId } from '../../id.ts'
+import { findRequestState } from './request-state.ts'
+import { type ReadDeps, readPerson } from './state-reader.ts'
 
 /** Who is signed in in a browser, and how. */
 export interface BrowserPerson {
@@ -10,8 +12,10 @@ export interface BrowserPerson {
   authTime: Date
 }
 
-/** Finds the person of a `Cookie` header. */
-export type FindPerson = (cookieHeader: string | undefined) => Promise<BrowserPerson | undefined>
+/** Finds the person of a `Cookie` header, and its session. */
+export type FindPerson = (
+  cookieHeader: string | undefined,
+) => Promise<{ userId: UserId; sessionId: SessionId } | undefined>
 
 /** The session of the provider, with the session of the browser that it follows. */
 interface FollowingSession {
@@ -35,27 +39,32 @@ const SIGN_IN_ROUTES = new Set(['authorization', 'resume', 'code_verification', 
  * and who signs out or changes the account here is not the person of the next authorization. So there is one sign-in page,
  * and one place where a session ends (docs/contract/oauth.md#sign-in).
  */
-export function followBrowserSession(provider: Provider, findPerson: FindPerson): void {
+export function followBrowserSession(provider: Provider, deps: ReadDeps & { findPerson: FindPerson }): void {
   const model = provider.Session as unknown as SessionModel
   const members = [...model.IN_PAYLOAD, 'browserSession']
   Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members })
   const getOwn = model.get.bind(model)
   model.get = async (ctx) => {
+    // Sign-out reads the session of the provider as it is.
+    if (!SIGN_IN_ROUTES.has(ctx.oidc.route)) return getOwn(ctx)
+    await expectBrowser(deps, ctx)
     const found = await getOwn(ctx)
-    const person = await findPerson(ctx.req.headers.cookie)
-    const session = follow(model, found, { person, route: ctx.oidc.route })
+    const session = follow(model, found, await readPerson(deps, ctx))
     if (session !== found) ctx.oidc.entity('Session', session)
     return session
   }
 }
 
-function follow(
-  model: SessionModel,
-  found: FollowingSession,
-  { person, route }: { person: BrowserPerson | undefined; route: string },
-): FollowingSession {
-  if (!person) return found.accountId !== undefined && SIGN_IN_ROUTES.has(route) ? model.instantiate({}) : found
-  if (!SIGN_IN_ROUTES.has(route)) return found
+/** Tells the reads of this request which browser it comes from. */
+async function expectBrowser({ findPerson }: { findPerson: FindPerson }, ctx: KoaContextWithOIDC): Promise<void> {
+  const state = findRequestState(ctx)
+  const person = await findPerson(ctx.req.headers.cookie)
+  const { client_id: clientId } = ctx.query
+  if (state && person) state.browser = { ...person, clientId: typeof clientId === 'string' ? clientId : undefined }
+}
+
+function follow(model: SessionModel, found: FollowingSession, person: BrowserPerson | undefined): FollowingSession {
+  if (!person) return found.accountId === undefined ? found : model.instantiate({})
   const isOther = found.accountId !== undefined && found.accountId !== person.userId
   const session = isOther || found.accountId === undefined ? model.instantiate({}) : found
   if (session.browserSession === person.sessionId) return session

@@ -146,15 +146,6 @@ export async function deleteFamily(db: Database, grantId: string): Promise<void>
   await deleteOfFamily(db, [grantId])
 }
 
-const keepAnswer = statement<object>(
-  "update oauth_state set answer = $2 where model = 'RefreshToken' and id_hash = $1 and consumed_at is not null",
-)
-
-/** Keeps the encrypted answer to the redemption of a refresh token. */
-export async function keepRefreshAnswer(db: Database, idHash: Buffer, answer: string): Promise<void> {
-  await keepAnswer(db, [idHash, answer])
-}
-
 const readAnswer = statement<{ answer: string }>(`
   select answer from oauth_state where model = 'RefreshToken' and id_hash = $1 and consumed_at > $2 and answer is not null`)
 

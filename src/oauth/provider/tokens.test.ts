@@ -144,6 +144,10 @@ describe('a refresh token', () => {
     expect((await world.app.admin('POST', path, {})).status).toBe(200)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
+    const audit = await world.app.admin('GET', `/api/v3/audit/log?filters=action|eq|oauth-token.create`)
+    expect(audit.body.data).toMatchObject([
+      { user: other.userId, outcome: 'failure', detail: { reason: 'user_inactive' } },
+    ])
   })
 })
 

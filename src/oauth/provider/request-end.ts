@@ -1,0 +1,74 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Clock } from '../../clock.ts'
+import type { Keyring } from '../../keyring.ts'
+import type { Database } from '../../postgres/database.ts'
+import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './refresh-repeat.ts'
+import { findRequestState, type RequestState, type SpentState } from './request-state.ts'
+import { deleteFamily, findState } from './state.store.ts'
+import { writeStateBatch } from './state-batch.store.ts'
+
+/** Dependencies of `writeAtRequestEnd`. */
+export interface RequestEndDeps {
+  db: Database
+  keyring: Keyring
+  machineClock: Clock
+  refresh: RefreshRules
+  /** The page of an error of the authorization endpoint. */
+  pages: { renderError(ctx: KoaContextWithOIDC, out: { error: string }, error: unknown): Promise<void> }
+}
+
+/**
+ * Writes what a request leaves to its end, in one statement and before it is answered: the code or token that it spends,
+ * the tokens that it issues, and of a refresh the answer that a repeat gets again.
+ */
+export function writeAtRequestEnd(provider: Provider, deps: RequestEndDeps): void {
+  provider.use(async (given, next) => {
+    const ctx = given as KoaContextWithOIDC
+    await next()
+    const state = findRequestState(ctx)
+    if (!state || (state.writes.size === 0 && !state.spent)) return
+    try {
+      if (!(await writeState(deps, ctx, state))) await refuseSpent(deps, ctx, state.spent)
+    } catch (error) {
+      await answerFault(deps, ctx, error)
+    }
+  })
+}
+
+function writeState(deps: RequestEndDeps, ctx: KoaContextWithOIDC, state: RequestState): Promise<boolean> {
+  const { db, machineClock, refresh } = deps
+  const { spent, writes } = state
+  const isKept = spent?.model === 'RefreshToken' && ctx.status === 200 && refresh.repeatMs > 0
+  const answer = isKept ? sealAnswer(deps, spent.idHash, ctx.body) : null
+  const now = new Date(machineClock.now())
+  return writeStateBatch(db, { spent: spent && { ...spent, answer }, rows: [...writes.values()], now })
+}
+
+/** Refuses the redemption of what was spent before, in this moment or by another process. */
+async function refuseSpent(
+  deps: RequestEndDeps,
+  ctx: KoaContextWithOIDC,
+  spent: SpentState | undefined,
+): Promise<void> {
+  ctx.status = 400
+  ctx.body = { error: 'invalid_grant', error_description: 'grant request is invalid' }
+  if (!spent) return
+  const { db, machineClock } = deps
+  const found = await findState(db, { ...spent, now: new Date(machineClock.now()) })
+  if (spent.model === 'RefreshToken' && found && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, spent.idHash)
+  // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
+  else if (typeof found?.payload.grantId === 'string') {
+    await deleteFamily(db, found.payload.grantId)
+    ctx.oidc.provider.emit('grant.revoked', ctx, found.payload.grantId)
+  }
+}
+
+/** Answers a fault of the database as the provider answers its own: nothing of the answer that was prepared is sent. */
+async function answerFault({ pages }: RequestEndDeps, ctx: KoaContextWithOIDC, error: unknown): Promise<void> {
+  const out = { error: 'server_error', error_description: 'oops! something went wrong' }
+  for (const name of ['location', 'set-cookie']) ctx.remove(name)
+  ctx.status = 500
+  if (ctx.oidc.route === 'token') ctx.body = out
+  else await pages.renderError(ctx, out, error)
+  ctx.oidc.provider.emit('server_error', ctx, error)
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Flow, openFlow, type Tokens } from '../../../test/harness/oauth-flow.ts'
+import { type OauthWorld, openBrowser, startOauthWorld } from '../../../test/harness/oauth-world.ts'
+import { countTraffic } from '../../../test/harness/round-trips.ts'
+import type { Visitor } from '../../../test/harness/visitor.ts'
+
+let world: OauthWorld
+let flow: Flow
+let browser: Visitor
+let tokens: Tokens
+beforeAll(async () => {
+  world = await startOauthWorld()
+  flow = await openFlow(world, await world.client({ first_party: true }))
+  browser = openBrowser()
+  tokens = (await flow.signIn(browser, { person: await world.person() })).tokens
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+/** Reads of callers and clients, which a process holds in memory while notes of their changes are proven to arrive. */
+const HELD = /from oauth_client c|account_patterns/
+
+async function countStatements(perform: () => Promise<unknown>): Promise<{ reads: number; writes: number }> {
+  const counting = countTraffic(world.app.database.pool)
+  await perform()
+  counting.stop()
+  const texts = counting.texts.filter((text) => !HELD.test(text))
+  const writes = texts.filter((text) => /^\s*(insert|update|delete|with spent)/.test(text)).length
+  return { reads: texts.length - writes, writes }
+}
+
+test('an authorization of a person who is signed in is one read and one write', async () => {
+  expect(await countStatements(() => flow.begin(browser))).toEqual({ reads: 1, writes: 1 })
+})
+
+test('the redemption of a code is one read and one write', async () => {
+  const begun = await flow.begin(browser)
+  expect(await countStatements(() => flow.redeem(begun))).toEqual({ reads: 1, writes: 1 })
+})
+
+test('a refresh is one read and one write', async () => {
+  const refresh = async () => {
+    tokens = await flow.refresh(tokens.refresh_token)
+  }
+  expect(await countStatements(refresh)).toEqual({ reads: 1, writes: 1 })
+})
+
+test('introspection is one read', async () => {
+  expect(await countStatements(() => flow.introspect(tokens.refresh_token))).toEqual({ reads: 1, writes: 0 })
+  expect(await countStatements(() => flow.introspect(tokens.access_token))).toEqual({ reads: 1, writes: 0 })
+})
+
+test('userinfo is one read', async () => {
+  expect(await countStatements(() => flow.userinfo(tokens.access_token))).toEqual({ reads: 1, writes: 0 })
+})

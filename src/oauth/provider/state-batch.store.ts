@@ -1,0 +1,62 @@
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import type { BatchRow } from './request-state.ts'
+
+/** What one request spends and writes. */
+export interface StateBatch {
+  /** The code or token that is spent, with the encrypted answer of a refresh. */
+  spent: { model: string; idHash: Buffer; consumedBy: Buffer | null; answer: string | null } | undefined
+  rows: readonly BatchRow[]
+  now: Date
+}
+
+/**
+ * Nothing is written when the code or token was spent before. A row of a family that has ended is not written; nor is a new
+ * family whose grant was revoked. What ends at the same time waits for this statement, and then deletes what it wrote.
+ */
+const writeBatch = statement<{ is_spent: boolean }>(`
+  with spent as (
+    update oauth_state set consumed_at = $2, consumed_by = $5, answer = $6
+    where model = $3::text and id_hash = $4::bytea and consumed_at is null returning 1
+  ), family as materialized (
+    select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea for key share
+  ), base as materialized (
+    select 1 from oauth_grant where document_id = $8::uuid and revoked_at is null for share
+  ), written as (
+    insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
+    select r.model, decode(r.id_hash, 'hex'), r.payload, r.grant_id, r.consent, r.uid, decode(r.user_code, 'hex'),
+      r.expires_at
+    from jsonb_to_recordset($1::jsonb) as r(
+      model text, id_hash text, payload jsonb, grant_id text, consent uuid, uid text, user_code text,
+      expires_at timestamptz, in_family boolean)
+    where ($3::text is null or exists (select from spent))
+      and (not r.in_family or case when $8::uuid is null then exists (select from family) else exists (select from base) end)
+    on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+      consent = excluded.consent, uid = excluded.uid,
+      user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at
+  )
+  select exists (select from spent) as is_spent`)
+
+/**
+ * Spends a code or token and writes rows of one family, in one statement. False when the code or token was spent before: of
+ * calls at the same time exactly one gets true.
+ */
+export async function writeStateBatch(db: Database, { spent, rows, now }: StateBatch): Promise<boolean> {
+  const made = rows.find(({ model }) => model === 'Grant')
+  const familyHash = rows.find((row) => row.familyHash !== null)?.familyHash ?? null
+  const list = rows.map((row) => ({
+    model: row.model,
+    id_hash: row.idHash.toString('hex'),
+    payload: row.payload,
+    grant_id: row.grantId,
+    consent: row.consent,
+    uid: row.uid,
+    user_code: row.userCodeHash?.toString('hex') ?? null,
+    expires_at: row.expiresAt,
+    in_family: row === made ? row.consent !== null : row.familyHash !== null && made?.consent !== null,
+  }))
+  const { model = null, idHash = null, consumedBy = null, answer = null } = spent ?? {}
+  const values = [JSON.stringify(list), now, model, idHash, consumedBy, answer, familyHash, made?.consent ?? null]
+  const [row] = await writeBatch(db, values)
+  return spent === undefined || row?.is_spent === true
+}

@@ -1,0 +1,101 @@
+import { type Begun, type Flow, openFlow, type Tokens } from '../harness/oauth-flow.ts'
+import type { OauthWorld } from '../harness/oauth-world.ts'
+import { type OauthClient, type OauthPerson, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
+import type { Visited, Visitor } from '../harness/visitor.ts'
+import { type BreakSwitch, makeBreakable, makeServerBreakable } from './breakable-provider.ts'
+
+/** The redirect URI of the web client of an attack. */
+export const WEB = 'https://app.example.com/callback'
+
+/** An answer of the token endpoint and its neighbours. */
+export interface Posted {
+  status: number
+  headers: Headers
+  body: Record<string, unknown>
+}
+
+/** The service, which can be broken, with what an attacker meets. */
+export interface AttackWorld extends AsyncDisposable {
+  world: OauthWorld
+  state: BreakSwitch
+  person: OauthPerson
+  client: OauthClient
+  other: OauthClient
+  flow: Flow
+  otherFlow: Flow
+  native: Flow
+  /** A browser in which the person is signed in and has allowed the clients. */
+  browser: Visitor
+  /** Sends an authorization request with changed parameters; one that is undefined is left out. */
+  ask(change?: Record<string, string | undefined>, options?: { extra?: string; flow?: Flow }): Promise<Visited>
+  begin(): Promise<Begun>
+  signIn(): Promise<Tokens>
+  /** Posts a form to an endpoint, as the client unless another one is named. */
+  post(path: string, form: Record<string, string> | string, options?: PostOptions): Promise<Posted>
+}
+
+/** Who posts: `secret` in place of the client's own. */
+export interface PostOptions {
+  as?: OauthClient
+  secret?: string
+  headers?: Record<string, string>
+}
+
+const OFFLINE = { prompt: 'consent' }
+
+/** Starts the service with every breakage built in, and none of them on. */
+export async function startAttackWorld(): Promise<AttackWorld> {
+  const state: BreakSwitch = { on: undefined }
+  const env = { OAUTH_REFRESH_REPEAT_SECONDS: '0' }
+  const world = await startOauthWorld({ env, onProviderBuilt: (provider) => makeBreakable(provider, state) })
+  makeServerBreakable(world.app.app.server.server, state)
+  const [person, browser] = [await world.person(), openBrowser()]
+  const client = await world.client({ redirect_uris: [WEB] })
+  const other = await world.client({ name: 'Another app', redirect_uris: [WEB] })
+  const uris = ['http://127.0.0.1/callback', 'https://app.example.com/native', 'com.example.app:/callback']
+  const app = await world.client({ type: 'public', application_type: 'native', redirect_uris: uris })
+  const [flow, otherFlow, native] = [
+    await openFlow(world, client),
+    await openFlow(world, other),
+    await openFlow(world, app),
+  ]
+  for (const one of [flow, otherFlow]) await one.signIn(browser, { person, scope: 'openid email' })
+  return {
+    ...{ world, state, person, client, other, flow, otherFlow, native, browser },
+    ask: async (change = {}, { extra = '', flow: asked = flow } = {}) => {
+      const target = new URL((await asked.prepare({ scope: 'openid email' })).url)
+      for (const [name, value] of Object.entries(change))
+        if (value === undefined) target.searchParams.delete(name)
+        else target.searchParams.set(name, value)
+      return browser.visit(target.href + extra)
+    },
+    begin: () => flow.begin(browser, { person, parameters: OFFLINE }),
+    signIn: async () => (await flow.signIn(browser, { person, parameters: OFFLINE })).tokens,
+    post: async (path, form, { as = client, secret = as.secret ?? '', headers = {} } = {}) => {
+      const authorization = `Basic ${Buffer.from(`${as.id}:${secret}`).toString('base64')}`
+      const answer = await fetch(`${world.issuer}${path}`, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        body: typeof form === 'string' ? form : new URLSearchParams(form),
+        redirect: 'manual',
+      })
+      const text = await answer.text()
+      return { status: answer.status, headers: answer.headers, body: text.startsWith('{') ? JSON.parse(text) : {} }
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  }
+}
+
+/** The form that redeems a code, with changed fields. */
+export function redeemForm(begun: Begun, change: Record<string, string> = {}): Record<string, string> {
+  return {
+    grant_type: 'authorization_code',
+    code: new URL(begun.callback).searchParams.get('code') ?? '',
+    redirect_uri: begun.redirectUri,
+    code_verifier: begun.verifier,
+    ...change,
+  }
+}
+
+/** The form that spends a refresh token. */
+export const refreshForm = (token: string) => ({ grant_type: 'refresh_token', refresh_token: token })

@@ -1,0 +1,33 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type AttackWorld, startAttackWorld } from './attack-world.ts'
+import { AUTHORIZATION_ATTACKS } from './authorization-attacks.ts'
+import { PERSON_ATTACKS } from './person-attacks.ts'
+import { TOKEN_ATTACKS } from './token-attacks.ts'
+
+/**
+ * Each attack of RFC 9700's list fails on the provider, and succeeds on one that is broken in the one way that it names: so
+ * no attack fails for another reason than the protection that it tests.
+ */
+const ATTACKS = [...AUTHORIZATION_ATTACKS, ...TOKEN_ATTACKS, ...PERSON_ATTACKS]
+
+let world: AttackWorld
+beforeAll(async () => {
+  world = await startAttackWorld()
+})
+afterEach(() => {
+  world.state.on = undefined
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('at least 70 attacks are named, each once', () => {
+  expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length)
+  expect(ATTACKS.length).toBeGreaterThanOrEqual(70)
+})
+
+describe('an attack fails here, and succeeds on a provider that is broken in one way', () => {
+  test.each(ATTACKS)('$name, when $brokenBy', async ({ attack, brokenBy }) => {
+    expect(await attack(world)).toBe(false)
+    world.state.on = brokenBy
+    expect(await attack(world)).toBe(true)
+  })
+})

@@ -1,0 +1,105 @@
+import { openBrowser, readForm } from '../harness/oauth-world.ts'
+import type { Visited, Visitor } from '../harness/visitor.ts'
+import type { AttackWorld } from './attack-world.ts'
+import type { AttackCase } from './breakage.ts'
+
+type Case = AttackCase<AttackWorld>
+
+const CONSENT = '/auth/oauth/consent'
+
+/** A new person in a new browser, who stands before the question for consent. */
+async function standBefore({ world, flow }: AttackWorld): Promise<{ browser: Visitor; page: Visited; userId: string }> {
+  const [browser, person] = [openBrowser(), await world.person()]
+  const { url } = await flow.prepare({ scope: 'openid email' })
+  const page = await world.walk(browser, url, { person, decision: 'stop' })
+  return { browser, page, userId: person.userId }
+}
+
+/** Whether a form that approves is taken, with changed fields and headers. */
+async function approves(
+  attack: AttackWorld,
+  { fields = {}, headers = {} }: { fields?: Record<string, string>; headers?: Record<string, string> },
+): Promise<boolean> {
+  const { browser, page, userId } = await standBefore(attack)
+  const form = { ...readForm(page.body, CONSENT), decision: 'approve', ...fields }
+  await browser.visit(`${attack.world.baseUrl}${CONSENT}`, { method: 'POST', form, headers })
+  const grants = await attack.world.app.admin('GET', `/api/v3/oauth/grant?filters=user|eq|${userId}`)
+  return grants.body.data.length > 0
+}
+
+const FORGED_ORIGINS: [name: string, headers: Record<string, string>][] = [
+  ['another site', { origin: 'https://evil.example' }],
+  ['another origin of this machine', { origin: 'http://localhost:1' }],
+  ['a sandboxed frame', { origin: 'null' }],
+  ['another site, as the browser tells it', { 'sec-fetch-site': 'cross-site' }],
+  ['a sibling site, as the browser tells it', { 'sec-fetch-site': 'same-site' }],
+]
+
+const FORGERY: Case[] = [
+  ...FORGED_ORIGINS.map(
+    ([name, headers]): Case => ({
+      name: `a form of ${name} decides for the person`,
+      brokenBy: 'origins of forms are not checked',
+      attack: (world) => approves(world, { headers }),
+    }),
+  ),
+  {
+    name: 'a form without its token decides for the person',
+    brokenBy: 'tokens of forms are not checked',
+    attack: (world) => approves(world, { fields: { form_token: '' } }),
+  },
+  {
+    name: 'a form with a made-up token decides for the person',
+    brokenBy: 'tokens of forms are not checked',
+    attack: (world) => approves(world, { fields: { form_token: 'a.b' } }),
+  },
+  {
+    name: 'a form with the token of another browser decides for the person',
+    brokenBy: 'tokens of forms are not checked',
+    attack: async (world) => {
+      const { form_token: token = '' } = readForm((await standBefore(world)).page.body, CONSENT)
+      return approves(world, { fields: { form_token: token } })
+    },
+  },
+  {
+    name: 'a form with a guessed token signs the person out',
+    brokenBy: 'forms of the provider have no token',
+    attack: async ({ world, flow, person }) => {
+      const browser = openBrowser()
+      await flow.signIn(browser, { person })
+      await browser.visit(`${world.issuer}/end-session`)
+      const form = { logout: 'yes', xsrf: 'guess' }
+      await browser.visit(`${world.issuer}/end-session/confirm`, { method: 'POST', form })
+      return (await browser.visit(`${world.baseUrl}/auth/devices`)).status !== 200
+    },
+  },
+]
+
+/** The pages where a person decides something. */
+const PAGES: [name: string, open: (world: AttackWorld) => Promise<Visited>][] = [
+  ['consent', async (world) => (await standBefore(world)).page],
+  ['sign-out', ({ world, browser }) => browser.visit(`${world.issuer}/end-session`)],
+  ['device', ({ world, browser }) => browser.visit(`${world.issuer}/device`)],
+  ['error', ({ ask }) => ask({ redirect_uri: 'https://evil.example' })],
+]
+
+const FRAMES: Case[] = PAGES.flatMap(([name, open]): Case[] => [
+  {
+    name: `the ${name} page is shown in a frame`,
+    brokenBy: 'pages can be framed',
+    attack: async (world) => {
+      const { headers } = await open(world)
+      const isFramed = String(headers['content-security-policy']).includes("frame-ancestors 'none'")
+      return !isFramed && headers['x-frame-options'] !== 'DENY'
+    },
+  },
+  {
+    name: `the ${name} page sends its address to other sites`,
+    brokenBy: 'pages send their address on',
+    attack: async (world) =>
+      !['same-origin', 'no-referrer'].includes(String((await open(world)).headers['referrer-policy'])),
+  },
+])
+
+/** Attacks on the person who decides. */
+export const PERSON_ATTACKS: readonly Case[] = [...FORGERY, ...FRAMES]

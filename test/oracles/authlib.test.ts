@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type OauthWorld, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
+import { startProcess } from '../harness/process.ts'
+
+/** Authlib, a library for Python, as a client: it needs python3 with the packages `authlib` and `httpx`. */
+
+let world: OauthWorld
+beforeAll(async () => {
+  world = await startOauthWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const probe = spawnSync('python3', ['-c', 'import authlib, httpx'], { encoding: 'utf8' })
+
+test('Authlib signs a person in, verifies the ID token, refreshes, introspects and revokes', async () => {
+  if (probe.status !== 0) {
+    process.stdout.write(
+      `Authlib is not on this machine: ${probe.error?.message ?? probe.stderr.trim().split('\n').at(-1)}\n`,
+    )
+    expect(probe.error ?? probe.stderr).toBeTruthy()
+    return
+  }
+  const [person, client] = [await world.person(), await world.client()]
+  await using python = startProcess({
+    command: 'python3',
+    args: ['-W', 'ignore', join(import.meta.dirname, 'authlib-client.py')],
+  })
+  const given = { issuer: world.issuer, client_id: client.id, client_secret: client.secret }
+  python.type(`${JSON.stringify({ ...given, redirect_uri: client.redirectUri })}\n`)
+  const [, url = ''] = await python.waitForOutput(/^(http\S+)\n/)
+  const end = await world.walk(openBrowser(), url, { person })
+  python.type(`${end.location}\n`)
+  const [, result = ''] = await python.waitForOutput(/\n(\{.*\})\n/)
+  const got = JSON.parse(result)
+  expect(got.claims).toMatchObject({ iss: world.issuer, sub: person.userId, aud: client.id })
+  expect(got.userinfo).toMatchObject({ sub: person.userId, email: person.email })
+  expect(got).toMatchObject({ is_rotated: true, before: { active: true }, after: { active: false } })
+})
