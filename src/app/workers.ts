@@ -161,6 +161,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       maintenance.stop()
       mailWorker.stop()
       alertWorker.stop()
+      realtime.guard?.stop()
       await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
       await notifier.stop()
       await Promise.all(running)

@@ -19,6 +19,8 @@ export interface RealtimeMetrics {
   countAuthorization(answer: 'granted' | 'refused'): void
   /** Counts an event of a webhook of the provider. */
   countProviderEvent(name: string): void
+  /** Counts an event of a channel of the embedded server, and whether the inspector has it. */
+  countChannelEvent(name: string, isRecorded: boolean): void
 }
 
 /** The events of webhooks of the Pusher protocol. */
@@ -65,7 +67,14 @@ export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
     labelNames: ['name'],
     registers,
   })
+  const channelEvents = new Counter({
+    name: 'realtime_channel_events_total',
+    help: 'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
+    labelNames: ['name', 'outcome'],
+    registers,
+  })
   return {
+    countChannelEvent: (name, isRecorded) => channelEvents.inc({ name, outcome: isRecorded ? 'recorded' : 'dropped' }),
     countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
     countMessages: (recorded) => {
       for (const { status, error, durationMs } of recorded) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp, type TestCall } from '../../test/harness/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
 import type { AccountId, UserId } from '../id.ts'
-import { COLLECT_MS } from './subscription-guard.ts'
+import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
 const USER_AUTH = '/api/v3/realtime/realtime/user-auth'
@@ -230,6 +230,42 @@ describe('who loses its access', () => {
     await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
     await letGuardWork()
     expect(ground.provider.terminated).toEqual([user.userId])
+  })
+
+  it('that another process granted, which is gone, loses its connections too', async () => {
+    const user = await ground.t.signInMember([own])
+    const row = [user.userId, channelOf(own), own, new Date(ground.t.clock.now())]
+    await ground.t.database.pool.query('insert into realtime_grant values ($1, $2, $3, $4)', row)
+    await ground.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
+    await letGuardWork()
+    expect(ground.provider.terminated).toEqual([user.userId])
+    const { rows } = await ground.t.database.pool.query('select from realtime_grant where user_id = $1', [user.userId])
+    expect(rows).toEqual([])
+  })
+
+  it('while the provider does not answer loses its connections when it answers again', async () => {
+    const user = await ground.t.signInMember([own])
+    await ask(user.call, channelOf(own))
+    ground.provider.behave({ kind: 'answers', status: 503 })
+    await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
+    await letGuardWork()
+    ground.provider.behave({ kind: 'works' })
+    expect(ground.provider.terminated).toEqual([])
+    ground.t.clock.advance(RETRY_MS)
+    await new Promise(setImmediate)
+    await letGuardWork()
+    expect(ground.provider.terminated).toEqual([user.userId])
+  })
+
+  it('is stored once for each channel, whatever number of connections asks', async () => {
+    const user = await ground.t.signInMember([own])
+    await Promise.all(Array.from({ length: 20 }, () => ask(user.call, channelOf(own))))
+    const read = () =>
+      ground.t.database.pool.query('select xmin, channel from realtime_grant where user_id = $1', [user.userId])
+    const before = (await read()).rows
+    expect(before.map((row) => row.channel)).toEqual([channelOf(own)])
+    await ask(user.call, channelOf(own))
+    expect((await read()).rows).toEqual(before)
   })
 
   it('keeps what it did not lose: another change of the user ends nothing', async () => {

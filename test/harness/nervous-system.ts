@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
-import { openRealtimeService, type RealtimeService } from './realtime-world.ts'
+import { EMBEDDED, openRealtimeService, type RealtimeService } from './realtime-world.ts'
 import { findFreePort } from './sso-example.ts'
 
 /** A program that a test kills and starts again at the same port. */
@@ -31,21 +31,17 @@ export interface NervousSystem extends AsyncDisposable {
   read(sql: string): Promise<Record<string, unknown>[]>
 }
 
-const APP = { APP_ID: 'app-1', KEY: 'key-1', SECRET: 'secret-1' }
-const SETTINGS = Object.fromEntries(Object.entries(APP).map(([name, value]) => [`INTEGRATION_REALTIME_${name}`, value]))
-
 /** Starts all of it: the receiver is subscribed to `contract.update`, the target gets every change of a user. */
 export async function startNervousSystem(): Promise<NervousSystem> {
   await using stack = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-nervous-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
   const [receiverPort, targetPort, pagePort] = [await findFreePort(), await findFreePort(), await findFreePort()]
-  const provider = stack.use(
-    await openRealtimeService('api', { APP_ENV: 'test', ...SETTINGS, INTEGRATION_REALTIME_CLUSTER: 'embedded' }),
-  )
+  const provider = stack.use(await openRealtimeService('api', EMBEDDED))
   const service = stack.use(
     await openRealtimeService(undefined, {
-      ...SETTINGS,
+      ...EMBEDDED,
+      APP_ENV: 'development',
       INTEGRATION_REALTIME_CLUSTER: 'foreign',
       INTEGRATION_REALTIME_HOST: '127.0.0.1',
       INTEGRATION_REALTIME_PORT: new URL(provider.one.url).port,

@@ -102,15 +102,18 @@ export interface RealtimeWorld extends RealtimeService {
   connect(person: Person, processes: { to: ServiceProcess; through: ServiceProcess }): PusherClient
 }
 
+/** The settings of an embedded server outside development. */
+export const EMBEDDED = {
+  APP_ENV: 'test',
+  INTEGRATION_REALTIME_APP_ID: 'app-1',
+  INTEGRATION_REALTIME_KEY: KEY,
+  INTEGRATION_REALTIME_SECRET: 'secret-1',
+  INTEGRATION_REALTIME_CLUSTER: 'embedded',
+}
+
 /** Starts the processes. */
 export async function startRealtimeWorld(): Promise<RealtimeWorld> {
-  const service = await openRealtimeService('api', {
-    APP_ENV: 'test',
-    INTEGRATION_REALTIME_APP_ID: 'app-1',
-    INTEGRATION_REALTIME_KEY: KEY,
-    INTEGRATION_REALTIME_SECRET: 'secret-1',
-    INTEGRATION_REALTIME_CLUSTER: 'embedded',
-  })
+  const service = await openRealtimeService('api', EMBEDDED)
   const other = await service.start('api')
   await service.start('dispatcher,realtime')
   const clients: PusherClient[] = []
@@ -129,7 +132,8 @@ export async function startRealtimeWorld(): Promise<RealtimeWorld> {
   }
 }
 
-function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
+/** The official client, connected to a process, that signs in and is authorized through another one. */
+export function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
   const { hostname, port } = new URL(to.url)
   const headers = { authorization: `Bearer ${jwt}` }
   const client = new Library(KEY, {

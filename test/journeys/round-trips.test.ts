@@ -202,8 +202,8 @@ const STEPS: Record<string, readonly Step[]> = {
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
   'realtime.user-auth': [],
   'realtime.config': [],
-  'realtime-channel.find-all': [],
-  'realtime.webhook': [],
+  'realtime-channel.find-all': [['reads since when the channels are occupied', 1, 1]],
+  'realtime.webhook': [['records the events and applies them', 1, 1]],
   'health.find-all': [
     ['reads the facts of realtime publishing', 1, 1],
     ['reads those of outbound webhooks', 1, 1],
