@@ -98,13 +98,13 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const endpoint = config.otlpEndpoint
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
-  const { trustProxy, httpMaxConnections: maxConnections } = config
+  const { trustProxy, httpMaxConnections: maxConnections, corsAllowedOrigins: corsOrigins } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const renderProblem = buildProblemRenderer(brand)
   const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
+  const server = await buildServer({ ...world, trustProxy, maxConnections, corsOrigins, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)

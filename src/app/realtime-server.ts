@@ -140,7 +140,8 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
         db: (options.workerDatabase ?? options.database).db,
         connectionString: options.connectionString,
         rest: systemClock.sleep,
-        limits: { connections: config.httpMaxConnections },
+        limits: { connections: config.httpMaxConnections, ...config.realtimeLimits },
+        ...(config.realtimeOrigins && { allowedOrigins: config.realtimeOrigins }),
         observe: (observation) => report(mount, observation, running?.isOldest() === true),
         addressOf: ({ socket, headers }) => {
           const header = headers['x-forwarded-for']

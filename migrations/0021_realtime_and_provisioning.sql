@@ -43,3 +43,12 @@ create table realtime_grant (
   primary key (user_id, channel)
 ) with (fillfactor = 80);
 create index realtime_grant_granted_idx on realtime_grant (granted_at);
+
+-- Without a target nothing of provisioning is looked for: the first one is noted.
+create function note_target_change() returns trigger language plpgsql as $$
+begin
+  perform note_change('t');
+  return null;
+end $$;
+create trigger note_change after insert or delete or update of deleted_at on provisioning_target
+  for each statement execute function note_target_change();
