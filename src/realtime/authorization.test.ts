@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp, type TestCall } from '../../test/harness/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
 import type { AccountId, UserId } from '../id.ts'
+import { CONTRACT_HELD_MS } from './contract-accounts.ts'
 import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
@@ -199,6 +200,17 @@ describe('a caller', () => {
     expect((await ask(user.call, channelOf(own))).status).toBe(200)
     expect((await ask(user.call, channelOf(foreign))).status).toBe(403)
   })
+})
+
+it('a contract that was deleted is refused after five seconds, and one of another account at once', async () => {
+  const contract = await ground.addContract(own)
+  const channel = `private-contract-${contract}`
+  const [member, stranger] = [await ground.t.signInMember([own]), await ground.t.signInMember([foreign])]
+  expect((await ask(member.call, channel)).status).toBe(200)
+  expect((await ask(stranger.call, channel)).status).toBe(403)
+  expect((await ground.call('DELETE', `/api/v3/contract/contract/${contract}`)).status).toBe(200)
+  ground.t.clock.advance(CONTRACT_HELD_MS)
+  expect((await ask(member.call, channel)).status).toBe(403)
 })
 
 describe('who loses its access', () => {
