@@ -607,6 +607,45 @@ create unlogged table "rate_limit" (
 );
 CREATE INDEX rate_limit_window_idx ON public.rate_limit USING btree (window_started_at);
 
+create table "realtime_channel_event" (
+  document_id uuid not null,
+  origin text not null,
+  "position" integer not null,
+  name text not null,
+  channel text not null,
+  user_id text,
+  event text,
+  bytes integer,
+  subscription_count integer,
+  happened_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint realtime_channel_event_name_check CHECK ((name = ANY (ARRAY['channel_occupied'::text, 'channel_vacated'::text, 'member_added'::text, 'member_removed'::text, 'client_event'::text, 'cache_miss'::text, 'subscription_count'::text]))),
+  constraint realtime_channel_event_origin_position_key UNIQUE (origin, "position"),
+  constraint realtime_channel_event_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX realtime_channel_event_channel_idx ON public.realtime_channel_event USING btree (channel, created_at);
+CREATE INDEX realtime_channel_event_created_idx ON public.realtime_channel_event USING btree (created_at, document_id);
+
+create table "realtime_channel_state" (
+  channel text not null,
+  occupied_since timestamp(3) with time zone,
+  occupancy_at timestamp(3) with time zone,
+  subscription_count integer,
+  counted_at timestamp(3) with time zone,
+  changed_at timestamp(3) with time zone not null,
+  constraint realtime_channel_state_pkey PRIMARY KEY (channel)
+);
+CREATE INDEX realtime_channel_state_changed_idx ON public.realtime_channel_state USING btree (changed_at);
+
+create table "realtime_grant" (
+  user_id uuid not null,
+  channel text not null,
+  account uuid not null,
+  granted_at timestamp(3) with time zone not null,
+  constraint realtime_grant_pkey PRIMARY KEY (user_id, channel)
+);
+CREATE INDEX realtime_grant_granted_idx ON public.realtime_grant USING btree (granted_at);
+
 create table "realtime_message_ended" (
   document_id uuid not null,
   account uuid not null,

@@ -109,6 +109,16 @@ program
   })
 
 program
+  .command('authorization')
+  .description('channel authorization beside a route that authenticates and asks nothing')
+  .argument('[seconds]', 'seconds a measurement', readSeconds, 3)
+  .argument('[rounds]', 'rounds', readCount, 5)
+  .action(async (seconds: number, rounds: number) => {
+    const { measureAuthorization } = await import('./realtime-authorization.ts')
+    await measureAuthorization({ seconds, rounds })
+  })
+
+program
   .command('table')
   .description('every figure of the delivery engine, each beside its baseline and its goal')
   .option('--only <row,row>', `these rows only: ${ROW_NAMES.join(', ')}`, readRows)

@@ -1,4 +1,4 @@
-import type { Variable } from '../src/app/config-variables.ts'
+import type { Variable } from '../src/app/variable.ts'
 
 type Variables = Record<string, Pick<Variable<unknown>, 'meaning' | 'fallback' | 'secret'>>
 

@@ -82,6 +82,16 @@ const OVERVIEW: Row = {
       limits: { orange: 2_000, red: 10_000 },
       queries: [shared('webhook_out_backlog', 'backlog')],
     }),
+    stat('Webhooks: disabled', 'Webhooks that the service disabled and nobody activated or deleted.', {
+      unit: 'short',
+      limits: { orange: 1, red: 5 },
+      queries: [shared('webhook_out_auto_disabled', 'disabled')],
+    }),
+    stat('Secrets that no key opens', 'Stored secrets that SECRET_KEY of a process does not open. Add the lost key.', {
+      unit: 'short',
+      limits: { orange: 1, red: 2 },
+      queries: [shared('stored_secrets_unreadable', 'unreadable')],
+    }),
     stat('Provisioning: oldest due', 'The longest wait of a user with a due delivery.', {
       unit: 's',
       limits: { orange: 60, red: 300 },
@@ -185,6 +195,10 @@ const REALTIME: Row = {
 const REQUESTS: Row = {
   title: 'Requests',
   panels: [
+    course('Answers by class', 'Answers to requests of the API.', {
+      unit: 'reqps',
+      queries: [rateBy('http_responses_total', 'class')],
+    }),
     course('Requests by status', 'Answered requests.', {
       unit: 'reqps',
       queries: [rateBy('http_request_duration_seconds_count', 'status')],
@@ -217,6 +231,19 @@ const REQUESTS: Row = {
 const PROCESSES: Row = {
   title: 'Processes',
   panels: [
+    course('Processes by role', 'How many processes have each role.', {
+      unit: 'short',
+      queries: [{ expr: `sum by (role) (signalbox_role${ONLY})`, legend: '{{role}}' }],
+    }),
+    course('Versions', 'Processes of each version. Two at a time are a rolling upgrade.', {
+      unit: 'short',
+      queries: [
+        {
+          expr: `count by (version, node_version) (signalbox_build_info${ONLY})`,
+          legend: '{{version}}, Node {{node_version}}',
+        },
+      ],
+    }),
     course('Processor', 'Cores in use. A process uses little more than one.', {
       unit: 'short',
       queries: [{ expr: `rate(process_cpu_seconds_total${ONLY}${RATE})`, legend: '{{instance}}' }],

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
 import { buildServer } from '../http/server.ts'
 import { buildUpgradeRouter } from '../http/upgrade.ts'
-import { buildIdMaker, type IdMaker } from '../id.ts'
+import { buildIdMaker, type IdMaker, type UserId } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
@@ -32,7 +32,7 @@ import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES } from './features.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
-import { type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
+import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
@@ -102,13 +102,13 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const endpoint = config.otlpEndpoint
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
-  const { trustProxy, httpMaxConnections: maxConnections } = config
+  const { trustProxy, httpMaxConnections: maxConnections, corsAllowedOrigins: corsOrigins } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
   const renderProblem = buildProblemRenderer(brand)
   const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
-  const server = await buildServer({ ...world, trustProxy, maxConnections, baseUrl: () => baseUrl() })
+  const server = await buildServer({ ...world, trustProxy, maxConnections, corsOrigins, baseUrl: () => baseUrl() })
   const baseUrl = buildBaseUrl(config, () => readPort(server))
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
@@ -141,7 +141,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
     await mountApi(server, options, {
       ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl },
     })
-  const realtimeServer = await embedded?.mount(server, { options, upgrades, limiter, ids })
+  const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
+  const feed = buildAppChannelFeed(options, workerId, metrics)
+  const realtimeServer = await embedded?.mount(server, {
+    ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },
+  })
   await server.ready()
   const running: Promise<void>[] = []
   let metricsListener: MetricsListener | undefined
@@ -170,7 +174,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
     stop: async () => {
       limiter.stop()
       // Realtime clients are closed with a code before their connections end.
-      const drained = Promise.resolve(realtimeServer?.stop()).finally(() => upgrades.close())
+      const drained = Promise.resolve(realtimeServer?.stop())
+        .then(feed.stop)
+        .finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
       await Promise.all([closeServer(server), workers.stop(), drained])
       // Last, when every span has ended.

@@ -1,7 +1,7 @@
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
 
 /** Beginnings of names that are this program's own: another variable with one of them is a mistake. */
-const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
+const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
 
 /**
  * What Kubernetes puts into every container for a Service named `signalbox` or `signalbox-...` (its service links): not

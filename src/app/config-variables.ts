@@ -4,12 +4,10 @@ import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
 import {
   bearerToken,
   brandName,
-  cluster,
   cookieDomain,
   email,
   flag,
   hookSecrets,
-  hostName,
   httpUrl,
   integer,
   list,
@@ -25,6 +23,8 @@ import {
   smtpUrl,
   text,
 } from './config-parsers.ts'
+import { REALTIME_VARIABLES } from './realtime-variables.ts'
+import { secretVariable, variable } from './variable.ts'
 
 /** The environment a process serves (docs/contract/configuration.md#reader). */
 export type AppEnv = 'development' | 'certification' | 'production' | 'test'
@@ -32,26 +32,6 @@ export type AppEnv = 'development' | 'certification' | 'production' | 'test'
 /** The roles of a process (docs/contract/configuration.md#reader, `SIGNALBOX_ROLES`). */
 export const ROLES = ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'] as const
 export type Role = (typeof ROLES)[number]
-
-/** One environment variable with a strict parser. */
-export interface Variable<Value> {
-  /** Parses the text. Throws an Error whose message completes "<NAME> ...". */
-  parse: (text: string) => Value
-  /** The description in `.env.example` and the docs. */
-  meaning: string
-  /** The default in words; `readConfig` decides the value. */
-  fallback: string
-  /** Whether the value must never be printed. */
-  secret?: boolean
-}
-
-function variable<Value>(parse: (text: string) => Value, fallback: string, meaning: string): Variable<Value> {
-  return { parse, fallback, meaning }
-}
-
-function secretVariable<Value>(parse: (text: string) => Value, fallback: string, meaning: string): Variable<Value> {
-  return { parse, fallback, meaning, secret: true }
-}
 
 function roles(value: string): Role[] {
   const parts = list(value)
@@ -235,6 +215,11 @@ export const VARIABLES = {
     '2000',
     'Limit of open client connections of one process. Further ones are closed at once.',
   ),
+  CORS_ALLOWED_ORIGINS: variable(
+    origins,
+    'empty',
+    'Origins whose pages may call the API, such as https://app.example.com, comma-separated. No cookies are taken.',
+  ),
   METRICS_PORT: variable(
     integer(0, 65535),
     'none',
@@ -245,22 +230,7 @@ export const VARIABLES = {
     'none',
     'The bearer token for GET /metrics on PORT outside development, at least 16 characters.',
   ),
-  INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
-  INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),
-  INTEGRATION_REALTIME_SECRET: secretVariable(text, 'none', 'Realtime provider: server secret.'),
-  INTEGRATION_REALTIME_CLUSTER: variable(
-    cluster,
-    'none',
-    'Realtime provider: cluster name. `embedded` is the server of the service itself.',
-  ),
-  INTEGRATION_REALTIME_USE_TLS: variable(flag, 'true', 'Whether the realtime provider is reached over TLS.'),
-  INTEGRATION_REALTIME_HOST: variable(
-    hostName,
-    'that of the cluster',
-    'The host of a self-hosted server that speaks the Pusher protocol, without scheme and port.',
-  ),
-  INTEGRATION_REALTIME_PORT: variable(integer(1, 65535), '443, or 80 without TLS', 'Its port.'),
-  INTEGRATION_REALTIME_EMBEDDED: variable(flag, 'true', 'Whether development runs an embedded realtime server.'),
+  ...REALTIME_VARIABLES,
   ALERT_WEBHOOK_URL: secretVariable(
     receiverUrl,
     'none',

@@ -5,10 +5,11 @@ import type { AccountLimits } from '../account/account-limit.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
-import { decideRealtimeSettings, type RealtimeSettings } from '../realtime/provider-settings.ts'
+import type { RealtimeSettings } from '../realtime/provider-settings.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
 import { readSocialSettings } from './social-settings.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
@@ -74,6 +75,11 @@ export interface Config {
   webhookConcurrencyPerWebhook: number
   /** The realtime provider, or what is missing of its settings. */
   realtime: RealtimeSettings
+  /** The limits of the embedded realtime server. */
+  realtimeLimits: RealtimeServerLimits
+  /** Origins whose pages may connect to it; undefined: all. */
+  realtimeOrigins: readonly string[] | undefined
+  corsAllowedOrigins: readonly string[]
   provisioningConcurrency: number
   alertWebhookUrl: string | undefined
   alertWebhookSecret: string | undefined
@@ -227,6 +233,9 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime: readRealtimeSettings(values),
+    realtimeLimits: readRealtimeLimits(values),
+    realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
     alertWebhookUrl: values.ALERT_WEBHOOK_URL,
     alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
@@ -251,19 +260,6 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
   }
-}
-
-function readRealtimeSettings(values: Values): RealtimeSettings {
-  return decideRealtimeSettings({
-    appId: values.INTEGRATION_REALTIME_APP_ID,
-    key: values.INTEGRATION_REALTIME_KEY,
-    secret: values.INTEGRATION_REALTIME_SECRET,
-    cluster: values.INTEGRATION_REALTIME_CLUSTER,
-    useTls: values.INTEGRATION_REALTIME_USE_TLS ?? true,
-    host: values.INTEGRATION_REALTIME_HOST,
-    port: values.INTEGRATION_REALTIME_PORT,
-    runsEmbedded: (values.APP_ENV ?? 'development') === 'development' && values.INTEGRATION_REALTIME_EMBEDDED !== false,
-  })
 }
 
 /** A session and a handshake token must not be signed with the same secret. Returns a sentence when they are. */

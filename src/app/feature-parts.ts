@@ -7,6 +7,7 @@ import type { Keyring } from '../keyring.ts'
 import { readHookKeys } from '../oauth/hook-signature.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Brand } from '../pages/brand.ts'
+import { buildContractAccounts } from '../realtime/contract-accounts.ts'
 import { buildRealtimeHealth } from '../realtime/realtime-health.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
@@ -65,6 +66,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     listAccountPermissions: () => accountPermissions,
     realtime: {
       ...workers.realtime,
+      findContractAccount: buildContractAccounts(clock),
       countAuthorization: workers.metrics.realtime.countAuthorization,
       countProviderEvent: workers.metrics.realtime.countProviderEvent,
     },

@@ -17,7 +17,9 @@ import { succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteOldJobs } from '../provisioning/job/job.store.ts'
 import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
+import { deleteOldChannelEvents, deleteOldChannelStates } from '../realtime/channel-event.store.ts'
 import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
+import { deleteOldGrants } from '../realtime/grant.store.ts'
 import { deleteOldWatches } from '../realtime/watch.store.ts'
 import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
@@ -67,6 +69,12 @@ const SESSION_KEPT_MS = 30 * DAY_MS
 /** Realtime messages that ended are kept this long, for the inspector. */
 const MESSAGE_KEPT_MS = 3 * DAY_MS
 
+/** The state of a realtime channel is kept this long after the last report of it. */
+const CHANNEL_KEPT_MS = 30 * DAY_MS
+
+/** Authorized subscriptions are kept this long: a connection that lives longer is authorized again when it returns. */
+const GRANT_KEPT_MS = 7 * DAY_MS
+
 /** Nonces are kept this much longer than their tokens: clocks of processes differ. */
 const NONCE_KEPT_MS = 600_000
 /** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
@@ -113,6 +121,9 @@ export type SweepReport = Record<
   | 'oauthExpiredKeys'
   | 'realtimeMessages'
   | 'realtimeWatches'
+  | 'realtimeChannelEvents'
+  | 'realtimeChannelStates'
+  | 'realtimeGrants'
   | 'provisioningDeliveries'
   | 'provisioningOrphans'
   | 'provisioningJobs'
@@ -199,6 +210,9 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       oauthExpiredKeys: () => deleteExpiredSigningKeys(db, before(0)),
       realtimeMessages: () => inBatches(() => deleteOldMessages(db, before(MESSAGE_KEPT_MS), BATCH_SIZE)),
       realtimeWatches: () => deleteOldWatches(db, before(WORKER_KEPT_MS)),
+      realtimeChannelEvents: () => inBatches(() => deleteOldChannelEvents(db, before(DAY_MS), BATCH_SIZE)),
+      realtimeChannelStates: () => inBatches(() => deleteOldChannelStates(db, before(CHANNEL_KEPT_MS), BATCH_SIZE)),
+      realtimeGrants: () => inBatches(() => deleteOldGrants(db, before(GRANT_KEPT_MS), BATCH_SIZE)),
       provisioningDeliveries: () => inBatches(() => deleteOldDeliveries(db, before(ledgerKeptMs), BATCH_SIZE)),
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),

@@ -4,6 +4,7 @@ import type { WorkerLease } from '../delivery/worker-lease.ts'
 import { buildProvisioningPolicy } from '../provisioning/delivery/provisioning-policy.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { targetSecretContextOf } from '../provisioning/target.ts'
+import type { TargetGate } from '../provisioning/target-gate.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import { VERSION } from '../version.ts'
 import type { WorkerParts } from './workers.ts'
@@ -12,7 +13,7 @@ import type { WorkerParts } from './workers.ts'
 export function buildProvisioningDispatcher(
   parts: WorkerParts,
   lease: WorkerLease,
-  onRecorded: (recorded: readonly RecordedDelivery[]) => void,
+  own: { gate: TargetGate; onRecorded: (recorded: readonly RecordedDelivery[]) => void },
 ): Dispatcher {
   const { config, database, clock, logger, workerId, onCrashPoint } = parts
   const policy = buildProvisioningPolicy({
@@ -29,10 +30,11 @@ export function buildProvisioningDispatcher(
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.provisioningConcurrency,
     perTarget: config.provisioningConcurrencyPerTarget,
-    onRecorded,
+    onRecorded: own.onRecorded,
     ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
   })
   return buildDispatcher({
+    gate: own.gate.pass,
     policy,
     clock,
     rest: systemClock.sleep,

@@ -5,10 +5,12 @@ import type { EventRecord } from '../event/event.ts'
 import type { RealtimeMetrics } from '../metrics/realtime-metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { buildRealtimePolicy } from '../realtime/delivery/realtime-policy.ts'
+import type { GrantedAccess } from '../realtime/granted-access.ts'
 import { buildLogOnly } from '../realtime/log-only.ts'
 import { buildProviderClient, type ProviderClient } from '../realtime/provider-client.ts'
 import type { ProviderApp } from '../realtime/provider-settings.ts'
 import { buildPublisher } from '../realtime/publisher.ts'
+import { buildStoredGrants } from '../realtime/stored-grants.ts'
 import {
   buildSubscriptionGuard,
   type SubscriptionEnds,
@@ -21,8 +23,8 @@ import type { Config } from './config.ts'
 export interface EmbeddedRealtime {
   /** Its application; its port is known once the service listens. */
   app: () => ProviderApp
-  /** Ends subscriptions; undefined in a process that runs no server, which asks the one at the origin. */
-  ends: SubscriptionEnds | undefined
+  /** Ends subscriptions, and knows who was granted them; undefined in a process that runs no server. */
+  access: { ends: SubscriptionEnds; grants: GrantedAccess } | undefined
 }
 
 /** What realtime publishing is built from. */
@@ -132,7 +134,8 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
   const guard = buildSubscriptionGuard({
     ...{ clock, logger },
     readCaller: (userId) => readUserCaller(options.requestDb, userId),
-    ends: options.embedded?.ends ?? buildProviderEnds(client),
+    grants: options.embedded?.access?.grants ?? buildStoredGrants({ db: options.requestDb, clock }),
+    ends: options.embedded?.access?.ends ?? buildProviderEnds(client),
   })
   const parts = { client, policy, watch, guard }
   return { ...parts, findApp: app, missing: [], announce: () => {}, noteUnpublished: undefined }

@@ -4,10 +4,16 @@ import { findClientAddress } from '../http/client-address.ts'
 import { mountProtocol } from '../http/mount-protocol.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { UpgradeRouter } from '../http/upgrade.ts'
-import type { IdMaker } from '../id.ts'
+import type { IdMaker, UserId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { ChannelEvent } from '../realtime/channel-event.ts'
+import { buildChannelFeed, type ChannelFeed } from '../realtime/channel-feed.ts'
+import type { Observation } from '../realtime/embedded/application.ts'
 import { type RealtimeServer, startRealtimeServer } from '../realtime/embedded/realtime-server.ts'
 import type { RealtimeApp } from '../realtime/embedded/signature.ts'
+import { buildEmbeddedGrants } from '../realtime/embedded-grants.ts'
+import { readObservation } from '../realtime/observed-event.ts'
 import { EMBEDDED_CLUSTER } from '../realtime/provider-settings.ts'
 import type { AppOptions } from './app.ts'
 import { buildOwnOrigin } from './base-url.ts'
@@ -35,6 +41,10 @@ export interface RealtimeMount {
   limiter: RateLimiter
   ids: IdMaker
   app: RealtimeApp
+  /** Takes a grant that this or another process made. */
+  onGrant: (userId: UserId) => void
+  /** Takes what happens in channels. */
+  onChannelEvent: (event: ChannelEvent) => void
 }
 
 /** The embedded server of a process, before it is mounted. */
@@ -84,15 +94,15 @@ function describePublishing(
         socket: { host: url.hostname, port, isTls },
       }
     },
-    ends: ownOrigin && {
-      permit: async ({ channel, socketId, userId }) => {
-        await server()?.notePermission({ app: app.id, socketId, channel, user: userId })
-      },
-      endSubscription: async ({ channel, userId }) => {
-        await server()?.disconnectSubscription({ app: app.id, channel, user: userId })
-      },
-      endConnections: async (userId) => {
-        await server()?.terminateUser({ app: app.id, user: userId })
+    access: ownOrigin && {
+      grants: buildEmbeddedGrants(app.id, server),
+      ends: {
+        endSubscription: async ({ channel, userId }) => {
+          await server()?.disconnectSubscription({ app: app.id, channel, user: userId })
+        },
+        endConnections: async (userId) => {
+          await server()?.terminateUser({ app: app.id, user: userId })
+        },
       },
     },
   }
@@ -130,7 +140,9 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
         db: (options.workerDatabase ?? options.database).db,
         connectionString: options.connectionString,
         rest: systemClock.sleep,
-        limits: { connections: config.httpMaxConnections },
+        limits: { connections: config.httpMaxConnections, ...config.realtimeLimits },
+        ...(config.realtimeOrigins && { allowedOrigins: config.realtimeOrigins }),
+        observe: (observation) => report(mount, observation, running?.isOldest() === true),
         addressOf: ({ socket, headers }) => {
           const header = headers['x-forwarded-for']
           const forwardedFor = Array.isArray(header) ? header.join(',') : header
@@ -143,6 +155,23 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
     },
     stop: async () => running?.stop(),
   }
+}
+
+/** Builds the record of what happens in channels of the embedded server. */
+export function buildAppChannelFeed(
+  { database, workerDatabase, clock, logger }: AppOptions,
+  workerId: string,
+  { realtime }: Metrics,
+): ChannelFeed {
+  const { db } = workerDatabase ?? database
+  return buildChannelFeed({ db, clock, logger, workerId, countEvent: realtime.countChannelEvent })
+}
+
+/** Passes on what the server observes. All processes observe the same events of channels: the oldest one reports them. */
+function report({ onGrant, onChannelEvent }: RealtimeMount, observation: Observation, isReporter: boolean): void {
+  if (observation.kind === 'permitted') onGrant(observation.user as UserId)
+  const event = isReporter ? readObservation(observation) : undefined
+  if (event) onChannelEvent(event)
 }
 
 /** The application of a development server: the same in every process and after every restart with these secrets. */

@@ -13,7 +13,9 @@ import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
+import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
 import { buildJobWorker, type JobWorker } from '../provisioning/job/job-worker.ts'
+import { buildTargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
@@ -106,13 +108,17 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const realtimeDispatcher = realtime.policy && buildDispatcher({ ...world, policy: realtime.policy })
   const dispatchers = realtimeDispatcher ? ([dispatcher, realtimeDispatcher] as const) : ([dispatcher] as const)
   const router = buildRouter({ clock, rest: systemClock.sleep, db, logger, dispatchers })
-  const provisioner = buildProvisioningDispatcher(parts, lease, (recorded) => metrics.countProvisioning(recorded))
+  const gate = buildTargetGate({ db, clock })
+  const onDelivered = (recorded: readonly RecordedDelivery[]) => metrics.countProvisioning(recorded)
+  const provisioner = buildProvisioningDispatcher(parts, lease, { gate, onRecorded: onDelivered })
   const provisioningJobs = buildJobWorker({
     ...{ db, clock, logger, isEnabled: config.enableApiEventQueue },
     onQueued: () => provisioner.notify(),
+    gate: gate.pass,
   })
   // A trigger notes that something was queued for a target; what else becomes due is seen by polling.
   const onChange = (note: string) => {
+    if (note === 't' || note === '*') gate.note()
     if (note === 'p' || note === '*') provisioner.notify()
     parts.onChange?.(note)
   }
@@ -165,6 +171,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       maintenance.stop()
       mailWorker.stop()
       alertWorker.stop()
+      realtime.guard?.stop()
       await Promise.all([...dispatchers.map((one) => one.stop()), provisioner.stop(), realtime.watch?.stop()])
       await notifier.stop()
       await Promise.all(running)

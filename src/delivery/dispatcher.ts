@@ -35,6 +35,11 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
   lease: WorkerLease
   /** `ENABLE_API_EVENT_QUEUE`: while false nothing is attempted (docs/contract/events.md#event-queue-switch). */
   isEnabled: boolean
+  /**
+   * Resolves when there may be work at all, or at the abort, and says whether it had to wait: until then nothing is claimed
+   * or looked for. Default: always.
+   */
+  gate?: (signal: AbortSignal) => Promise<boolean>
   /** Runs when an attempt ended, so that there is room for another. */
   onRoom?: () => void
   onDispatcherPoint?: (point: DispatcherPoint) => void
@@ -239,6 +244,8 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     isRunning = true
     while (!stopping.signal.aborted) {
       try {
+        // Others may have forgotten a worker that rested.
+        if (await deps.gate?.(stopping.signal)) await join()
         notified = Promise.withResolvers()
         // A clock that was set back must not put this off.
         if (Math.abs(clock.now() - recoveredAtMs) >= POLL_MS) {

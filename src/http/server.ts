@@ -14,6 +14,7 @@ import type { Clock } from '../clock.ts'
 import type { IdMaker } from '../id.ts'
 import { findClientAddress, type TrustProxy } from './client-address.ts'
 import { buildSerializerCompiler } from './compiled-schemas.ts'
+import { allowOrigins } from './cors.ts'
 import { readForms } from './form-body.ts'
 import { keepRawBody } from './json-body.ts'
 import { collectPaths } from './known-path.ts'
@@ -54,6 +55,8 @@ export interface ServerOptions extends ProblemAnswerOptions {
   upgrades?: UpgradeRouter
   /** Counts a request that no route serves against its address. Throws `rate_limited`. */
   limitUnknown?: (request: FastifyRequest, reply: FastifyReply) => void
+  /** Origins whose pages may call the API. Default: none. */
+  corsOrigins?: readonly string[]
   /** Starts the trace of a request; without it, requests are not traced. */
   startTrace?: RequestTraceStart
 }
@@ -110,6 +113,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   readForms(server)
   logRequests(server, options)
   if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
+  allowOrigins(server, { origins: options.corsOrigins ?? [], limit: options.limitUnknown })
   server.addHook('onRequest', (request, reply, done) => {
     if (request.url.includes('%00')) return done(new Problem('malformed_request', 'The URL contains %00. Remove it.'))
     if (!request.is404) return done()

@@ -20,6 +20,8 @@ export interface RealtimeMetrics {
   countAuthorization(answer: 'granted' | 'refused'): void
   /** Counts an event of a webhook of the provider. */
   countProviderEvent(name: string): void
+  /** Counts an event of a channel of the embedded server, and whether the inspector has it. */
+  countChannelEvent(name: string, isRecorded: boolean): void
 }
 
 /** The classes of a failed attempt. */
@@ -81,13 +83,22 @@ export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
     labelNames: ['name'],
     registers,
   })
+  const channelEvents = new Counter({
+    name: 'realtime_channel_events_total',
+    help: 'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
+    labelNames: ['name', 'outcome'],
+    registers,
+  })
   for (const [status, errors] of Object.entries(MESSAGE_ERRORS))
     for (const error of errors) messages.inc({ status, error }, 0)
   for (const source of ['probe', 'publish'])
     for (const outcome of ['ok', 'rejected', 'failed']) requests.inc({ source, outcome }, 0)
   for (const answer of ['granted', 'refused']) authorizations.inc({ answer }, 0)
   for (const name of [...PROVIDER_EVENTS, 'other']) events.inc({ name }, 0)
+  for (const name of PROVIDER_EVENTS)
+    for (const outcome of ['recorded', 'dropped']) channelEvents.inc({ name, outcome }, 0)
   return {
+    countChannelEvent: (name, isRecorded) => channelEvents.inc({ name, outcome: isRecorded ? 'recorded' : 'dropped' }),
     countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
     countMessages: (recorded) => {
       for (const { status, error, durationMs } of recorded) {

@@ -485,6 +485,36 @@ export interface RateLimit {
   window_started_at: Timestamp;
 }
 
+export interface RealtimeChannelEvent {
+  bytes: number | null;
+  channel: string;
+  created_at: Timestamp;
+  document_id: string;
+  event: string | null;
+  happened_at: Timestamp;
+  name: string;
+  origin: string;
+  position: number;
+  subscription_count: number | null;
+  user_id: string | null;
+}
+
+export interface RealtimeChannelState {
+  changed_at: Timestamp;
+  channel: string;
+  counted_at: Timestamp | null;
+  occupancy_at: Timestamp | null;
+  occupied_since: Timestamp | null;
+  subscription_count: number | null;
+}
+
+export interface RealtimeGrant {
+  account: string;
+  channel: string;
+  granted_at: Timestamp;
+  user_id: string;
+}
+
 export interface RealtimeMessage {
   account: string | null;
   attempts: number | null;
@@ -847,6 +877,9 @@ export interface DB {
   provisioning_turn: ProvisioningTurn;
   publish_key: PublishKey;
   rate_limit: RateLimit;
+  realtime_channel_event: RealtimeChannelEvent;
+  realtime_channel_state: RealtimeChannelState;
+  realtime_grant: RealtimeGrant;
   realtime_message: RealtimeMessage;
   realtime_message_ended: RealtimeMessageEnded;
   realtime_message_open: RealtimeMessageOpen;

@@ -173,3 +173,13 @@ export async function replaceTargetSecret(db: Database, id: string, secretEncryp
   const change = { secret_encrypted: secretEncrypted }
   await db.updateTable('provisioning_target').set(change).where('document_id', '=', id).execute()
 }
+
+const hasWork = statement<{ has: boolean }>(`
+  select exists (select from provisioning_target where deleted_at is null)
+    or exists (select from provisioning_stream where due_at is not null)
+    or exists (select from provisioning_stream where lease_owner is not null) as has`)
+
+/** Whether there is a target, or a delivery of a deleted one that has not ended. */
+export async function hasProvisioningWork(db: Database): Promise<boolean> {
+  return (await hasWork(db, []))[0]?.has === true
+}

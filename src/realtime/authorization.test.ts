@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp, type TestCall } from '../../test/harness/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/realtime-app.ts'
 import type { AccountId, UserId } from '../id.ts'
-import { COLLECT_MS } from './subscription-guard.ts'
+import { CONTRACT_HELD_MS } from './contract-accounts.ts'
+import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
 const USER_AUTH = '/api/v3/realtime/realtime/user-auth'
@@ -201,6 +202,17 @@ describe('a caller', () => {
   })
 })
 
+it('a contract that was deleted is refused after five seconds, and one of another account at once', async () => {
+  const contract = await ground.addContract(own)
+  const channel = `private-contract-${contract}`
+  const [member, stranger] = [await ground.t.signInMember([own]), await ground.t.signInMember([foreign])]
+  expect((await ask(member.call, channel)).status).toBe(200)
+  expect((await ask(stranger.call, channel)).status).toBe(403)
+  expect((await ground.call('DELETE', `/api/v3/contract/contract/${contract}`)).status).toBe(200)
+  ground.t.clock.advance(CONTRACT_HELD_MS)
+  expect((await ask(member.call, channel)).status).toBe(403)
+})
+
 describe('who loses its access', () => {
   const letGuardWork = async () => {
     ground.t.clock.advance(COLLECT_MS)
@@ -230,6 +242,42 @@ describe('who loses its access', () => {
     await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
     await letGuardWork()
     expect(ground.provider.terminated).toEqual([user.userId])
+  })
+
+  it('that another process granted, which is gone, loses its connections too', async () => {
+    const user = await ground.t.signInMember([own])
+    const row = [user.userId, channelOf(own), own, new Date(ground.t.clock.now())]
+    await ground.t.database.pool.query('insert into realtime_grant values ($1, $2, $3, $4)', row)
+    await ground.call('DELETE', `/api/v3/identity/account/${own}/member`, { user: user.userId })
+    await letGuardWork()
+    expect(ground.provider.terminated).toEqual([user.userId])
+    const { rows } = await ground.t.database.pool.query('select from realtime_grant where user_id = $1', [user.userId])
+    expect(rows).toEqual([])
+  })
+
+  it('while the provider does not answer loses its connections when it answers again', async () => {
+    const user = await ground.t.signInMember([own])
+    await ask(user.call, channelOf(own))
+    ground.provider.behave({ kind: 'answers', status: 503 })
+    await ground.call('POST', `/api/v3/identity/user/${user.userId}/disable`)
+    await letGuardWork()
+    ground.provider.behave({ kind: 'works' })
+    expect(ground.provider.terminated).toEqual([])
+    ground.t.clock.advance(RETRY_MS)
+    await new Promise(setImmediate)
+    await letGuardWork()
+    expect(ground.provider.terminated).toEqual([user.userId])
+  })
+
+  it('is stored once for each channel, whatever number of connections asks', async () => {
+    const user = await ground.t.signInMember([own])
+    await Promise.all(Array.from({ length: 20 }, () => ask(user.call, channelOf(own))))
+    const read = () =>
+      ground.t.database.pool.query('select xmin, channel from realtime_grant where user_id = $1', [user.userId])
+    const before = (await read()).rows
+    expect(before.map((row) => row.channel)).toEqual([channelOf(own)])
+    await ask(user.call, channelOf(own))
+    expect((await read()).rows).toEqual(before)
   })
 
   it('keeps what it did not lose: another change of the user ends nothing', async () => {

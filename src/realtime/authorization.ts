@@ -1,11 +1,11 @@
 import { checkAccountExists } from '../account/account.ts'
-import { loadContract } from '../contract/contract.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { type ChannelSubject, parseChannel } from './channel.ts'
 import { listJoinable } from './channel-access.ts'
+import type { FindContractAccount } from './contract-accounts.ts'
 import type { ProviderApp } from './provider-settings.ts'
 import { signSubscription, signUser } from './provider-signature.ts'
 import type { SubscriptionGuard } from './subscription-guard.ts'
@@ -15,6 +15,7 @@ export interface AuthorizationDeps {
   /** Undefined in log-only mode. */
   findApp: () => ProviderApp | undefined
   guard: Pick<SubscriptionGuard, 'remember'> | undefined
+  findContractAccount: FindContractAccount
   countAuthorization: (answer: 'granted' | 'refused') => void
 }
 
@@ -28,7 +29,7 @@ export interface SubscriptionRequest {
 /**
  * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the caller
  * may not join, of an account that does not exist as of another one's; 503 in log-only mode. A membership is in memory with
- * the caller; a contract is one statement.
+ * the caller; a contract that nobody asked for of late is one statement.
  */
 export async function authorizeSubscription(
   deps: AuthorizationDeps,
@@ -37,7 +38,7 @@ export async function authorizeSubscription(
 ): Promise<{ auth: string }> {
   const app = requireApp(deps)
   const subject = parseChannel(channel)
-  const account = subject && (await findJoinable(db, subject, caller))
+  const account = subject && (await findJoinable(deps, db, { subject, caller }))
   if (account === undefined) {
     deps.countAuthorization('refused')
     throw new Problem('permission_denied', 'You may not join this channel: it is not of an account that you belong to.')
@@ -65,13 +66,21 @@ export function requireApp({ findApp }: Pick<AuthorizationDeps, 'findApp'>): Pro
 }
 
 /** The account of a channel that the caller may join. */
-async function findJoinable(db: Database, subject: ChannelSubject, caller: Caller): Promise<AccountId | undefined> {
+async function findJoinable(
+  deps: AuthorizationDeps,
+  db: Database,
+  { subject, caller }: { subject: ChannelSubject; caller: Caller },
+): Promise<AccountId | undefined> {
   const scope = listJoinable(caller)
+  if (subject.kind === 'account' && scope === 'all') return checkExists(db, subject.id as AccountId)
+  const account =
+    subject.kind === 'contract' ? await deps.findContractAccount(db, subject.id) : (subject.id as AccountId)
+  return account !== undefined && includesAccount(scope, account) ? account : undefined
+}
+
+async function checkExists(db: Database, account: AccountId): Promise<AccountId | undefined> {
   try {
-    if (subject.kind === 'contract') return (await loadContract(db, { id: subject.id, scope })).account
-    const account = subject.id as AccountId
-    if (scope === 'all') return await checkAccountExists(db, account)
-    return includesAccount(scope, account) ? account : undefined
+    return await checkAccountExists(db, account)
   } catch (error) {
     if (error instanceof Problem && error.status < 500) return undefined
     throw error

@@ -6,6 +6,7 @@ import type { AccountId } from '../id.ts'
 
 const MESSAGES = '/api/v3/realtime/message'
 const CHANNELS = '/api/v3/realtime/channel'
+const CHANNEL_EVENTS = '/api/v3/realtime/channel-event'
 const WEBHOOK = '/api/v3/realtime/realtime/webhook'
 const HEALTH = '/api/v3/health/component/integration/realtime'
 
@@ -54,7 +55,7 @@ describe('recent messages', () => {
 
   it('need the permission realtime:inspect', async () => {
     const member = await ground.t.signInMember([account])
-    for (const path of [MESSAGES, CHANNELS]) {
+    for (const path of [MESSAGES, CHANNELS, CHANNEL_EVENTS]) {
       expect((await member.call('GET', path)).status).toBe(403)
       expect((await ground.t.anonymous('GET', path)).status).toBe(401)
     }
@@ -82,8 +83,8 @@ describe('occupied channels', () => {
     ground.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
     const { body } = await ground.call('GET', CHANNELS)
     expect(body.data).toEqual([
-      { name: `private-account-${account}`, subscription_count: 3 },
-      { name: 'private-x', subscription_count: null },
+      { name: `private-account-${account}`, subscription_count: 3, occupied_since: null },
+      { name: 'private-x', subscription_count: null, occupied_since: null },
     ])
   })
 
@@ -139,6 +140,87 @@ describe('a webhook of the provider', () => {
   it('that is signed and not valid is a 422', async () => {
     const body = '{"events":"none"}'
     expect((await post(body, headersOf(body))).status).toBe(422)
+  })
+})
+
+describe('the events of a webhook of the provider', () => {
+  const send = async (timeMs: number, events: object[]) => {
+    const body = JSON.stringify({ time_ms: timeMs, events })
+    const signature = createHmac('sha256', ground.provider.app.secret).update(body).digest('hex')
+    const headers = { 'x-pusher-key': ground.provider.app.key, 'x-pusher-signature': signature }
+    expect((await ground.t.anonymous('POST', WEBHOOK, body, headers)).status).toBe(200)
+  }
+  const list = async (channel: string) =>
+    (await ground.call('GET', `${CHANNEL_EVENTS}?filters=channel|eq|${channel}&sort=created_at`)).body.data
+  const readState = async (channel: string) => {
+    const { rows } = await ground.t.database.pool.query(
+      'select occupied_since, subscription_count from realtime_channel_state where channel = $1',
+      [channel],
+    )
+    return rows[0]
+  }
+
+  it('are listed in their order, and once when the webhook comes again', async () => {
+    const timeMs = ground.t.clock.now()
+    const events = [
+      { name: 'channel_occupied', channel: 'private-seen' },
+      { name: 'member_added', channel: 'private-seen', user_id: 'ann' },
+      { name: 'client_event', channel: 'private-seen', event: 'client-hi', data: '"secret words"', user_id: 'ann' },
+      { name: 'subscription_count', channel: 'private-seen', subscription_count: 2 },
+      { name: 'unheard_of', channel: 'private-seen' },
+    ]
+    await Promise.all(Array.from({ length: 5 }, () => send(timeMs, events)))
+    const rows = await list('private-seen')
+    expect(rows.map((row: { name: string }) => row.name)).toEqual([
+      'channel_occupied',
+      'member_added',
+      'client_event',
+      'subscription_count',
+    ])
+    expect(rows[2]).toMatchObject({ user_id: 'ann', event: 'client-hi', bytes: 14, subscription_count: null })
+    expect(rows[0].happened_at).toBe(new Date(timeMs).toISOString())
+    expect(JSON.stringify(rows)).not.toContain('secret words')
+  })
+
+  it('say since when a channel is occupied, and a report that arrives late changes nothing', async () => {
+    const timeMs = ground.t.clock.now()
+    const occupied = [{ name: 'channel_occupied', channel: 'private-room' }]
+    await send(timeMs, occupied)
+    await send(timeMs + 2, [{ name: 'subscription_count', channel: 'private-room', subscription_count: 5 }])
+    await send(timeMs + 1, [{ name: 'subscription_count', channel: 'private-room', subscription_count: 1 }])
+    await send(timeMs - 1, [{ name: 'channel_vacated', channel: 'private-room' }])
+    expect(await readState('private-room')).toEqual({ occupied_since: new Date(timeMs), subscription_count: 5 })
+    ground.provider.channels = { 'private-room': { subscription_count: 5 } }
+    expect((await ground.call('GET', CHANNELS)).body.data).toEqual([
+      { name: 'private-room', subscription_count: 5, occupied_since: new Date(timeMs).toISOString() },
+    ])
+    await send(timeMs + 3, [{ name: 'channel_vacated', channel: 'private-room' }])
+    expect(await readState('private-room')).toMatchObject({ occupied_since: null })
+  })
+
+  it('whose members are too long, or are no text, are recorded without them or left out', async () => {
+    await send(ground.t.clock.now(), [
+      { name: 'client_event', channel: 'private-odd', event: 'x'.repeat(201), user_id: 7, data: {} },
+      { name: 'channel_occupied', channel: 'x'.repeat(201) },
+      { name: 'subscription_count', channel: 'private-odd', subscription_count: 1e12 },
+      { name: 'channel_occupied' },
+    ])
+    expect(await list('private-odd')).toMatchObject([
+      { name: 'client_event', event: null, user_id: null, bytes: null },
+      { name: 'subscription_count', subscription_count: null },
+    ])
+  })
+
+  it('are deleted after a day, and the state of a channel thirty days after its last report', async () => {
+    await ground.t.app.maintenance.sweep()
+    expect(await list('private-seen')).toHaveLength(4)
+    ground.t.clock.advance(86_400_001)
+    await ground.t.app.maintenance.sweep()
+    expect(await list('private-seen')).toEqual([])
+    expect(await readState('private-seen')).toMatchObject({ subscription_count: 2 })
+    ground.t.clock.advance(29 * 86_400_000)
+    await ground.t.app.maintenance.sweep()
+    expect(await readState('private-seen')).toBeUndefined()
   })
 })
 

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto'
 import { Problem } from '../http/problem.ts'
+import type { ReportedEvent } from './channel-event.store.ts'
+import { readChannelEvent } from './channel-event.ts'
 import type { ProviderApp } from './provider-settings.ts'
 import { isWebhookSignature } from './provider-signature.ts'
 
@@ -26,4 +29,20 @@ export function checkProviderWebhook(app: ProviderApp, { key, signature, rawBody
 export function checkProviderTime(timeMs: number, now: Date): void {
   if (Math.abs(now.getTime() - timeMs) <= TOLERANCE_MS) return
   throw new Problem('signature_invalid', 'The webhook is older than ten minutes, or from the future.')
+}
+
+/**
+ * The events of a webhook that the protocol has, as reports. The provider repeats a webhook with the same bytes, so their
+ * digest names it. Pure.
+ */
+export function readReports(
+  body: { time_ms: number; events: readonly Readonly<Record<string, unknown>>[] },
+  rawBody: Buffer,
+): ReportedEvent[] {
+  const origin = createHash('sha256').update(rawBody).digest('hex')
+  const happenedAt = new Date(body.time_ms)
+  return body.events.flatMap((given, position) => {
+    const event = readChannelEvent(given)
+    return event ? [{ ...event, origin, position, happenedAt }] : []
+  })
 }

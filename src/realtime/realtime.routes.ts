@@ -4,14 +4,16 @@ import { readPage } from '../listing/page.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'
 import { listChannels } from './channel.ts'
+import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel-event.store.ts'
 import { type MessageRecord, selectMessages, toMessageRecord } from './message.store.ts'
 import { listOccupiedChannels } from './occupied-channels.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { checkProviderTime, checkProviderWebhook } from './provider-webhook.ts'
+import { checkProviderTime, checkProviderWebhook, readReports } from './provider-webhook.ts'
 import {
   AuthenticateBody,
   AuthorizeBody,
   ChannelAuthorization,
+  ChannelEventRow,
   ConnectionAuthentication,
   MessageRow,
   OccupiedChannels,
@@ -50,6 +52,26 @@ const toMessageRow = (record: MessageRecord): Static<typeof MessageRow> => ({
   ended_at: record.endedAt?.toISOString() ?? null,
   created_at: record.createdAt.toISOString(),
   updated_at: record.updatedAt.toISOString(),
+})
+
+const CHANNEL_EVENT_FIELDS = {
+  document_id: { type: 'uuid' },
+  name: { type: 'text' },
+  channel: { type: 'text' },
+  user_id: { type: 'text' },
+  event: { type: 'text' },
+  happened_at: { type: 'timestamp' },
+  created_at: { type: 'timestamp', sortable: true },
+} as const
+
+const toChannelEventRow = ({
+  happened_at: happenedAt,
+  created_at: createdAt,
+  ...row
+}: Awaited<ReturnType<ReturnType<typeof selectChannelEvents>['execute']>>[number]): Static<typeof ChannelEventRow> => ({
+  ...row,
+  happened_at: happenedAt.toISOString(),
+  created_at: createdAt.toISOString(),
 })
 
 /** Channels for clients, and what an operator looks at (docs/contract/realtime.md). */
@@ -169,10 +191,43 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
         requireApp(deps)
         return deps.client ? listOccupiedChannels(deps.client) : []
       },
-      handle: async (_deps: RealtimeDeps, { prepared }) => ({
-        data: prepared.map(({ name, subscriptionCount }) => ({ name, subscription_count: subscriptionCount })),
-        message: 'Occupied channels.',
-      }),
+      handle: async (_deps: RealtimeDeps, { db, prepared }) => {
+        const since = await readOccupiedSince(
+          db,
+          prepared.map(({ name }) => name),
+        )
+        const data = prepared.map(({ name, subscriptionCount }) => ({
+          name,
+          subscription_count: subscriptionCount,
+          occupied_since: since.get(name)?.toISOString() ?? null,
+        }))
+        return { data, message: 'Occupied channels.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/realtime/channel-event',
+      resource: 'realtime-channel-event',
+      action: 'find-all',
+      permission: 'realtime:inspect',
+      accountScope: 'none',
+      summary: 'List what happened in realtime channels',
+      description:
+        'Channels that were occupied and vacated, their subscriptions, members and client events, as the provider or the embedded server reports them. To follow them, ask again for those after the last `created_at`, oldest first. Kept for one day.',
+      data: ChannelEventRow,
+      list: CHANNEL_EVENT_FIELDS,
+    },
+    {
+      handle: async (_deps: RealtimeDeps, { db, listing }) => {
+        const page = await readPage(selectChannelEvents(db), {
+          listing,
+          fields: CHANNEL_EVENT_FIELDS,
+          toRow: toChannelEventRow,
+        })
+        return { ...page, message: 'Events of realtime channels.' }
+      },
     },
   ),
   defineRoute(
@@ -187,7 +242,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       writes: false,
       summary: 'Take a webhook of the realtime provider',
       description:
-        'Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Its events are counted and logged.',
+        'Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Its events are recorded once, however often it comes.',
       body: ProviderWebhookBody,
       data: ProviderWebhookAnswer,
       problems: ['signature_invalid', 'realtime_unavailable'],
@@ -198,8 +253,9 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
         const [key, signature] = [readHeader(headers, 'x-pusher-key'), readHeader(headers, 'x-pusher-signature')]
         checkProviderWebhook(requireApp(deps), { key, signature, rawBody })
       },
-      handle: async (deps: RealtimeDeps, { body, now }) => {
+      handle: async (deps: RealtimeDeps, { db, body, rawBody, now }) => {
         checkProviderTime(body.time_ms, now)
+        await recordChannelEvents(db, readReports(body, rawBody), now)
         for (const { name } of body.events) deps.countProviderEvent(name)
         return { data: { accepted: body.events.length }, message: 'Webhook accepted.' }
       },

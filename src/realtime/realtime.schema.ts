@@ -79,9 +79,28 @@ export const OccupiedChannels = named(
       Type.Object({
         name: Type.String(),
         subscription_count: nullable(Type.Integer({ description: 'Null where the provider does not count.' })),
+        occupied_since: nullable({ ...TimestampSchema, description: 'Null where nothing was reported.' }),
       }),
     ),
   ),
+)
+
+export const ChannelEventRow = named(
+  'RealtimeChannelEvent',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String({
+      description:
+        '`channel_occupied`, `channel_vacated`, `member_added`, `member_removed`, `client_event`, `cache_miss` or `subscription_count`.',
+    }),
+    channel: Type.String(),
+    user_id: nullable(Type.String({ description: 'The member, or the sender of a client event.' })),
+    event: nullable(Type.String({ description: 'The name of a client event.' })),
+    bytes: nullable(Type.Integer({ description: 'The size of its data, which is not kept.' })),
+    subscription_count: nullable(Type.Integer()),
+    happened_at: TimestampSchema,
+    created_at: TimestampSchema,
+  }),
 )
 
 export const ProviderWebhookBody = named(

@@ -1047,6 +1047,8 @@ export interface components {
       name: string
       /** Null where the provider does not count. */
       subscription_count: number | null
+      /** Null where nothing was reported. */
+      occupied_since: string | null
     }
     OccupiedChannels: Array<components['schemas']['OccupiedChannel']>
     OccupiedChannelsAnswer: {
@@ -1431,6 +1433,29 @@ export interface components {
     PublishedEventsAnswer: {
       data: components['schemas']['PublishedEvents']
       message: string
+    }
+    RealtimeChannelEvent: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** `channel_occupied`, `channel_vacated`, `member_added`, `member_removed`, `client_event`, `cache_miss` or `subscription_count`. */
+      name: string
+      channel: string
+      /** The member, or the sender of a client event. */
+      user_id: string | null
+      /** The name of a client event. */
+      event: string | null
+      /** The size of its data, which is not kept. */
+      bytes: number | null
+      subscription_count: number | null
+      /** ISO 8601, UTC, milliseconds. */
+      happened_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+    }
+    RealtimeChannelEventPage: {
+      data: Array<components['schemas']['RealtimeChannelEvent']>
+      message: string
+      pagination: components['schemas']['Pagination']
     }
     RealtimeConfig: {
       /** The public key of the application. */
@@ -3051,6 +3076,15 @@ export interface operations {
     query: undefined
     body: undefined
     answer: components['schemas']['OccupiedChannelsAnswer']
+  }
+  /** List what happened in realtime channels */
+  realtimeChannelEventFindAll: {
+    method: "GET"
+    url: "/api/v3/realtime/channel-event"
+    path: undefined
+    query: { filters?: Array<string>; sort?: "created_at" | "-created_at"; page_size?: number; cursor?: string; count?: boolean }
+    body: undefined
+    answer: components['schemas']['RealtimeChannelEventPage']
   }
   /** List realtime messages */
   realtimeMessageFindAll: {

@@ -98,7 +98,10 @@ const findRole = async (name: string): Promise<string> =>
   (await app.admin('GET', `${IDENTITY}/role?filters=name|eq|${name}`)).body.data[0].document_id
 
 /** Routes that need a provider: tests of their own send their requests at the same time. */
-/** Routes that write nothing but the audit entry of a refusal; src/oauth/token-hook.test.ts calls it many times at once. */
+/**
+ * Routes that change no resource; src/oauth/token-hook.test.ts and src/realtime/inspector.test.ts call theirs many times at
+ * once.
+ */
 const WRITES_NOTHING = ['oauth-hook.access-token', 'realtime.auth', 'realtime.user-auth', 'realtime.webhook']
 
 const WITH_PROVIDER = ['identity.create', 'identity.delete', 'identity.link', 'login.code', 'login.oauth-form-callback']

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startRealtimeProvider } from '../harness/realtime-provider.ts'
 import { nextEvent } from '../harness/realtime-server.ts'
-import { type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
+import {
+  connectClient,
+  EMBEDDED,
+  openRealtimeService,
+  type RealtimeWorld,
+  startRealtimeWorld,
+} from '../harness/realtime-world.ts'
+import { callService } from '../harness/service-process.ts'
 import { limit, waitFor } from '../harness/wait.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -54,6 +62,45 @@ test('a member that loses the membership loses the subscription within a second,
   expect(ann.client.connection.state).toBe('connected')
   const again = ann.client.subscribe(`private-contract-${contract}`)
   expect(await nextEvent(again, 'pusher:subscription_error')).toMatchObject({ status: 403 })
+})
+
+test('a member authorized by a process that was killed loses the subscription in another one within a second', async () => {
+  await using service = await openRealtimeService('api', EMBEDDED)
+  const other = await service.start('api')
+  await service.start('dispatcher,realtime')
+  const doomed = await service.start('api')
+  const person = await service.addMember()
+  const client = connectClient(person, { to: other, through: doomed })
+  try {
+    const channel = client.subscribe(`private-account-${service.account}`)
+    await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 20_000, 'the subscription')
+    doomed.signal('SIGKILL')
+    await doomed.ended
+    const refused = nextEvent(channel, 'pusher:subscription_error')
+    await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: person.id })
+    expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
+  } finally {
+    client.disconnect()
+  }
+})
+
+test('a member authorized by a process that was killed loses the connections at a foreign provider within a second', async () => {
+  const provider = await startRealtimeProvider(() => Date.now())
+  try {
+    await using service = await openRealtimeService('api', { APP_ENV: 'test', ...provider.env })
+    const doomed = await service.start('api')
+    const { id, jwt } = await service.addMember()
+    const body = { socket_id: '1.1', channel_name: `private-account-${service.account}` }
+    const path = '/api/v3/realtime/realtime/auth'
+    const answer = await callService({ url: doomed.url, token: jwt }, { method: 'POST', path, body })
+    expect(answer.status).toBe(200)
+    doomed.signal('SIGKILL')
+    await doomed.ended
+    await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: id })
+    await waitFor('the end of the connections', () => provider.terminated.includes(id), { limitMs: 1_000 })
+  } finally {
+    await provider.close()
+  }
 })
 
 test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {

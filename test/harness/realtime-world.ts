@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pusherModule from 'pusher-js'
 import type { TestAnswer } from './app.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { signInAdministrator } from './identity-world.ts'
 import type { PusherClient } from './realtime-server.ts'
 import { callService, type ServiceProcess, startService } from './service-process.ts'
@@ -24,10 +24,11 @@ export interface Person {
 export interface RealtimeService extends AsyncDisposable {
   one: ServiceProcess
   account: string
+  database: TestDatabase
   /** Starts a further process on its database. */
   start(roles: string): Promise<ServiceProcess>
-  /** Stops the service, runs `away`, and starts it again at the same port. */
-  restart(away: () => Promise<void>): Promise<void>
+  /** Stops the service, with SIGTERM unless said, runs `away`, and starts it again at the same port. */
+  restart(away: () => Promise<void>, signal?: NodeJS.Signals): Promise<void>
   /** Calls the service as an administrator. Throws unless the status is below 300. */
   call(method: string, path: string, body?: object): Promise<TestAnswer>
   /** A person who belongs to the account and is signed in. */
@@ -64,10 +65,11 @@ export async function openRealtimeService(roles?: string, more: Record<string, s
       return one
     },
     account,
+    database,
     call,
     start,
-    restart: async (away) => {
-      await one.stop()
+    restart: async (away, signal) => {
+      await one.stop(signal)
       await away()
       one = await start(roles, port)
     },
@@ -100,15 +102,18 @@ export interface RealtimeWorld extends RealtimeService {
   connect(person: Person, processes: { to: ServiceProcess; through: ServiceProcess }): PusherClient
 }
 
+/** The settings of an embedded server outside development. */
+export const EMBEDDED = {
+  APP_ENV: 'test',
+  INTEGRATION_REALTIME_APP_ID: 'app-1',
+  INTEGRATION_REALTIME_KEY: KEY,
+  INTEGRATION_REALTIME_SECRET: 'secret-1',
+  INTEGRATION_REALTIME_CLUSTER: 'embedded',
+}
+
 /** Starts the processes. */
 export async function startRealtimeWorld(): Promise<RealtimeWorld> {
-  const service = await openRealtimeService('api', {
-    APP_ENV: 'test',
-    INTEGRATION_REALTIME_APP_ID: 'app-1',
-    INTEGRATION_REALTIME_KEY: KEY,
-    INTEGRATION_REALTIME_SECRET: 'secret-1',
-    INTEGRATION_REALTIME_CLUSTER: 'embedded',
-  })
+  const service = await openRealtimeService('api', EMBEDDED)
   const other = await service.start('api')
   await service.start('dispatcher,realtime')
   const clients: PusherClient[] = []
@@ -127,7 +132,8 @@ export async function startRealtimeWorld(): Promise<RealtimeWorld> {
   }
 }
 
-function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
+/** The official client, connected to a process, that signs in and is authorized through another one. */
+export function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
   const { hostname, port } = new URL(to.url)
   const headers = { authorization: `Bearer ${jwt}` }
   const client = new Library(KEY, {

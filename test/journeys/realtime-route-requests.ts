@@ -16,9 +16,13 @@ export function buildRealtimeRouteRequests(
     'realtime.config': () => ({ call: ground().world.app.anonymous }),
     'realtime-message.find-all': undefined,
     'realtime-channel.find-all': undefined,
+    'realtime-channel-event.find-all': undefined,
     'realtime.webhook': () => {
       const { world, app } = ground()
-      const body = JSON.stringify({ time_ms: world.app.clock.now(), events: [{ name: 'channel_occupied' }] })
+      const body = JSON.stringify({
+        time_ms: world.app.clock.now(),
+        events: [{ name: 'channel_occupied', channel: 'private-x' }],
+      })
       const signature = createHmac('sha256', app.secret).update(body).digest('hex')
       return {
         body,

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import Pusher from 'pusher'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { FEED_COLLECT_MS } from '../../src/realtime/channel-feed.ts'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
+import { waitFor } from '../harness/wait.ts'
 
 const apps: TestApp[] = []
 afterEach(async () => {
@@ -24,9 +26,9 @@ async function start(env: Record<string, string>, isStarted = true): Promise<Tes
   return built
 }
 
-function openSocket({ app }: TestApp, key = 'key-1'): WebSocket {
+function openSocket({ app }: TestApp, key = 'key-1', headers: Record<string, string> = {}): WebSocket {
   const url = new URL(app.baseUrl())
-  const webSocket = new WebSocket(`ws://127.0.0.1:${url.port}/app/${key}?protocol=7`)
+  const webSocket = new WebSocket(`ws://127.0.0.1:${url.port}/app/${key}?protocol=7`, { headers })
   webSocket.on('error', () => {})
   return webSocket
 }
@@ -51,6 +53,46 @@ describe('the embedded realtime server', () => {
     for (let n = 0; n < 25; n += 1)
       await stranger.trigger('news', 'e', n).catch((error: { status: number }) => statuses.push(error.status))
     expect([...new Set(statuses)]).toEqual([401, 429])
+  })
+
+  test('takes its limits and the origins of its pages from the settings', async () => {
+    const built = await start({
+      ...{ ...KEYS, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_MAX_CHANNELS: '1' },
+      REALTIME_ALLOWED_ORIGINS: 'https://app.example.com',
+    })
+    const foreign = openSocket(built, 'key-1', { origin: 'https://evil.test' })
+    expect((await once(foreign, 'close'))[0]).toBe(4009)
+    const webSocket = openSocket(built, 'key-1', { origin: 'https://app.example.com' })
+    const frames: { event: string; data: string }[] = []
+    webSocket.on('message', (data) => frames.push(JSON.parse(data.toString())))
+    await once(webSocket, 'message')
+    for (const channel of ['one', 'two'])
+      webSocket.send(JSON.stringify({ event: 'pusher:subscribe', data: { channel } }))
+    await waitFor('a refusal', () => frames.find(({ event }) => event === 'pusher:subscription_error'))
+    expect(frames.filter(({ event }) => event === 'pusher_internal:subscription_succeeded')).toHaveLength(1)
+  })
+
+  test('records what happens in its channels for the inspector', async () => {
+    const built = await start({ ...KEYS, INTEGRATION_REALTIME_CLUSTER: 'embedded' })
+    const webSocket = openSocket(built)
+    await once(webSocket, 'message')
+    webSocket.send('{"event":"pusher:subscribe","data":{"channel":"news"}}')
+    await once(webSocket, 'message')
+    const readNames = async () => {
+      built.clock.advance(FEED_COLLECT_MS)
+      const { body } = await built.admin(
+        'GET',
+        '/api/v3/realtime/channel-event?filters=channel|eq|news&sort=created_at',
+      )
+      return body.data
+        .map((row: { name: string }) => row.name)
+        .sort()
+        .join()
+    }
+    await waitFor('the events', async () => (await readNames()) === 'channel_occupied,subscription_count')
+    expect((await built.scrape()).body).toContain(
+      'realtime_channel_events_total{name="channel_occupied",outcome="recorded"} 1',
+    )
   })
 
   test('closes its clients with 4100 when the service stops', async () => {

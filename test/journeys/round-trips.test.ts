@@ -203,10 +203,15 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], CHANGE],
   'webhook.update with a URL': [['reads the URL: the name service is asked about another one only', 1, 1], CHANGE],
+  'realtime.auth': [
+    ['reads the account of the contract', 1, 1],
+    ['stores the grant', 1, 1],
+  ],
   'realtime.user-auth': [],
   'realtime.config': [],
+  // No channel is occupied; otherwise one statement reads since when.
   'realtime-channel.find-all': [],
-  'realtime.webhook': [],
+  'realtime.webhook': [['records the events and applies them', 1, 1]],
   'health.find-all': [
     ['reads the facts of realtime publishing', 1, 1],
     ['reads those of outbound webhooks', 1, 1],

@@ -85,6 +85,7 @@ export const EVENT_NAMES = [
   'provisioning-target.rotate-secret',
   'provisioning-target.sync',
   'provisioning-target.update',
+  'realtime-channel-event.find-all',
   'realtime-channel.find-all',
   'realtime-message.find-all',
   'realtime.auth',

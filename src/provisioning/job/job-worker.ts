@@ -26,6 +26,8 @@ export interface JobWorkerDeps {
   isEnabled: boolean
   /** Told when deliveries were queued. */
   onQueued: () => void
+  /** Resolves when there may be jobs, or at the abort. Default: always. */
+  gate?: (signal: AbortSignal) => Promise<unknown>
 }
 
 /** Moves jobs on. One for each process with the role `provisioning`; a job is moved by one of them at a time. */
@@ -77,6 +79,7 @@ export function buildJobWorker(deps: JobWorkerDeps): JobWorker {
     run: async () => {
       while (!stopping.signal.aborted) {
         try {
+          await deps.gate?.(stopping.signal)
           const result = await round()
           if (result !== 'moved') await clock.sleep(result === 'held' ? HELD_POLL_MS : IDLE_POLL_MS, stopping.signal)
         } catch (error) {

@@ -57,6 +57,8 @@ export interface RecentPublish {
   /** Bytes of the data. */
   bytes: number
   source: PublishedEvent['source']
+  /** The sender of a client event on a presence channel. */
+  userId?: string | undefined
   /** Connections of this process that it was written to. */
   delivered: number
 }
@@ -66,6 +68,8 @@ export type Observation = { app: string } & (
   | { kind: 'publish'; publish: RecentPublish; data: string }
   | { kind: 'channel_occupied' | 'channel_vacated'; channel: string }
   | { kind: 'member_added' | 'member_removed'; channel: string; user: string }
+  | { kind: 'subscription_count'; channel: string; count: number }
+  | { kind: 'permitted'; user: string }
   | { kind: 'connected' | 'disconnected'; socketId: string }
 )
 

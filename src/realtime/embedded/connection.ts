@@ -21,6 +21,8 @@ export interface Connection {
   userId?: string
   /** Every user it is known to act for. */
   users: Set<string>
+  /** For whom channels were authorized, and what the channel belongs to, as the authorization says. */
+  permitted: Map<string, { user: string; owner: string }>
   /** Channels whose access was withdrawn. The signature of a subscription stays valid, so they are refused here. */
   withdrawn: Set<string>
   /** Ends its subscriptions. */

@@ -42,7 +42,14 @@ export function buildDoor(parts: DoorParts) {
     const nowMs = clock.now()
     const connection: Connection = {
       ...{ application, webSocket, ...from, socketId: makeSocketId(world.random) },
-      ...{ channels: new Map(), users: new Set(), withdrawn: new Set(), isAuthorized: false, isClosing: false },
+      ...{
+        channels: new Map(),
+        users: new Set(),
+        permitted: new Map(),
+        withdrawn: new Set(),
+        isAuthorized: false,
+        isClosing: false,
+      },
       ...{ openedAtMs: nowMs, lastSeenAtMs: nowMs },
       messages: openBudget(limits.messageBurst, nowMs),
       clientEvents: openBudget(limits.clientEventsPerSecond, nowMs),

@@ -26,7 +26,7 @@ export function deliver(world: RealtimeWorld, application: Application, publishe
   world.counts.published += 1
   world.counts.delivered += delivered
   const bytes = Buffer.byteLength(data)
-  const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, delivered }
+  const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, userId, delivered }
   application.recent.push(publish)
   if (application.recent.length > RECENT_LIMIT) application.recent.shift()
   world.observe({ app: application.app.id, kind: 'publish', publish, data })

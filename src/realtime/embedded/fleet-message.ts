@@ -16,7 +16,7 @@ export type FleetMessage =
   /** Withdraws the access of a user to a channel. */
   | { kind: 'withdraw'; app: string; channel: string; user: string }
   /** A subscription of a socket was authorized for a user. */
-  | { kind: 'permit'; app: string; socketId: string; channel: string; user: string }
+  | { kind: 'permit'; app: string; socketId: string; channel: string; user: string; owner?: string }
   /** The sender stops. */
   | { kind: 'bye' }
 

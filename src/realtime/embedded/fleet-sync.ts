@@ -31,6 +31,11 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
         ),
     )
 
+  function observeCount({ app, registry }: Application, channel: string): void {
+    const count = registry.countConnections(channel)
+    deps.world().observe({ app: app.id, kind: 'subscription_count', channel, count })
+  }
+
   function note(application: Application, channel: string, userIds: Iterable<string>): void {
     const channels = changed.get(application) ?? new Map<string, Set<string>>()
     changed.set(application, channels)
@@ -84,7 +89,9 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
     const transitions: Transition[] = []
     for (const share of shares) {
       const channel = parseChannelName(share.c)
-      if (channel) transitions.push(...application.registry.setShare(process, channel, share))
+      if (!channel) continue
+      transitions.push(...application.registry.setShare(process, channel, share))
+      observeCount(application, share.c)
     }
     announce(deps.world(), application, { transitions })
   }
@@ -109,13 +116,14 @@ export function buildFleetSync(deps: { world: () => RealtimeWorld; fleet: () => 
       case 'withdraw':
         return void withdrawHere(world, application, message)
       case 'permit':
-        return void permitHere(application, message)
+        return void permitHere(world, application, message)
     }
   }
 
   return {
     send,
     markChanged: (application, channel, userId) => {
+      observeCount(application, channel)
       if (!deps.fleet().hasPeers()) return
       note(application, channel, userId === undefined ? [] : [userId])
       sendSoon()

@@ -35,6 +35,8 @@ export interface Fleet {
   id: string
   /** Whether there are other processes. */
   hasPeers(): boolean
+  /** Whether this is the oldest process: one of them reports for all. */
+  isOldest(): boolean
   /** Sends to the others; resolves when they can read it, at once where there are none. Messages keep their order. */
   send(message: FleetMessage): Promise<void>
   /** Resolves when this process receives what the others send. */
@@ -164,6 +166,8 @@ export function buildFleet(options: FleetOptions): Fleet {
     id,
     joined: joined.promise,
     hasPeers: () => peers.size() > 0,
+    // The ids are in the order of their making (UUID version 7).
+    isOldest: () => peers.list().every(([process]) => id < process),
     send: (message) => (peers.size() === 0 || isLeaving ? Promise.resolve() : sender.send(message)),
     run: async () => {
       await Promise.all([listener.run(), beatUntilStopped()])

@@ -25,7 +25,15 @@ import { buildPublishApi } from './publish-api.ts'
 import { forgetEndings } from './recent-endings.ts'
 import { PING_TEXT } from './server-frame.ts'
 import type { RealtimeApp } from './signature.ts'
-import { type ChannelAccess, permitHere, terminateHere, withdrawHere } from './user-access.ts'
+import {
+  type ChannelAccess,
+  listPermissionsHere,
+  listUsersHere,
+  type Permission,
+  permitHere,
+  terminateHere,
+  withdrawHere,
+} from './user-access.ts'
 
 /** How often connections are checked for signs of life. */
 const CHECK_MS = 1_000
@@ -83,7 +91,11 @@ export interface RealtimeServer {
    * Notes that a subscription of a socket was authorized for a user, in every process: so `disconnectSubscription` and
    * `terminateUser` find connections that never sign in. Permits the channel again after a withdrawal.
    */
-  notePermission(permission: AppAccess & { socketId: string }): Promise<void>
+  notePermission(permission: Permission & { app: string }): Promise<void>
+  /** The users that connections of this process were permitted a channel for. */
+  listUsers(app: string): string[]
+  /** The channels that connections of this process were permitted for a user, with what each belongs to. */
+  listPermissions(user: { app: string; user: string }): ReadonlyMap<string, string> | undefined
   /**
    * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
    * `notePermission`. Resolves with the number of subscriptions that ended in this process.
@@ -96,6 +108,8 @@ export interface RealtimeServer {
   /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
+  /** Whether this is the oldest of the processes that serve together: what all of them observe is reported by this one. */
+  isOldest(): boolean
   /** Takes no more connections, closes those that are open, and leaves the other processes. */
   stop(): Promise<void>
 }
@@ -155,9 +169,11 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     isSigned: api.isSigned,
     ready,
     notePermission: async (permission) => {
-      permitHere(find(permission.app), permission)
+      permitHere(world, find(permission.app), permission)
       await fleet.send({ kind: 'permit', ...permission })
     },
+    listUsers: (app) => listUsersHere(find(app)),
+    listPermissions: ({ app, user }) => listPermissionsHere(find(app), user),
     disconnectSubscription: async (access) => {
       const ended = withdrawHere(world, find(access.app), access)
       await fleet.send({ kind: 'withdraw', ...access })
@@ -171,6 +187,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     listChannels: (app) => listOccupied(find(app)),
     listPublishes: (app) => [...find(app).recent].reverse(),
     counts: () => counts,
+    isOldest: () => fleet.isOldest(),
     stop: async () => {
       stopping.abort()
       await drain([...applications.values()], deps.rest)

@@ -1,5 +1,5 @@
 import type { Application, RealtimeWorld } from './application.ts'
-import { closeConnection, noteUser } from './connection.ts'
+import { type Connection, closeConnection, noteUser } from './connection.ts'
 import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './recent-endings.ts'
 import { withdraw } from './subscription.ts'
 
@@ -7,6 +7,36 @@ import { withdraw } from './subscription.ts'
 export interface ChannelAccess {
   channel: string
   user: string
+}
+
+/** A subscription of a socket that was authorized. */
+export interface Permission extends ChannelAccess {
+  socketId: string
+  /** What the channel belongs to; opaque here. */
+  owner?: string
+}
+
+/** Channels of one connection that may be authorized: a page that asks for more is out of control. */
+const PERMISSIONS_LIMIT = 1_000
+
+/** The users that connections of this process were permitted a channel for. */
+export function listUsersHere({ byUser }: Application): string[] {
+  const isPermitted = ([user, connections]: [string, Set<Connection>]) =>
+    [...connections].some(({ permitted }) => [...permitted.values()].some((one) => one.user === user))
+  return [...byUser].filter(isPermitted).map(([user]) => user)
+}
+
+/**
+ * The channels that the connections of this process were permitted for a user, and what each belongs to; undefined for a
+ * user without a connection.
+ */
+export function listPermissionsHere({ byUser }: Application, user: string): ReadonlyMap<string, string> | undefined {
+  const connections = byUser.get(user)
+  if (!connections) return undefined
+  const channels = new Map<string, string>()
+  for (const { permitted } of connections)
+    for (const [channel, one] of permitted) if (one.user === user) channels.set(channel, one.owner)
+  return channels
 }
 
 /** Closes the connections of a user in this process, and returns their number. */
@@ -31,13 +61,18 @@ export function withdrawHere(world: RealtimeWorld, application: Application, acc
  * permission may have been decided before.
  */
 export function permitHere(
+  world: RealtimeWorld,
   application: Application,
-  { socketId, channel, user }: ChannelAccess & { socketId: string },
+  { socketId, channel, user, owner }: Permission,
 ): void {
   const connection = application.connections.get(socketId)
   if (!connection) return
   if (wasTerminated(connection, user)) return void closeConnection(connection, 'terminated')
   noteUser(connection, user)
-  if (wasWithdrawn(application, user, channel)) connection.withdrawn.add(channel)
-  else connection.withdrawn.delete(channel)
+  if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
+  connection.withdrawn.delete(channel)
+  if (owner === undefined) return
+  if (connection.permitted.size >= PERMISSIONS_LIMIT) return void closeConnection(connection, 'frame-flood')
+  connection.permitted.set(channel, { user, owner })
+  world.observe({ app: application.app.id, kind: 'permitted', user })
 }

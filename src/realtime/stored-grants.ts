@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts'
+import type { AccountId, UserId } from '../id.ts'
+import type { Database } from '../postgres/database.ts'
+import { listGrantedUsers, readGrants, removeGrants, type StoredGrant, saveGrants } from './grant.store.ts'
+import type { GrantedAccess, GrantedSubscription } from './granted-access.ts'
+
+/** Users whose stored grants a process remembers; beyond, those that were granted longest ago are stored again. */
+const USERS_LIMIT = 50_000
+
+/** A grant that this process stored within this time is not stored again. Less than the time that grants are kept. */
+const STORED_FOR_MS = 3_600_000
+
+/** Users that are looked at together. */
+const PAGE_SIZE = 500
+
+type Known = Map<string, { account: AccountId; storedAtMs: number }>
+
+/**
+ * Builds the grants at a provider outside of the service: a table. Grants of concurrent requests share one statement, and
+ * one that this process stored lately costs none.
+ */
+export function buildStoredGrants({ db, clock }: { db: Database; clock: Pick<Clock, 'now'> }): GrantedAccess {
+  const known = new Map<UserId, Known>()
+  let waiting = new Map<string, StoredGrant>()
+  let saving: Promise<void> | undefined
+
+  /** Stores what waits. Its callers wait for the statement after the one in flight, which has their grant. */
+  function saveSoon(): Promise<void> {
+    saving ??= Promise.resolve().then(async () => {
+      const grants = [...waiting.values()]
+      waiting = new Map()
+      saving = undefined
+      const now = new Date(clock.now())
+      await saveGrants(db, grants, now)
+      for (const grant of grants) remember(grant, now.getTime())
+    })
+    return saving
+  }
+
+  function remember({ userId, channel, account }: StoredGrant, storedAtMs: number): void {
+    const own: Known = known.get(userId) ?? new Map()
+    known.delete(userId)
+    known.set(userId, own.set(channel, { account, storedAtMs }))
+    const [oldest] = known.keys()
+    if (known.size > USERS_LIMIT && oldest !== undefined) known.delete(oldest)
+  }
+
+  function isStored({ userId, channel, account }: GrantedSubscription): boolean {
+    const one = known.get(userId)?.get(channel)
+    return one?.account === account && clock.now() - one.storedAtMs < STORED_FOR_MS
+  }
+
+  return {
+    add: async (granted) => {
+      if (isStored(granted)) return
+      const { userId, channel, account } = granted
+      waiting.set(`${userId} ${channel}`, { userId, channel, account })
+      await saveSoon()
+    },
+    list: async (users) => {
+      const found = new Map<UserId, Map<string, AccountId>>()
+      const put = ({ userId, channel, account }: StoredGrant) =>
+        found.set(userId, (found.get(userId) ?? new Map<string, AccountId>()).set(channel, account))
+      for (const grant of await readGrants(db, users)) put(grant)
+      // Another process may have removed the row, for a loss that this one's grant came after.
+      for (const userId of users)
+        for (const [channel, { account }] of known.get(userId) ?? []) put({ userId, channel, account })
+      return found
+    },
+    listUsers: async function* () {
+      let after: UserId | null = null
+      for (;;) {
+        const users: UserId[] = await listGrantedUsers(db, after, PAGE_SIZE)
+        if (users.length > 0) yield users
+        after = users.at(-1) ?? null
+        if (users.length < PAGE_SIZE) return
+      }
+    },
+    forget: async (userId, channels) => {
+      await removeGrants(db, userId, channels)
+      const own = known.get(userId)
+      for (const channel of channels) own?.delete(channel)
+      if (own?.size === 0) known.delete(userId)
+    },
+  }
+}
