@@ -35,6 +35,23 @@ create table "account_invitation" (
 CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
 CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL));
 
+create table "account_limit" (
+  account uuid not null,
+  webhooks integer,
+  subscriptions integer,
+  published_per_minute integer,
+  replays_per_minute integer,
+  updated_by uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint account_limit_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
+  constraint account_limit_pkey PRIMARY KEY (account),
+  constraint account_limit_published_per_minute_check CHECK ((published_per_minute >= 0)),
+  constraint account_limit_replays_per_minute_check CHECK ((replays_per_minute >= 0)),
+  constraint account_limit_subscriptions_check CHECK ((subscriptions >= 0)),
+  constraint account_limit_webhooks_check CHECK ((webhooks >= 0))
+);
+
 create table "account_member" (
   document_id uuid not null,
   account uuid not null,
@@ -87,11 +104,14 @@ create table "api_key" (
   revoked_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  account uuid,
+  constraint api_key_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint api_key_expires_range CHECK (((expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 23:59:59.999+00'::timestamp with time zone))),
   constraint api_key_pkey PRIMARY KEY (document_id),
   constraint api_key_token_hash_key UNIQUE (token_hash),
   constraint api_key_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX api_key_account_idx ON public.api_key USING btree (account) WHERE ((account IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX api_key_user_idx ON public.api_key USING btree ("user");
 
 create table "audit_log" (
@@ -749,6 +769,7 @@ create table "replay_job" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   ended_at timestamp(3) with time zone,
+  accounts uuid[],
   constraint replay_job_check CHECK ((((processed >= 0) AND (processed <= total)) AND ((replayed + skipped) = processed))),
   constraint replay_job_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint replay_job_pkey PRIMARY KEY (document_id),
@@ -907,6 +928,7 @@ CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE (
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
+CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account) WHERE ((NOT is_global) AND (deleted_at IS NULL));
 
 create table "webhook_attempt" (
   dispatch uuid not null,
