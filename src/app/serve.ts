@@ -16,6 +16,7 @@ import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
 import { openResources, prepareDatabase, type Resources, type ResourcesOptions } from './prepare.ts'
+import { type FirstAdministrator, printSignIn, printStart } from './start-message.ts'
 
 /** Time limit of an orderly stop; then the process exits. */
 const STOP_LIMIT_MS = 9_500
@@ -233,12 +234,6 @@ async function stopInOrder(parts: {
   return request.isFailure || !isOrderly ? 1 : 0
 }
 
-interface FirstAdministrator {
-  email: string
-  /** Only when it was generated now: printed once, not stored. */
-  password: string | undefined
-}
-
 async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
   if (await hasAdministrator(database.db)) return undefined
   const ids = buildIdMaker(systemClock, systemRandom)
@@ -279,38 +274,4 @@ async function demonstrate(parts: { app: App; resources: Resources; options: Ser
     )
   const { dataDir, enableApiEventQueue: isQueueEnabled } = config
   return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, isQueueEnabled, clock: systemClock, print })
-}
-
-function printStart(parts: {
-  app: App
-  admin: FirstAdministrator | undefined
-  config: Config
-  print: (line: string) => void
-  seconds: number
-  /** Commands to try, of the demonstration. */
-  commands: readonly string[]
-}): void {
-  const { app, admin, config, print, seconds, commands } = parts
-  const { host } = config
-  const port = readPort(app.server) ?? config.port
-  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
-  const outside = config.baseUrl === undefined ? app.baseUrl() : `http://${address}, as ${app.baseUrl()}`
-  const detail = config.baseUrl === undefined ? `${address}, ready` : 'ready'
-  print(`Signalbox listens on ${outside} (${detail} in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
-  if (config.appEnv !== 'development') return
-  if (admin) printSignIn(admin, print)
-  else
-    print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
-  print(`  In a browser: ${app.baseUrl()}/auth/`)
-  print(
-    `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
-  )
-  if (commands.length > 0) print(commands.length === 1 ? 'A command to try:' : 'Three commands to try:')
-  for (const command of commands) print(`  ${command}`)
-  print('Stop with Ctrl-C.')
-}
-
-function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {
-  if (password) print(`Sign in as ${email} with the password ${password} (shown this once).`)
-  else print(`Sign in as ${email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
 }

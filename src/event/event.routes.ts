@@ -7,7 +7,8 @@ import { readPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'
 import { selectEvents, toStoredEvent } from './event.store.ts'
 import { checkEventInScope, loadEvent } from './event.ts'
-import { type PathOf, type Publication, type PublishDeps, planPublications, publishEvents } from './publish.ts'
+import type { PathOf, Publication } from './publication-rules.ts'
+import { type PublishDeps, planPublications, publishEvents } from './publish.ts'
 import { checkTenantMayPublish } from './publish-scope.ts'
 
 /** What events can be filtered by and sorted on. */

@@ -2,7 +2,8 @@ import { includesAccount } from '../http/caller.ts'
 import { buildAccountMissing, buildScopeMissing } from '../http/caller-refusal.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { isPurge, type Publication, type PublishDeps } from './publish.ts'
+import { isPurge, type Publication } from './publication-rules.ts'
+import type { PublishDeps } from './publish.ts'
 
 /**
  * Checks that a caller whose permission holds for the accounts `scope` publishes for these only, since an event without an

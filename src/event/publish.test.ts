@@ -9,7 +9,7 @@ import {
 } from '../../test/contract/contract-world.ts'
 import { createTestApp } from '../../test/harness/app.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
-import { findPublicationErrors, type Publication } from './publish.ts'
+import { findPublicationErrors, type Publication } from './publication-rules.ts'
 
 const PUBLISH = '/api/v3/webhook/publish'
 const EVENTS = '/api/v3/webhook/event-occurrence'

@@ -1,0 +1,46 @@
+import type { App } from './app.ts'
+import { readPort } from './base-url.ts'
+import type { Config } from './config.ts'
+
+/** The administrator that the first start in development creates. */
+export interface FirstAdministrator {
+  email: string
+  /** Only when it was generated now: printed once, not stored. */
+  password: string | undefined
+}
+
+/** Prints where the service listens, and in development how to sign in and what to try. */
+export function printStart(parts: {
+  app: App
+  admin: FirstAdministrator | undefined
+  config: Config
+  print: (line: string) => void
+  seconds: number
+  /** Commands to try, of the demonstration. */
+  commands: readonly string[]
+}): void {
+  const { app, admin, config, print, seconds, commands } = parts
+  const { host } = config
+  const port = readPort(app.server) ?? config.port
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const outside = config.baseUrl === undefined ? app.baseUrl() : `http://${address}, as ${app.baseUrl()}`
+  const detail = config.baseUrl === undefined ? `${address}, ready` : 'ready'
+  print(`Signalbox listens on ${outside} (${detail} in ${seconds.toFixed(1)} s). API reference: ${app.baseUrl()}/docs`)
+  if (config.appEnv !== 'development') return
+  if (admin) printSignIn(admin, print)
+  else
+    print(`Sign in as ${config.adminEmail}. Lost the password? signalbox admin password --email ${config.adminEmail}`)
+  print(`  In a browser: ${app.baseUrl()}/auth/`)
+  print(
+    `  curl -s -X POST ${app.baseUrl()}/api/v3/auth/login/local -H 'Content-Type: application/json' -d '{"email":"${config.adminEmail}","password":"..."}'`,
+  )
+  if (commands.length > 0) print(commands.length === 1 ? 'A command to try:' : 'Three commands to try:')
+  for (const command of commands) print(`  ${command}`)
+  print('Stop with Ctrl-C.')
+}
+
+/** Prints the first administrator, with its password when that was generated. */
+export function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {
+  if (password) print(`Sign in as ${email} with the password ${password} (shown this once).`)
+  else print(`Sign in as ${email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
+}
