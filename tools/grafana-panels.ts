@@ -189,6 +189,15 @@ const REALTIME: Row = {
       unit: 'ops',
       queries: [rateBy('realtime_provider_events_total', 'name')],
     }),
+    course('Events of channels', 'Events of channels of the embedded server; dropped ones are not in the inspector.', {
+      unit: 'ops',
+      queries: [
+        {
+          expr: `sum by (name, outcome) (rate(realtime_channel_events_total{job=~"$job"}${RATE}))`,
+          legend: '{{name}} {{outcome}}',
+        },
+      ],
+    }),
   ],
 }
 

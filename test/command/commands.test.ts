@@ -41,16 +41,17 @@ describe('migrate', () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
     await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
-    expect(await run(['migrate'], env)).toMatchObject({
-      code: 1,
-      stderr: 'The database has migration 9999_later, which this version does not contain. Run the newer Signalbox.\n',
-    })
+    const newer = await run(['migrate'], env)
+    expect(newer).toMatchObject({ code: 1, stdout: '' })
+    expect(newer.stderr).toMatch(
+      /^The database has migration 9999_later, .*Run the newer release,.*\(schema_ahead: see .*\)\.\n$/,
+    )
     await database.pool.query(`delete from schema_migration where name = '9999_later'`)
     await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)
     const edited = await run(['migrate'], env)
     expect(edited).toMatchObject({ code: 1, stdout: '' })
     expect(edited.stderr).toMatch(
-      /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one\.\n$/,
+      /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one \(migration_edited: see .*\)\.\n$/,
     )
   })
 })
