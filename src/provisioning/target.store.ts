@@ -150,7 +150,8 @@ export async function changeLockedTarget(
     })
     .where('document_id', '=', target.id)
     .compile()
-  await writeAtEnd(db, { parts: { name: text, text: `changed_target as (${text})`, values } })
+  const parts = { name: text, text: `changed_target as (${text})`, values }
+  await writeAtEnd(db, { parts, ...(change.deletedAt !== undefined && { notes: 't' }) })
   return { ...target, ...columns, updatedBy: by, updatedAt: now }
 }
 

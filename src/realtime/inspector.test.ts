@@ -249,6 +249,7 @@ describe('the health of the component', () => {
       components: [
         { component: 'webhook-out' },
         { component: 'provisioning' },
+        { component: 'stored-secrets' },
         { component: 'realtime', status: 'down' },
       ],
     })

@@ -146,7 +146,7 @@ it('delivery#failure-count: an automatic disable is logged and counted in the me
   await logged.app.settle()
   expect(await logged.readMetric('webhook_out_notices_total{event="webhook.auto-disable"}')).toBe(1)
   const notices = lines.map((line) => JSON.parse(line)).filter((line) => line.event === 'webhook.auto-disable')
-  expect(notices).toMatchObject([{ webhook: webhook.id, consecutiveFailures: 20 }])
+  expect(notices).toMatchObject([{ webhook: webhook.id, consecutive_failures: 20 }])
 })
 
 it('delivery#holding, States 2: waiting rows of an inactive webhook are held until it is active again', async () => {

@@ -92,5 +92,5 @@ it.each(CHANGES)(
 
 it('the changes of all routes together send every kind of note', () => {
   expect(CHANGES.map(([form]) => form)).toEqual(expect.arrayContaining(ROUTES.filter(isChange).map(eventNameOf)))
-  expect([...kinds].sort()).toEqual(['*', 'c', 'k', 'p', 'r', 's', 'u'])
+  expect([...kinds].sort()).toEqual(['*', 'c', 'k', 'l', 'p', 'r', 's', 't', 'u'])
 })

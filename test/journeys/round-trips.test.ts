@@ -219,6 +219,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the keys of stored secrets', 1, 1],
   ],
   'event.publish without a key': [PUBLICATION],
+  'event.publish with a URL': [PUBLICATION],
   'event.publish for an account without a key': [PUBLICATION],
   'event.publish of a tenant without a key': [PUBLICATION],
 }
