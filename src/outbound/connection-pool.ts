@@ -12,7 +12,7 @@ export interface PooledConnection extends Connection {
 /** Reuses connections between POSTs. */
 export interface ConnectionPool {
   /** An idle connection to exactly this target, the most recently used first; else a new one. */
-  take(target: ConnectionTarget, poolKey: string): PooledConnection
+  take(target: ConnectionTarget): PooledConnection
   /** Returns a connection whose response was read to its end; closes it over the limits. */
   giveBack(connection: PooledConnection): void
   /** Ends a connection that is in use. */
@@ -24,9 +24,9 @@ export interface ConnectionPool {
 }
 
 /**
- * Builds the pool. The key consists of the origin, the checked addresses and the caller's part (the webhook): a connection
- * is reused only for a POST whose own look-up returned the addresses it was opened with. A connection carries one POST at
- * a time. An idle connection that closes, by its time limit or by the receiver, leaves the pool.
+ * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a POST whose
+ * own look-up returned the addresses it was opened with. Receivers of one origin share connections, whoever owns them: it
+ * is one server, which sees all of their POSTs anyway, and a connection carries one POST at a time. An idle connection that closes, by its time limit or by the receiver, leaves the pool.
  */
 export function buildConnectionPool(options: ConnectionOptions): ConnectionPool {
   const idleByKey = new Map<string, PooledConnection[]>()
@@ -54,9 +54,9 @@ export function buildConnectionPool(options: ConnectionOptions): ConnectionPool 
   }
 
   return {
-    take(target, poolKey) {
+    take(target) {
       const addresses = target.addresses.map(({ address }) => address).sort()
-      const key = `${poolKey} ${target.origin} ${addresses.join(' ')}`
+      const key = `${target.origin} ${addresses.join(' ')}`
       const kept = idleByKey.get(key)?.at(-1)
       if (kept === undefined) return open(target, key)
       remove(kept)

@@ -161,13 +161,16 @@ describe('the guard at each POST', () => {
     expect(third).not.toBe(first)
   })
 
-  test('webhooks do not share a connection', async () => {
+  test('receivers of one origin share a connection, one POST after the other', async () => {
     const receiver = await receive()
     const { sender } = build([['127.0.0.1']])
-    for (const poolKey of ['w1', 'w2', 'w1']) await sender.post(request(receiver.port, { poolKey }))
-    const [first, second, third] = receiver.requests.map(({ remotePort }) => remotePort)
-    expect(second).not.toBe(first)
-    expect(third).toBe(first)
+    const url = request(receiver.port).url
+    for (const path of ['/one', '/other'])
+      await sender.post({ ...request(receiver.port), url: new URL(path, url).href })
+    await Promise.all([sender.post(request(receiver.port)), sender.post(request(receiver.port))])
+    const [first, second, ...concurrent] = receiver.requests.map(({ remotePort }) => remotePort)
+    expect(second).toBe(first)
+    expect(new Set(concurrent).size).toBe(2)
   })
 
   test('the sink is reached at its exempt address', async () => {

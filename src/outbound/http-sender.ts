@@ -96,6 +96,6 @@ async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
   if (!resolution.ok) return buildFailure(run, resolution.errorClass, resolution.errorCode)
   if (run.signal.aborted) return buildFailure(run, 'dns', 'DNS_TIMEOUT')
   const target = { origin: url.origin, hostname: literal ?? url.hostname, addresses: resolution.addresses }
-  const connection = deps.pool.take(target, run.request.poolKey ?? '')
+  const connection = deps.pool.take(target)
   return exchange({ pool: deps.pool, connection, path: url.pathname + url.search }, run)
 }

@@ -22,8 +22,6 @@ export interface PostRequest {
   body: string | Buffer
   /** Stops the POST; the result is `interrupted`, and the receiver may have received it. */
   signal?: AbortSignal | undefined
-  /** Separates connections: the webhook's id. */
-  poolKey?: string | undefined
 }
 
 /** A POST in flight. */

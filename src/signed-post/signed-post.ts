@@ -60,13 +60,7 @@ export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promis
     timestampSeconds: Math.floor(post.startedAtMs / 1000),
     body,
   })
-  const result = await deps.sender.post({
-    url,
-    headers: { ...headers, ...post.moreHeaders },
-    body,
-    signal,
-    poolKey: post.receiver,
-  })
+  const result = await deps.sender.post({ url, headers: { ...headers, ...post.moreHeaders }, body, signal })
   deps.onPoint?.('after-post')
   return toOutcome(result)
 }

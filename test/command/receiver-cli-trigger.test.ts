@@ -113,7 +113,9 @@ describe('signalbox trigger', () => {
     world.receiver.behaveNext({ kind: 'status', status: 500 })
     const failed = await world.run(['trigger', 'invoice.voided'])
     expect(failed).toMatchObject({ code: 0 })
-    expect(failed.stdout).toMatch(/^dispatch {2}\S+ {2}retrying {2}attempts = 1 {2}500 {2}http_5xx {2}\d+ ms {2}webhook /m)
+    expect(failed.stdout).toMatch(
+      /^dispatch {2}\S+ {2}retrying {2}attempts = 1 {2}500 {2}http_5xx {2}\d+ ms {2}webhook /m,
+    )
   })
 
   test.for([
