@@ -48,13 +48,14 @@ test('systemd finds no fault in the unit, where it is installed; else every line
   const analyze = findProgram('systemd-analyze', 'the unit is checked by its form alone')
   if (!analyze) return
   const unit = join(directory, 'signalbox.service')
-  // The unit names Node's place on a server; systemd wants a program that is there.
-  writeFileSync(unit, text.replace('/usr/bin/node', process.execPath))
+  // The unit names Node's place on a server; systemd wants a program that is there, with spaces escaped.
+  const program = process.execPath.replaceAll(' ', '\\x20')
+  writeFileSync(unit, text.replace('/usr/bin/node', program))
   const { stdout, stderr } = spawnSync(analyze, ['verify', unit], { encoding: 'utf8' })
   // Other units of the machine may have faults of their own.
   const faults = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('signalbox'))
   expect(faults).toEqual([])
-  writeFileSync(unit, text.replace('/usr/bin/node', process.execPath).replace('Restart=always', 'Restart=sometimes'))
+  writeFileSync(unit, text.replace('/usr/bin/node', program).replace('Restart=always', 'Restart=sometimes'))
   expect(spawnSync(analyze, ['verify', unit], { encoding: 'utf8' }).stderr).toContain('signalbox.service')
 })
 

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { signDelivery } from '../../packages/webhooks/src/testing.ts'
 import { BODY, OTHER_SECRET, SECRET } from '../../packages/webhooks/test/delivery-fixture.ts'
+import { waitFor } from '../harness/wait.ts'
 import { installPackage, lendModule } from './packed-package.ts'
 
 const compiler = fileURLToPath(new URL('../../node_modules/typescript-5/bin/tsc', import.meta.url))
@@ -72,6 +73,13 @@ test(NAME, { timeout: 240_000 }, async () => {
     if (printed.includes('successfully started')) started.resolve()
   })
   await started.promise
+  // Nest says so before it listens.
+  await waitFor('Nest listens', () =>
+    fetch(`http://127.0.0.1:${port}/`).then(
+      () => true,
+      () => false,
+    ),
+  )
   const post = async (secret: string) => {
     const headers = await signDelivery({ secret, body: BODY, id: (JSON.parse(BODY) as { id: string }).id })
     const url = `http://127.0.0.1:${port}/webhooks/signalbox`

@@ -14,6 +14,7 @@ import { buildSecretCache } from '../../src/signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
+import { drainJobs } from '../harness/provisioning-job.ts'
 import { buildProvisioningLedger } from '../harness/provisioning-ledger.ts'
 import { buildDice, buildSeededRandom } from './seed.ts'
 
@@ -126,7 +127,7 @@ export async function openProvisioningSimulation(seed: number) {
       inTransaction(db, (tx) =>
         startJob({ ids, enableApiEventQueue: true }, tx, { target, kind, by: null, now: now() }),
       ).catch(() => undefined),
-    drainJobs: () => jobs.drain(),
+    drainJobs: () => drainJobs(jobs, database.pool),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
