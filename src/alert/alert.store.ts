@@ -1,5 +1,6 @@
 import type { Id } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { deletionOfOld } from '../postgres/retention.ts'
 import { statement } from '../postgres/statement.ts'
 
 export type IncidentId = Id<'incident'>
@@ -132,16 +133,5 @@ export async function postponeIncident(db: Database, id: IncidentId, dueAt: Date
   await postpone(db, [id, dueAt])
 }
 
-const deleteOld = statement<{ deleted: number }>(`
-  with gone as (
-    delete from alert_incident where document_id = any(array(
-      select document_id from alert_incident where resolved_at < $1 order by resolved_at limit $2 for update skip locked))
-    returning 1
-  )
-  select count(*)::int as deleted from gone`)
-
 /** Deletes up to `limit` incidents that ended before `before`. Returns how many went. */
-export async function deleteOldIncidents(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteOld(db, [before, limit])
-  return row?.deleted ?? 0
-}
+export const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })

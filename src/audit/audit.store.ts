@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { AccountId, Id, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { compileFragment, type Fragment, listArrays, listNames, listPlaces, transpose } from '../postgres/fragment.ts'
-import { statement } from '../postgres/statement.ts'
+import { deletionOfOld } from '../postgres/retention.ts'
 import type { AuditLog } from '../postgres/tables.generated.ts'
 
 export type AuditEntryId = Id<'audit entry'>
@@ -119,16 +119,5 @@ export async function insertAuditEntries(db: Database, entries: readonly AuditRe
   await db.executeQuery(compileFragment(buildAuditInsert(entries)))
 }
 
-const deleteOld = statement<{ deleted: number }>(`
-  with gone as (
-    delete from audit_log where document_id = any(array(
-      select document_id from audit_log where created_at < $1 order by created_at limit $2 for update skip locked))
-    returning 1
-  )
-  select count(*)::int as deleted from gone`)
-
 /** Deletes up to `limit` entries from before `before`, the oldest first. Returns how many went. */
-export async function deleteOldAuditEntries(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteOld(db, [before, limit])
-  return row?.deleted ?? 0
-}
+export const deleteOldAuditEntries = deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })

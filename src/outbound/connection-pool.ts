@@ -25,8 +25,9 @@ export interface ConnectionPool {
 
 /**
  * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a POST whose
- * own look-up returned the addresses it was opened with. Receivers of one origin share connections, whoever owns them: it
- * is one server, which sees all of their POSTs anyway, and a connection carries one POST at a time. An idle connection that closes, by its time limit or by the receiver, leaves the pool.
+ * own look-up returned the addresses it was opened with. Receivers of one origin share connections also when their owners
+ * differ: the server behind the origin sees all of their POSTs, and a connection carries one POST at a time. An idle
+ * connection that closes, by its time limit or by the receiver, leaves the pool.
  */
 export function buildConnectionPool(options: ConnectionOptions): ConnectionPool {
   const idleByKey = new Map<string, PooledConnection[]>()

@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { deletionOfOld } from '../postgres/retention.ts'
 import { statement } from '../postgres/statement.ts'
 import type { ChannelEvent } from './channel-event.ts'
 
@@ -89,28 +90,11 @@ export async function readOccupiedSince(db: Database, channels: readonly string[
   return new Map(rows.map((row) => [row.channel, row.occupied_since]))
 }
 
-const deleteOldEvents = statement<{ count: number }>(`
-  with gone as (
-    delete from realtime_channel_event where document_id = any(array(
-      select document_id from realtime_channel_event where created_at < $1 order by created_at limit $2
-      for update skip locked))
-    returning document_id
-  ) select count(*)::int as count from gone`)
-
 /** Deletes up to `limit` events from before `before`. Returns how many there were. */
-export async function deleteOldChannelEvents(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOldEvents(db, [before, limit]))[0]?.count ?? 0
-}
-
-const deleteOldStates = statement<{ count: number }>(`
-  with gone as (
-    delete from realtime_channel_state where channel = any(array(
-      select channel from realtime_channel_state where changed_at < $1 order by changed_at limit $2
-      for update skip locked))
-    returning channel
-  ) select count(*)::int as count from gone`)
+export const deleteOldChannelEvents = deletionOfOld('realtime_channel_event', {
+  key: 'document_id',
+  time: 'created_at',
+})
 
 /** Deletes up to `limit` states of channels that nothing was reported of since `before`. Returns how many there were. */
-export async function deleteOldChannelStates(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOldStates(db, [before, limit]))[0]?.count ?? 0
-}
+export const deleteOldChannelStates = deletionOfOld('realtime_channel_state', { key: 'channel', time: 'changed_at' })

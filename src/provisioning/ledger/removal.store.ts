@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import { closingStatement, statement } from '../../postgres/statement.ts'
 import type { TargetId } from '../target.store.ts'
 
@@ -57,16 +58,5 @@ export async function cancelOrphans(db: Database, now: Date, limit: number): Pro
   return row?.cancelled ?? 0
 }
 
-const deleteEnded = statement<{ deleted: number }>(`
-  with gone as (
-    delete from provisioning_delivery where document_id = any(array(
-      select document_id from provisioning_delivery where ended_at < $1 order by ended_at limit $2 for update skip locked))
-    returning 1
-  )
-  select count(*)::int as deleted from gone`)
-
 /** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns how many went. */
-export async function deleteOldDeliveries(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteEnded(db, [before, limit])
-  return row?.deleted ?? 0
-}
+export const deleteOldDeliveries = deletionOfOld('provisioning_delivery', { key: 'document_id', time: 'ended_at' })

@@ -1,0 +1,23 @@
+import type { Database } from './database.ts'
+import { statement } from './statement.ts'
+
+/**
+ * A statement for retention: deletes up to `limit` rows of `table` whose column `time` is before `before`, the oldest
+ * first, but those that somebody has locked. Returns how many there were. The names are constants of the code.
+ */
+export function deletionOfOld(
+  table: string,
+  { key, time }: { key: string; time: string },
+): (db: Database, before: Date, limit: number) => Promise<number> {
+  const run = statement<{ deleted: number }>(`
+    with gone as (
+      delete from ${table} where ${key} = any(array(
+        select ${key} from ${table} where ${time} < $1 order by ${time} limit $2 for update skip locked))
+      returning 1
+    )
+    select count(*)::int as deleted from gone`)
+  return async (db, before, limit) => {
+    const [row] = await run(db, [before, limit])
+    return row?.deleted ?? 0
+  }
+}
