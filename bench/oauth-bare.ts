@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { jwtVerify } from 'jose'
-import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import Provider, { type Adapter, type AdapterPayload, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { answerParent } from './child-process.ts'
 import { BENCH_CLIENT, BENCH_REDIRECT_URI, EXCHANGE_GRANT } from './oauth-client.ts'
 
@@ -15,10 +15,31 @@ const SCOPE = 'openid email offline_access contract:read'
 
 const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 
+/**
+ * Keeps everything in one map. The adapter that `oidc-provider` has itself keeps 1,000 entries, so that a round loses its
+ * grant, and looks through all tokens of a grant with each new one.
+ */
+function buildAdapters(): (model: string) => Adapter {
+  const stored = new Map<string, AdapterPayload>()
+  const findBy = (matches: (payload: AdapterPayload) => boolean) => [...stored.values()].find(matches)
+  return (model) => ({
+    upsert: async (id, payload) => void stored.set(`${model} ${id}`, payload),
+    find: async (id) => stored.get(`${model} ${id}`),
+    findByUid: async (uid) => findBy((payload) => payload.uid === uid),
+    findByUserCode: async (userCode) => findBy((payload) => payload.userCode === userCode),
+    consume: async (id) => void Object.assign(stored.get(`${model} ${id}`) ?? {}, { consumed: 1 }),
+    destroy: async (id) => void stored.delete(`${model} ${id}`),
+    revokeByGrantId: async (grantId) => {
+      for (const [key, payload] of stored) if (payload.grantId === grantId) stored.delete(key)
+    },
+  })
+}
+
 function buildConfiguration(resource: string): Configuration {
   const jwk = KEY.export({ format: 'jwk' })
   let grantId: string | undefined
   return {
+    adapter: buildAdapters(),
     jwks: { keys: [{ ...jwk, alg: 'ES256', use: 'sig' } as never] },
     clients: [
       {
@@ -37,9 +58,7 @@ function buildConfiguration(resource: string): Configuration {
     expiresWithSession: async () => false,
     findAccount: async (_ctx, sub) => ({ accountId: sub, claims: async () => ({ sub, email: 'bench@example.com' }) }),
     loadExistingGrant: async ({ oidc }: KoaContextWithOIDC) => {
-      // The adapter in memory forgets what was not read for long.
-      const known = grantId === undefined ? undefined : await oidc.provider.Grant.find(grantId)
-      if (known) return known
+      if (grantId !== undefined) return oidc.provider.Grant.find(grantId)
       const grant = new oidc.provider.Grant({ accountId: ACCOUNT, clientId: BENCH_CLIENT.client_id })
       grant.addOIDCScope(SCOPE)
       grant.addResourceScope(resource, SCOPE)

@@ -9,7 +9,7 @@ import { formatTable } from './text-table.ts'
 const STORM_PER_SECOND = 500
 
 /** Reads a second whose latency is measured: far below what the service answers. */
-const READS_PER_SECOND = 50
+const READS_PER_SECOND = 200
 
 const WARM_UP_SECONDS = 3
 

@@ -76,6 +76,7 @@ export function buildPipeline(parts: {
       notify()
     },
     limitAddress: limiter.limitAddress,
+    limitVisit: limiter.limitVisit,
     limitCaller: limiter.limitCaller,
   }
 }

@@ -50,6 +50,8 @@ export interface Pipeline {
   afterCommit(notes: string): void
   /** Counts a request against its address; throws `rate_limited`. */
   limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  /** Counts a request that is refused before its limits against its address, in memory. Throws `rate_limited`. */
+  limitVisit(request: FastifyRequest, reply: FastifyReply): void
   /** Counts a request against its caller; throws `rate_limited`. */
   limitCaller(caller: Caller, reply: FastifyReply): void
 }

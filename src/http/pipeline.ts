@@ -64,6 +64,7 @@ export function mountRoutes<Deps>(
 
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
   request.routePath = route.path
+  checkRoom(pipeline, route, request, reply)
   await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
   const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
@@ -82,6 +83,16 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (!refusal) return
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
+}
+
+/** Refuses a request that there is no room for. It is counted in memory, so that a flood of them meets a limit too. */
+function checkRoom(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply): void {
+  try {
+    route.checkRoom?.()
+  } catch (full) {
+    pipeline.limitVisit(request, reply)
+    throw full
+  }
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {

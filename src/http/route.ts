@@ -132,6 +132,11 @@ export interface RouteDeclaration {
    * back, so it must do nothing outside its transaction (docs/contract/api.md#strict-limits).
    */
   strictRateLimit?: boolean | 'with-operation'
+  /**
+   * Throws a `Problem` while a request would be refused for want of room. Runs first: a refused request of a storm is not
+   * read, and not counted in the database.
+   */
+  checkRoom?: () => void
   summary: string
   description?: string
   params?: TSchema

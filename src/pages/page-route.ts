@@ -46,6 +46,8 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** Of the event. Default `none`. */
   accountScope?: AccountScope
   strictRateLimit?: boolean
+  /** As in `RouteDeclaration`. */
+  checkRoom?: () => void
   /** Whether a GET changes something. */
   writes?: boolean
 }

@@ -13,6 +13,7 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import { writeArray } from './array.ts'
+import { type KnownColumns, queryPrepared } from './prepared-query.ts'
 
 /**
  * Distinct statements after which a connection is replaced at its release. Bounds the plans on the server, because filters
@@ -95,15 +96,15 @@ export function buildDialect(pool: pg.Pool): Dialect {
 }
 
 function buildDriver(pool: pg.Pool, nameOf: (text: string) => string): Driver {
-  const prepared = new WeakMap<pg.PoolClient, Set<string>>()
+  const prepared = new WeakMap<pg.PoolClient, Prepared>()
   const connectionOf = (connection: DatabaseConnection) => connection as PreparingConnection
   return {
     init: async () => {},
     acquireConnection: async () => {
       const client = await pool.connect()
-      const names = prepared.get(client) ?? new Set()
-      prepared.set(client, names)
-      return new PreparingConnection(client, { nameOf, names })
+      const known = prepared.get(client) ?? { names: new Set(), columns: new Map() }
+      prepared.set(client, known)
+      return new PreparingConnection(client, { nameOf, ...known })
     },
     beginTransaction: async (connection, settings) => {
       const level = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : ''
@@ -115,6 +116,13 @@ function buildDriver(pool: pg.Pool, nameOf: (text: string) => string): Driver {
     releaseConnection: async (connection) => connectionOf(connection).release(),
     destroy: () => pool.end(),
   }
+}
+
+/** The statements that were prepared on a connection. */
+interface Prepared {
+  names: Set<string>
+  /** The columns of those that return rows. */
+  columns: KnownColumns
 }
 
 function writeParameter(value: unknown): unknown {
@@ -131,6 +139,7 @@ class PreparingConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient
   readonly #nameOf: (text: string) => string
   readonly #names: Set<string>
+  readonly #columns: KnownColumns
   /** The `begin` to send with the first statement. */
   #begin: string | undefined
   /** Set when `commit` was sent with the last statement. */
@@ -141,10 +150,11 @@ class PreparingConnection implements DatabaseConnection {
   #isBroken = false
   #isHeld = false
 
-  constructor(client: pg.PoolClient, options: { nameOf: (text: string) => string; names: Set<string> }) {
+  constructor(client: pg.PoolClient, options: Prepared & { nameOf: (text: string) => string }) {
     this.#client = client
     this.#nameOf = options.nameOf
     this.#names = options.names
+    this.#columns = options.columns
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
@@ -158,7 +168,8 @@ class PreparingConnection implements DatabaseConnection {
     if (!leaveRows) this.#sendBegin()
     const name = this.#nameOf(query.sql)
     this.#names.add(name)
-    const answered = this.#client.query({ name, text: query.sql, values: query.parameters.map(writeParameter) })
+    const statement = { name, text: query.sql, values: query.parameters.map(writeParameter) }
+    const answered = queryPrepared(this.#client, statement, this.#columns)
     if (isLast && this.#isInTransaction) this.#sendCommit()
     if (leaveRows) {
       leaveRows(answered.then(({ rows }) => rows))
@@ -180,6 +191,8 @@ class PreparingConnection implements DatabaseConnection {
       const cause = (await this.#aheadError) ?? error
       // A migration changed the columns of a prepared statement: its connection would fail until it is replaced.
       if (isStalePlan(error)) this.#isBroken = true
+      // The driver's stack ends at the socket; this one ends at the operation.
+      if (cause instanceof Error) Error.captureStackTrace(cause)
       throw cause
     }
   }

@@ -1,6 +1,7 @@
 import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/database.ts'
 import type { TestDatabase } from './database.ts'
 import type { Break } from './queue-under-test.ts'
+import { sendSeen } from './statement-end.ts'
 import { waitFor } from './wait.ts'
 
 /** As the workers of the service connect. */
@@ -19,16 +20,16 @@ export function openBreakingDatabase(database: Pick<TestDatabase, 'connectionStr
       isBroken = true
       ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
     }
-    const send = client.query.bind(client) as (...input: unknown[]) => Promise<unknown>
+    const send = client.query.bind(client) as (...input: unknown[]) => unknown
     const query = (...input: unknown[]) => {
       const isHere = sent === point.statement
       sent += 1
       if (isHere && point.at === 'before') cut()
-      const answered = send(...input)
-      if (!isHere || point.at === 'before') return answered
-      return answered.then(() => {
+      if (!isHere || point.at === 'before') return send(...input)
+      return sendSeen(send, input, (error, result) => {
+        if (error) return [error, result]
         cut()
-        throw new Error('Connection terminated: the answer is lost')
+        return [new Error('Connection terminated: the answer is lost'), undefined]
       })
     }
     Object.assign(client, { query })

@@ -133,6 +133,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     ...buildRecorders(recording, db, ROUTES as never),
     afterCommit: () => {},
     limitAddress: () => {},
+    limitVisit: () => {},
     limitCaller: () => {},
   }
   const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)

@@ -265,6 +265,7 @@ export async function buildPipelineServer(options: {
     recordRefusal: async () => {},
     afterCommit: () => {},
     limitAddress: () => {},
+    limitVisit: () => {},
     limitCaller: () => {},
     ...options.pipeline,
   }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { sendSeen } from './statement-end.ts'
 
 /** The traffic to the database since counting began. */
 export interface Traffic {
@@ -7,7 +8,7 @@ export interface Traffic {
   roundTrips: number
 }
 
-type Query = (...args: unknown[]) => Promise<unknown> | undefined
+type Query = (...args: unknown[]) => unknown
 
 /** One active count. */
 interface Count {
@@ -50,15 +51,13 @@ function watch(client: pg.PoolClient, counting: ReadonlySet<Count>): void {
       if (inFlight === 0) traffic.roundTrips += 1
       texts.push(readText(args[0]))
     }
-    const answered = query(...args)
-    // `pool.query` passes a callback, and the client then returns nothing: no statement of the service does.
-    if (!answered) return undefined
+    // `pool.query` passes a text and a callback: no statement of the service does.
+    if (typeof args.at(-1) === 'function') return query(...args)
     inFlight += 1
-    const done = () => {
+    return sendSeen(query, args, (...end) => {
       inFlight -= 1
-    }
-    answered.then(done, done)
-    return answered
+      return end
+    })
   }
   Object.assign(client, { query: counted })
 }

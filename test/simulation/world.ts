@@ -18,7 +18,7 @@ import { buildManualClock, type ManualClock } from '../harness/manual-clock.ts'
 import { compare } from './comparison.ts'
 import { addRow, buildModel, listRecipients, type Model } from './model.ts'
 import { EVENT_TYPES, publishEvents } from './operations.ts'
-import { type Answer, type Fault, type SimulatedProcess, startProcess } from './process.ts'
+import { type Answer, type Fault, type ProcessPlan, type SimulatedProcess, startProcess } from './process.ts'
 import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
 
 /** The real stores and decisions on a real database; time, chance and the network by hand. */
@@ -196,14 +196,17 @@ async function publishByProcess(world: World): Promise<EventId[]> {
 /** Lets one process or two at once route what waits. What they claim as they route is held back until the model knows it. */
 async function routeByProcesses(world: World): Promise<void> {
   const { dice } = world
-  if (world.processes.length === 0) await launch(world, 'none')
+  if (world.processes.length === 0) await launch(world, 'none', { isRunning: false })
   const first = dice.pick(world.processes)
   const routers = dice.chance(0.3) ? new Set([first, dice.pick(world.processes)]) : new Set([first])
   for (const process of world.processes) process.hold()
   await Promise.all([...routers].map((process) => process.route()))
   await bury(world)
   // What a router that went down left behind.
-  for (const process of world.processes.length === 0 ? [await launch(world, 'none')] : world.processes.slice(0, 1)) {
+  // The new process must not run: it would take back the lost attempts, whose events would be routed unseen.
+  const successors =
+    world.processes.length === 0 ? [await launch(world, 'none', { isRunning: false })] : world.processes
+  for (const process of successors.slice(0, 1)) {
     process.hold()
     await process.route()
   }
@@ -211,7 +214,7 @@ async function routeByProcesses(world: World): Promise<void> {
 }
 
 /** Starts a process; it may go down at `fault`. The one that has worked longest makes room for it. */
-async function launch(world: World, fault: Fault): Promise<SimulatedProcess> {
+async function launch(world: World, fault: Fault, chosen?: Pick<ProcessPlan, 'isRunning'>): Promise<SimulatedProcess> {
   const { dice, database } = world
   if (world.processes.length >= PROCESSES) {
     world.processes[0]!.kill()
@@ -223,7 +226,8 @@ async function launch(world: World, fault: Fault): Promise<SimulatedProcess> {
   const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
   const onError = (line: string) => world.faults.push(line)
   const deps = { ...world, connectionString: database.connectionString, answer, onError }
-  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, isRunning: dice.chance(0.5) })
+  const isRunning = dice.chance(0.5)
+  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, isRunning, ...chosen })
   world.processes.push(process)
   await waitUntilIdle(world)
   return process
