@@ -1,3 +1,4 @@
+import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseListing } from '../listing/listing.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
@@ -64,7 +65,7 @@ export function mountRoutes<Deps>(
 
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
   request.routePath = route.path
-  checkRoom(pipeline, route, request, reply)
+  takePlace(pipeline, route, request, reply)
   await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
   const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
@@ -85,10 +86,14 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   throw refusal
 }
 
-/** Refuses a request that there is no room for. It is counted in memory, so that a flood of them meets a limit too. */
-function checkRoom(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * Takes a place for the request until it is answered or its connection ends. A request without one is counted in memory,
+ * so that a flood of them meets a limit too.
+ */
+function takePlace(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply): void {
+  if (!route.takePlace) return
   try {
-    route.checkRoom?.()
+    finished(reply.raw, route.takePlace())
   } catch (full) {
     pipeline.limitVisit(request, reply)
     throw full

@@ -261,7 +261,7 @@ describe('a strict limit that is counted with the operation', () => {
   })
 })
 
-/** Has no room for anything. */
+/** Has no place for any request. */
 const fullRoute = defineRoute(
   {
     resource: 'thing',
@@ -271,7 +271,7 @@ const fullRoute = defineRoute(
     action: 'hash',
     access: 'public',
     strictRateLimit: true,
-    checkRoom: () => {
+    takePlace: () => {
       throw new Problem('overloaded', 'Too much waits.')
     },
     summary: 'Hash a thing',
@@ -280,7 +280,7 @@ const fullRoute = defineRoute(
   { handle: async () => ({ data: {}, message: 'Hashed.' }) },
 )
 
-describe('a strict route without room', () => {
+describe('a strict route without a free place', () => {
   test('refuses with 503 before it counts in the database, and with 429 beyond the generous limit', async () => {
     const limiter = buildRateLimiter({ db: database.db, clock, perMinute: 2, strictPerMinute: 1 })
     const { server } = await buildPipelineServer({ db: database.db, clock, pipeline: limiter, routes: [fullRoute] })

@@ -133,10 +133,10 @@ export interface RouteDeclaration {
    */
   strictRateLimit?: boolean | 'with-operation'
   /**
-   * Throws a `Problem` while a request would be refused for want of room. Runs first: a refused request of a storm is not
-   * read, and not counted in the database.
+   * Takes the place of a request among those that wait for something scarce, and returns what frees it; throws a `Problem`
+   * when there is none. Runs first: a request of a storm that is refused is not read, and not counted in the database.
    */
-  checkRoom?: () => void
+  takePlace?: () => () => void
   summary: string
   description?: string
   params?: TSchema

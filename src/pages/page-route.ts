@@ -47,7 +47,7 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   accountScope?: AccountScope
   strictRateLimit?: boolean
   /** As in `RouteDeclaration`. */
-  checkRoom?: () => void
+  takePlace?: () => () => void
   /** Whether a GET changes something. */
   writes?: boolean
 }

@@ -1,7 +1,7 @@
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
 import { type CheckedLogin, checkLocalLogin, type LocalLogin, logInLocally } from '../sign-in/local-login.ts'
-import { checkHashingRoom } from '../sign-in/password.ts'
+import { takeHashingPlace } from '../sign-in/password.ts'
 import type { FormError } from './form.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
@@ -60,7 +60,7 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
       action: 'local',
       event: 'shared',
       strictRateLimit: true,
-      checkRoom: checkHashingRoom,
+      takePlace: takeHashingPlace,
       summary: 'Sign in with the form',
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
     },

@@ -44,6 +44,12 @@ const STATEMENT_LIMIT_MS = 30_000
 const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
 
 /**
+ * How long a connection that nothing uses stays open. A new one costs PostgreSQL a process, and each statement the 10 to
+ * 20 ms of its first plan, which the requests of the next burst would wait for.
+ */
+const UNUSED_LIMIT_MS = 600_000
+
+/**
  * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
  */
@@ -82,6 +88,7 @@ export function openDatabase(options: {
     max: options.size,
     application_name: options.applicationName,
     connectionTimeoutMillis: 5000,
+    idleTimeoutMillis: UNUSED_LIMIT_MS,
     // Client-side timeout: returns the connection with an error if the server does not cancel.
     statement_timeout: STATEMENT_LIMIT_MS,
     stream: openSocket,

@@ -57,16 +57,24 @@ describe('a gate', () => {
     expect(await patient.done).toBe('patient')
   })
 
-  test('refuses work at once when its queue is full, and says so before', async () => {
-    const { gate, enter, started, settle } = open(1, 2)
+  test('has a place for each request whose work may run or wait, and takes it back once', () => {
+    const { gate } = open(1, 2)
+    const [leave] = [gate.takePlace(), gate.takePlace(), gate.takePlace()]
+    expect(() => gate.takePlace()).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    leave!()
+    leave!()
+    gate.takePlace()
+    expect(() => gate.takePlace()).toThrow(expect.objectContaining({ code: 'overloaded' }))
+  })
+
+  test('refuses work at once when its queue is full', async () => {
+    const { enter, started, settle } = open(1, 2)
     const [first, second, third] = ['first', 'second', 'third'].map(enter)
     await settle()
-    expect(() => gate.checkRoom()).toThrow(expect.objectContaining({ code: 'overloaded' }))
     await expect(enter('fourth').done).rejects.toMatchObject({ code: 'overloaded', headers: { 'retry-after': '5' } })
     first!.finish()
     await first!.done
     await settle()
-    expect(gate.checkRoom()).toBeUndefined()
     second!.finish()
     third!.finish()
     expect(await Promise.all([second!.done, third!.done])).toEqual(['second', 'third'])

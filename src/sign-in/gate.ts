@@ -4,8 +4,12 @@ import { Problem } from '../http/problem.ts'
 /** Runs work within a limit of concurrency. */
 export interface Gate {
   <Result>(work: () => Promise<Result>): Promise<Result>
-  /** Throws 503 `overloaded` when the queue is full. For the start of a request, before it costs anything. */
-  checkRoom(): void
+  /**
+   * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
+   * there are as many such requests as pieces of work may run and wait. For the start of a request, before it costs
+   * anything.
+   */
+  takePlace(): () => void
 }
 
 /**
@@ -22,13 +26,14 @@ export function buildGate(options: {
   const { atOnce, queueLimit, waitMs, clock } = options
   const waiting: (() => void)[] = []
   let running = 0
+  let places = atOnce + queueLimit
 
   async function enter(): Promise<void> {
     if (running < atOnce) {
       running += 1
       return
     }
-    checkRoom()
+    if (waiting.length >= queueLimit) throw buildOverloaded()
     const turn = Promise.withResolvers<'turn'>()
     const take = () => turn.resolve('turn')
     waiting.push(take)
@@ -43,8 +48,14 @@ export function buildGate(options: {
     throw buildOverloaded()
   }
 
-  function checkRoom(): void {
-    if (running >= atOnce && waiting.length >= queueLimit) throw buildOverloaded()
+  function takePlace(): () => void {
+    if (places === 0) throw buildOverloaded()
+    places -= 1
+    let isTaken = true
+    return () => {
+      if (isTaken) places += 1
+      isTaken = false
+    }
   }
 
   function leave(): void {
@@ -63,7 +74,7 @@ export function buildGate(options: {
     }
   }
 
-  return Object.assign(run, { checkRoom })
+  return Object.assign(run, { takePlace })
 }
 
 function buildOverloaded(): Problem {

@@ -7,7 +7,7 @@ import { type Credentials, updateUser } from '../user/user.store.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from './factor-login.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { buildThrottled } from './login-problem.ts'
-import { checkHashingRoom, hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
+import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
 import { findPresentPasswordHash } from './second-factor.store.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
@@ -44,8 +44,6 @@ export interface RefusedLogin {
  * 40 ms.
  */
 export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
-  // First of all: a storm of sign-ins must not take the connections of other requests.
-  checkHashingRoom()
   const charged = await chargeAttempt(db, login)
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials, hasFactor } = charged

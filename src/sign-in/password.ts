@@ -37,10 +37,8 @@ const hashingGate = buildGate({
 /** Threads without work. The gate admits no more work than there are threads. */
 const restingThreads = Array.from({ length: HASHES_AT_ONCE }, buildHashThread)
 
-/** Throws 503 `overloaded` when so many passwords wait that another one is not accepted. */
-export function checkHashingRoom(): void {
-  hashingGate.checkRoom()
-}
+/** The place of a request that will have one password hashed (`Gate`). Throws 503 `overloaded`. */
+export const takeHashingPlace = hashingGate.takePlace
 
 interface PasswordHash {
   memory: number
