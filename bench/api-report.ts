@@ -7,6 +7,8 @@ export interface Measurement extends LoadResult {
   processMs: number | undefined
   postgresMs: number | undefined
   statements: number | undefined
+  /** Processor time that other machines on the host took. */
+  stolenMs: number | undefined
 }
 
 /** All rounds of one case. */
@@ -43,9 +45,16 @@ export function formatRatios(results: readonly CaseResult[]): string {
       `${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}`,
       result.goal.toFixed(2),
       median >= result.goal ? 'at goal' : 'below',
+      formatStolen([...result.service, ...result.bare]),
     ]
   })
-  return formatTable(['case', 'ours/s', 'bare/s', 'ratio', 'min..max', 'goal', ''], lines)
+  return formatTable(['case', 'ours/s', 'bare/s', 'ratio', 'min..max', 'goal', '', 'stolen'], lines)
+}
+
+/** The largest share of one core that other machines on the host took in a measurement. */
+function formatStolen(rounds: readonly Measurement[]): string {
+  const shares = rounds.flatMap(({ stolenMs, seconds }) => (stolenMs === undefined ? [] : [stolenMs / seconds / 10]))
+  return shares.length === 0 ? '-' : `${Math.max(...shares).toFixed(0)} %`
 }
 
 /** The table of what a request costs, medians over the rounds: two lines a case. Pure. */

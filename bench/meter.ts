@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { nameOf } from './database-server.ts'
-import { readProcess, sumFamily } from './process-times.ts'
+import { readProcess, readStolenMs, sumFamily } from './process-times.ts'
 
 /** What one side has used up to a moment; a member is undefined where this machine or server does not tell. */
 export interface Usage {
@@ -13,6 +13,8 @@ export interface Usage {
   statements: number | undefined
   /** Bytes of WAL that the whole server wrote. */
   walBytes: number | undefined
+  /** Processor time that other machines on the host took (`readStolenMs`). */
+  stolenMs: number | undefined
 }
 
 /** What a meter reads: the process that answers, and its database. */
@@ -61,6 +63,7 @@ export async function openMeter(connectionString: string): Promise<Meter> {
     postgresMs: postmaster && (await sumFamily(postmaster)),
     statements: countsStatements ? await countStatements(client, nameOf(side.connectionString)) : undefined,
     walBytes: await readWalBytes(client),
+    stolenMs: await readStolenMs(),
   })
   const readCpu = async (side: MeteredSide) => {
     const processMs = await sumFamily(side.pid)
@@ -91,6 +94,7 @@ export function subtractUsage(after: Usage, before: Usage): Usage {
     postgresMs: difference('postgresMs'),
     statements: difference('statements'),
     walBytes: difference('walBytes'),
+    stolenMs: difference('stolenMs'),
   }
 }
 

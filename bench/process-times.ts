@@ -3,6 +3,17 @@ import { readdir, readFile } from 'node:fs/promises'
 /** The unit of /proc/<pid>/stat: USER_HZ, 100 a second on every Linux port that Node runs on. */
 const TICK_MS = 10
 
+/**
+ * The processor time that the host of a virtual machine gave to others while this one wanted it, of all processors
+ * (`steal` of proc_stat(5)); undefined where it cannot be read. Where it is more than a little, figures of the moment mean
+ * nothing.
+ */
+export async function readStolenMs(): Promise<number | undefined> {
+  const text = await readFile('/proc/stat', 'utf8').catch(() => '')
+  const [, steal] = /^cpu +(?:\d+ ){7}(\d+)/.exec(text) ?? []
+  return steal === undefined ? undefined : Number(steal) * TICK_MS
+}
+
 /** The times of a process (proc(5)). */
 export interface ProcessTimes {
   name: string

@@ -3,7 +3,7 @@ import { cpuPerDelivery, describeCost, explainCost, perDelivery } from './delive
 
 const cost = {
   delivered: 100,
-  usage: { processMs: 200, postgresMs: 100, statements: 600, walBytes: 250_000 },
+  usage: { processMs: 200, postgresMs: 100, statements: 600, walBytes: 250_000, stolenMs: 10 },
   wallMs: 1_000,
   statements: [
     { query: 'begin', calls: 100, totalMs: 1 },
@@ -25,7 +25,7 @@ test('a share is undefined where nothing was counted or nothing was delivered', 
 
 test('the explanation lists statements that ran, the longest first', () => {
   const [cores, ...statements] = explainCost(cost)
-  expect(cores).toBe('Of one core the service used 20 %, PostgreSQL 10 %.')
+  expect(cores).toBe('Of one core the service used 20 %, PostgreSQL 10 %, other machines of the host 1 %.')
   expect(statements).toEqual([
     '0.500 ms a delivery in 1.000 calls: insert into t',
     '0.010 ms a delivery in 1.000 calls: begin',

@@ -37,7 +37,8 @@ export function describeCost(cost: DeliveryCost): string {
 export function explainCost(cost: DeliveryCost): string[] {
   const { delivered, usage, wallMs, statements } = cost
   const share = (ms: number | undefined) => (ms === undefined ? '-' : `${Math.round((100 * ms) / wallMs)} %`)
-  const cores = `Of one core the service used ${share(usage.processMs)}, PostgreSQL ${share(usage.postgresMs)}.`
+  const used = `the service used ${share(usage.processMs)}, PostgreSQL ${share(usage.postgresMs)}`
+  const cores = `Of one core ${used}, other machines of the host ${share(usage.stolenMs)}.`
   const longest = statements
     .filter(({ calls }) => calls > 0)
     .sort((a, b) => b.totalMs - a.totalMs)

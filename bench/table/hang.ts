@@ -1,4 +1,5 @@
 import { describeCost, explainCost } from './delivery-cost.ts'
+import { warmUp } from './saturation.ts'
 import { makeSubscribers, openStage } from './stage.ts'
 import { runLoad } from './stage-load.ts'
 import { p50Of, p99Of } from './steady.ts'
@@ -7,7 +8,6 @@ import type { TableRow } from './table-row.ts'
 const ENDPOINTS = 20
 const HANGING = 4
 const RATE = 60
-const WARM_UP_SECONDS = 2
 
 /** Latency of the endpoints that answer while some never do. */
 export const hang: TableRow = {
@@ -20,7 +20,7 @@ export const hang: TableRow = {
     const urlOf = (n: number) => `${ground.sinkOrigin}/${n < HANGING ? 'hang' : 'ok'}/${n}`
     const accounts = (await makeSubscribers(stage, ENDPOINTS, urlOf)).map((one) => one.account)
     const healthy = accounts.slice(HANGING)
-    await runLoad(stage, { accounts: healthy, pace: { rate: RATE, seconds: WARM_UP_SECONDS } })
+    await warmUp(stage, healthy)
     // Twice as long as other rows: a hanging POST ends after 15 s.
     const pace = { rate: RATE, seconds: 2 * ground.seconds }
     const load = await runLoad(stage, { accounts, pace, isCounted: (n) => n % ENDPOINTS >= HANGING })

@@ -1,8 +1,8 @@
 import { EVENT_TYPE } from '../api-case.ts'
 import { explainCost } from './delivery-cost.ts'
 import type { Ground } from './ground.ts'
-import { makeSubscribers, openStage, type Stage } from './stage.ts'
-import { type LoadFigures, runLoad } from './stage-load.ts'
+import { makeSubscribers, openStage, type Stage, withClient } from './stage.ts'
+import { type LoadFigures, runLoad, type StageLoad } from './stage-load.ts'
 import { p99Of } from './steady.ts'
 import type { TableRow } from './table-row.ts'
 
@@ -46,6 +46,7 @@ export const isolation: TableRow = {
         { what: 'healthy: lost', value: among.lost + steadyAmong.lost, goal: { value: { atMost: 0 } } },
       ],
       notes: [
+        `Beside the batches the service made ${among.sickAttempts} attempts for the sick webhooks, refused or hanging.`,
         `${COUNT} events in batches of ${BATCH} for the healthy webhooks, while the sick ones have ${SICK_COUNT} waiting; ` +
           `then ${RATE} events/s over all webhooks, beside ${HEALTHY_SHARE * RATE} over the healthy ones.`,
       ],
@@ -60,8 +61,13 @@ interface Part {
   isBatch: boolean
 }
 
+interface PartFigures extends LoadFigures {
+  /** Attempts for the sick webhooks until the healthy ones had everything. */
+  sickAttempts: number
+}
+
 /** Each part has a service of its own: what hangs long enough is disabled, so a second load would not meet it. */
-async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: Part): Promise<LoadFigures> {
+async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: Part): Promise<PartFigures> {
   await using stack = parent.use(new AsyncDisposableStack())
   const stage = await openStage(ground, stack)
   // A stopping service waits for its POSTs, and these hang.
@@ -74,16 +80,31 @@ async function measurePart(ground: Ground, parent: AsyncDisposableStack, part: P
   const everyone = (await makeSubscribers(stage, WEBHOOKS, urlOf)).map((one) => one.account)
   const healthy = everyone.filter((_account, n) => isHealthy(n))
   await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: WARM_UP_COUNT } })
-  const seconds = 2 * ground.seconds
-  if (part.isBatch) {
-    if (!part.isAlone) {
-      const sick = everyone.filter((_account, n) => !isHealthy(n))
-      await publishUnmeasured(stage, sick)
-    }
-    return await runLoad(stage, { accounts: healthy, pace: { batch: BATCH, count: COUNT } })
-  }
-  if (part.isAlone) return await runLoad(stage, { accounts: healthy, pace: { rate: HEALTHY_SHARE * RATE, seconds } })
-  return await runLoad(stage, { accounts: everyone, pace: { rate: RATE, seconds }, isCounted: isHealthy })
+  const sick = everyone.filter((_account, n) => !isHealthy(n))
+  if (part.isBatch && !part.isAlone) await publishUnmeasured(stage, sick)
+  const figures = await runLoad(stage, buildLoad(part, { everyone, healthy, seconds: 2 * ground.seconds }))
+  return { ...figures, sickAttempts: await countAttempts(stage, sick) }
+}
+
+interface LoadParts {
+  everyone: readonly string[]
+  healthy: readonly string[]
+  seconds: number
+}
+
+function buildLoad({ isBatch, isAlone }: Part, { everyone, healthy, seconds }: LoadParts): StageLoad {
+  if (isBatch) return { accounts: healthy, pace: { batch: BATCH, count: COUNT } }
+  if (isAlone) return { accounts: healthy, pace: { rate: HEALTHY_SHARE * RATE, seconds } }
+  return { accounts: everyone, pace: { rate: RATE, seconds }, isCounted: isHealthy }
+}
+
+async function countAttempts(stage: Stage, accounts: readonly string[]): Promise<number> {
+  const text = `select count(*)::int as attempts from webhook_attempt a join webhook_dispatch d on d.document_id = a.dispatch
+    where d.account = any($1)`
+  return withClient(stage.connectionString, async (client) => {
+    const { rows } = await client.query<{ attempts: number }>(text, [accounts])
+    return rows[0]?.attempts ?? 0
+  })
 }
 
 /** Records what keeps the sick webhooks busy: their POSTs hang for 15 s, or fail at once and wait for a retry. */

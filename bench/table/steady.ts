@@ -1,12 +1,11 @@
 import { findQuantile } from '../quantile.ts'
 import { cpuPerDelivery, describeCost, explainCost, perDelivery } from './delivery-cost.ts'
-import { makeAccounts, SUBSCRIBERS } from './saturation.ts'
+import { makeAccounts, SUBSCRIBERS, warmUp } from './saturation.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import type { TableRow } from './table-row.ts'
 
 const RATE = 100
-const WARM_UP_SECONDS = 2
 
 /** Latency and cost of a delivery at a rate that is far from saturation. */
 export const steady: TableRow = {
@@ -42,6 +41,6 @@ export const p99Of = (load: LoadFigures) => findQuantile(load.latenciesMs, 0.99)
 
 /** Warms a stage up and measures it at 100 events/s. */
 export async function measureSteady(stage: Stage, accounts: readonly string[], seconds: number): Promise<LoadFigures> {
-  await runLoad(stage, { accounts, pace: { rate: RATE, seconds: WARM_UP_SECONDS } })
+  await warmUp(stage, accounts)
   return runLoad(stage, { accounts, pace: { rate: RATE, seconds } })
 }

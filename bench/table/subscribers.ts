@@ -2,7 +2,7 @@ import { EVENT_TYPE } from '../api-case.ts'
 import { describeCost, explainCost } from './delivery-cost.ts'
 import type { Ground } from './ground.ts'
 import { fillWebhooks } from './ledger-fill.ts'
-import { makeAccounts } from './saturation.ts'
+import { makeAccounts, warmUp } from './saturation.ts'
 import { openStage, type StageOptions } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import { p50Of, p99Of } from './steady.ts'
@@ -10,7 +10,6 @@ import type { TableRow } from './table-row.ts'
 
 const OTHERS = 10_000
 const RATE = 40
-const WARM_UP_SECONDS = 2
 
 /** What webhooks cost that subscribe to the same event type and never receive the event. */
 export const subscribers: TableRow = {
@@ -53,7 +52,7 @@ async function measureRate(ground: Ground, parent: AsyncDisposableStack, options
   await using stack = parent.use(new AsyncDisposableStack())
   const stage = await openStage(ground, stack, options)
   const accounts = await makeAccounts(stage)
-  await runLoad(stage, { accounts, pace: { rate: RATE, seconds: WARM_UP_SECONDS } })
+  await warmUp(stage, accounts)
   // Twice as long as other rows: at this rate a second holds few deliveries for a p99.
   return await runLoad(stage, { accounts, pace: { rate: RATE, seconds: 2 * ground.seconds } })
 }
