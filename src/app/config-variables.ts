@@ -60,7 +60,11 @@ export const VARIABLES = {
     'DATABASE_URL',
     'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
   ),
-  DATABASE_POOL_SIZE: variable(integer(2, 200), '10', 'Limit of connections of one process for requests.'),
+  DATABASE_POOL_SIZE: variable(
+    integer(2, 200),
+    '10',
+    'Limit of connections of one process for requests. A connection that nothing uses is closed after ten minutes.',
+  ),
   DATABASE_WORKER_POOL_SIZE: variable(
     integer(2, 200),
     '5',
