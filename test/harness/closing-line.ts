@@ -4,11 +4,13 @@ import type { Reporter, TestModule } from 'vitest/node'
 const SLOWEST_COUNT = 10
 
 /**
- * Ends every run with its slowest files, then one line for persons and programs: `N passed, N failed`.
+ * Ends every run with its slowest files, the tests that passed at the second try only, then one line for persons and programs: `N passed, N failed`.
  */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     if (modules.length > 1) process.stdout.write(`\nThe slowest files:\n${listSlowest(modules).join('\n')}\n`)
+    const retried = listRetried(modules)
+    if (retried.length > 0) process.stdout.write(`\nPassed at the second try, look into them:\n${retried.join('\n')}\n`)
     let passed = 0
     let skipped = 0
     // An error outside any test, or a file that could not be loaded, is a failure too.
@@ -37,4 +39,13 @@ function listSlowest(modules: readonly TestModule[]): string[] {
     .sort((one, other) => other.seconds - one.seconds)
     .slice(0, SLOWEST_COUNT)
     .map(({ seconds, path }) => `${seconds.toFixed(1).padStart(7)} s  ${path}`)
+}
+
+/** The tests that failed once and then passed. */
+function listRetried(modules: readonly TestModule[]): string[] {
+  return modules.flatMap((module) =>
+    [...module.children.allTests()]
+      .filter((test) => test.diagnostic()?.flaky)
+      .map((test) => `  ${module.relativeModuleId} > ${test.fullName}`),
+  )
 }

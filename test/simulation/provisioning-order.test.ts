@@ -113,7 +113,9 @@ async function heal(world: ProvisioningSimulation): Promise<void> {
   await deliverAll()
 }
 
-test(`${RUNS} histories of ${STEPS} random steps: no older state lands after a newer one, and healed targets hold what is`, async () => {
+test(`${RUNS} histories of ${STEPS} random steps: no older state lands after a newer one, and healed targets hold what is`, {
+  retry: 0,
+}, async () => {
   const first = chooseSeed()
   for (let seed = first; seed < first + RUNS; seed += 1) {
     await using world = await openProvisioningSimulation(seed)
