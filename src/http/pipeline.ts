@@ -65,8 +65,9 @@ export function mountRoutes<Deps>(
 
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
   request.routePath = route.path
-  takePlace(pipeline, route, request, reply)
-  await pipeline.limitAddress(route, request, reply)
+  // A place is taken once the body is there: a slow one must not hold it.
+  if (route.takePlace) pipeline.limitVisit(request, reply)
+  else await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
   const isRead = route.access !== 'public' || (route.readsCaller && request.headers.authorization !== undefined)
   if (!isRead) return
@@ -86,18 +87,11 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   throw refusal
 }
 
-/**
- * Takes a place for the request until it is answered or its connection ends. A request without one is counted in memory,
- * so that a flood of them meets a limit too.
- */
-function takePlace(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply): void {
+/** Takes a place for the request until it is answered or its connection ends, and then counts it. */
+async function takePlace<Deps>({ pipeline, route, request, reply }: Served<Deps>): Promise<void> {
   if (!route.takePlace) return
-  try {
-    finished(reply.raw, route.takePlace())
-  } catch (full) {
-    pipeline.limitVisit(request, reply)
-    throw full
-  }
+  finished(reply.raw, route.takePlace())
+  await pipeline.limitAddress(route, request, reply)
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
@@ -125,6 +119,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   const context = buildContext(pipeline, route, request)
   const served = { ...mounted, request, reply, context }
   try {
+    await takePlace(served)
     await checkRequest(served)
     const answer = isChange(route) ? await performChange(served) : await performRead(served)
     return sendAnswer(reply, answer)

@@ -261,35 +261,6 @@ describe('a strict limit that is counted with the operation', () => {
   })
 })
 
-/** Has no place for any request. */
-const fullRoute = defineRoute(
-  {
-    resource: 'thing',
-    accountScope: 'none',
-    method: 'POST',
-    path: `${THING}/full`,
-    action: 'hash',
-    access: 'public',
-    strictRateLimit: true,
-    takePlace: () => {
-      throw new Problem('overloaded', 'Too much waits.')
-    },
-    summary: 'Hash a thing',
-    data: Type.Object({}),
-  },
-  { handle: async () => ({ data: {}, message: 'Hashed.' }) },
-)
-
-describe('a strict route without a free place', () => {
-  test('refuses with 503 before it counts in the database, and with 429 beyond the generous limit', async () => {
-    const limiter = buildRateLimiter({ db: database.db, clock, perMinute: 2, strictPerMinute: 1 })
-    const { server } = await buildPipelineServer({ db: database.db, clock, pipeline: limiter, routes: [fullRoute] })
-    const post = () => server.inject({ method: 'POST', url: `${THING}/full`, payload: '{"unreadable' })
-    expect(await readStatuses(4, post)).toEqual([503, 503, 429, 429])
-    expect(await database.db.selectFrom('rate_limit').selectAll().execute()).toEqual([])
-  })
-})
-
 describe('the limits of a feature', () => {
   const hits = (count: number, bucket = 'published:a', perMinute = 5) => ({ bucket, hits: count, perMinute })
 

@@ -134,7 +134,8 @@ export interface RouteDeclaration {
   strictRateLimit?: boolean | 'with-operation'
   /**
    * Takes the place of a request among those that wait for something scarce, and returns what frees it; throws a `Problem`
-   * when there is none. Runs first: a request of a storm that is refused is not read, and not counted in the database.
+   * when there is none. Runs once the body is there, before the strict limit: what is refused in a storm costs no statement
+   * and counts against the generous limit only.
    */
   takePlace?: () => () => void
   summary: string

@@ -7,7 +7,7 @@ export interface Gate {
   /**
    * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
    * there are as many such requests as pieces of work may run and wait. For the start of a request, before it costs
-   * anything.
+   * a statement.
    */
   takePlace(): () => void
 }
