@@ -44,7 +44,7 @@ ${renderFormToken(deps, browserId)}
 <input type="hidden" name="id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, isGrowth ? 'consent.scopes-more' : 'consent.scopes')}</h2>
 <ul class="plain" aria-labelledby="scopes">
-${scopes.map((scope) => renderScope(texts, scope, view.allowed))}</ul>
+${scopes.map((scope) => renderScope(texts, scope, { kind: 'asked', allowed: view.allowed }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
 </form>
@@ -72,15 +72,28 @@ function renderWho(texts: PageTexts, { publisher, registration }: ClientRecord, 
   }`
 }
 
-function renderScope(texts: PageTexts, scope: Scope, allowed: readonly string[] | undefined): Html {
-  const { name, isOptional } = scope
+/**
+ * How a scope stands on the page: asked for, with a mark on what is new beside what the person allows already; given with
+ * every approval; or offered to be added.
+ */
+export type ScopeStanding =
+  | { kind: 'asked'; allowed: readonly string[] | undefined }
+  | { kind: 'given' }
+  | { kind: 'offered' }
+
+/** One scope in the list of a consent page. */
+export function renderScope(texts: PageTexts, scope: Scope, standing: ScopeStanding): Html {
+  const { name } = scope
+  const allowed = standing.kind === 'asked' ? standing.allowed : undefined
+  const isOptional = scope.isOptional && standing.kind !== 'given'
+  const checked = standing.kind === 'asked' && html` checked`
   const { title, description } = texts.scopes[name] ?? scope
   const isNew = allowed !== undefined && !allowed.includes(name)
   const id = `scope-${name.replace(/\W/g, '-')}`
   const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
   const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${description}</span>`
   if (!isOptional) return html`<li>${words}</li>\n`
-  return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1" checked aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
+  return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
 /** Who is signed in, and the button to change that. */
