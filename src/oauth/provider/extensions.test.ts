@@ -147,6 +147,11 @@ describe('registration by the client itself', () => {
     expect((await register({ redirect_uris: ['https://app.example.com/#x'] })).status).toBe(400)
   })
 
+  test('cannot choose its id, which could be that of a person', async () => {
+    const made = await (await register({ client_id: person.userId })).json()
+    expect(made.client_id).not.toBe(person.userId)
+  })
+
   test('does not exist unless it is configured', async () => {
     await using closed = await startOauthWorld()
     const answer = await fetch(`${closed.issuer}/register`, { method: 'POST', body: '{}' })
