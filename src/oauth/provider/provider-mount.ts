@@ -81,7 +81,7 @@ function handOver(request: IncomingMessage, body: Buffer): void {
  */
 function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
   const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
-  if (location === undefined || location.length > ADDRESS_LIMIT) return refuseForm(response)
+  if (location === undefined || location.length > ADDRESS_LIMIT) return void refuseForm(response)
   response.writeHead(303, { location, 'cache-control': 'no-store' })
   response.end()
 }
