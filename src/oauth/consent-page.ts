@@ -109,27 +109,32 @@ ${renderFormToken(deps, view.browserId)}
 /** The page that asks which account to use, or to prove again who one is. */
 export function buildAccountPage(
   deps: Deps,
-  view: Pick<ConsentView, AccountMember> & { clientName: string; mustSignIn: boolean },
+  view: Pick<ConsentView, AccountMember> & {
+    clientName: string
+    /** Where the person proves again who it is; null when it need not. */
+    signInAgain: string | null
+  },
 ): PageContent {
-  const { texts, authorizationId, browserId, email, clientName, mustSignIn } = view
+  const { texts, authorizationId, browserId, email, clientName, signInAgain } = view
   const token = renderFormToken(deps, browserId)
   const hidden = html`${token}<input type="hidden" name="id" value="${authorizationId}">`
-  const title = fillText(texts, mustSignIn ? 'account.again' : 'account.choose')
+  const title = fillText(texts, signInAgain === null ? 'account.choose' : 'account.again')
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
 <p class="quiet">${renderText(texts, 'account.purpose', { client: clientName })}</p>
 </div>
 ${
-  !mustSignIn &&
-  html`<form method="post" action="/auth/oauth/continue">
+  signInAgain === null
+    ? html`<form method="post" action="/auth/oauth/continue">
 ${hidden}
 <button type="submit">${renderText(texts, 'account.continue', { email })}</button>
 </form>`
+    : html`<a class="button" href="${signInAgain}">${renderText(texts, 'account.again')}</a>`
 }
 <form method="post" action="/auth/oauth/switch">
 ${hidden}
-<button class="${mustSignIn ? '' : 'plain'}" type="submit">${renderText(texts, mustSignIn ? 'account.again' : 'account.switch')}</button>
+<button class="plain" type="submit">${renderText(texts, 'account.switch')}</button>
 </form>
 </div>`
   return { lang: texts.lang, title, content }

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app.ts'
-import { type Flow, openFlow } from '../harness/oauth-flow.ts'
+import { type Begun, type Flow, openFlow, type Tokens } from '../harness/oauth-flow.ts'
 import {
   type OauthClient,
   type OauthPerson,
@@ -48,6 +48,45 @@ async function readAnswer(parameters: Record<string, string>, browser = known): 
   return new URL(callback).searchParams
 }
 
+/** Sets the clock of sign-ins ahead of the machine's, which the provider reads, and of every sign-in before. */
+function setClockAhead(): void {
+  const { clock } = world.app
+  clock.set(Math.max(clock.now(), Date.now()) + 5_000)
+}
+
+/** Moves the sign-ins of the person an hour back. */
+async function ageSignIns(): Promise<void> {
+  const { pool } = world.app.database
+  const text = `update session set auth_time = auth_time - interval '1 hour' where "user" = $1 and client_id is null`
+  await pool.query(text, [person.userId])
+  await pool.query("delete from oauth_state where model = 'Session'")
+}
+
+/** Redeems a code with the secret of the client in the form. */
+const redeem = ({ callback, verifier, redirectUri }: Begun) =>
+  fetch(`${world.issuer}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: new URL(callback).searchParams.get('code') ?? '',
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      client_id: client.id,
+      client_secret: client.secret ?? '',
+    }),
+  })
+
+/** The claims of an ID token for which the person has to prove again who it is. */
+async function signInAgain(browser: Visitor, parameters: Record<string, string>) {
+  const { url, ...kept } = await flow.prepare({ parameters })
+  const page = await world.walk(browser, url, { person })
+  expect(page.body).toContain('Sign in again')
+  const [, href = ''] = /<a class="button" href="([^"]+)">Sign in again/.exec(page.body) ?? []
+  setClockAhead()
+  const end = await world.walk(browser, new URL(href.replaceAll('&amp;', '&'), page.url).href, { person })
+  return decodeJwt((await flow.redeem({ ...kept, callback: end.location ?? '' })).id_token ?? '')
+}
+
 describe('the metadata', () => {
   // oidcc-discovery-endpoint-verification
   test('hold every member that discovery requires, under the issuer that was asked', async () => {
@@ -83,7 +122,8 @@ describe('an ID token', () => {
   // oidcc-server
   test('is signed with the algorithm that the client registered, and names issuer, client, person and sign-in', async () => {
     const nonce = 'n-0S6_WzA2Mj'
-    const { tokens } = await flow.signIn(known, { parameters: { nonce } })
+    const answer = await redeem(await flow.begin(known, { parameters: { nonce } }))
+    const tokens = (await answer.json()) as Tokens
     const keys = createRemoteJWKSet(new URL(`${world.issuer}/jwks`))
     const { payload, protectedHeader } = await jwtVerify(tokens.id_token ?? '', keys, {
       issuer: world.issuer,
@@ -170,9 +210,10 @@ describe('an authorization request', () => {
   // oidcc-prompt-login
   test('with prompt=login gives a later time of the sign-in', async () => {
     const browser = openBrowser()
+    setClockAhead()
     const first = await claimsOf({ max_age: '10000' }, browser)
-    world.app.clock.advance(2_000)
-    const next = await claimsOf({ prompt: 'login', max_age: '10000' }, browser)
+    await ageSignIns()
+    const next = await signInAgain(browser, { prompt: 'login', max_age: '10000' })
     expect(Number(next.auth_time)).toBeGreaterThan(Number(first.auth_time))
     expect(next.sub).toBe(first.sub)
   })
@@ -194,17 +235,13 @@ describe('an authorization request', () => {
   // oidcc-max-age-1, oidcc-max-age-10000
   test('with max_age asks again only when the sign-in is older, and tells its time', async () => {
     const browser = openBrowser()
+    setClockAhead()
     const first = await claimsOf({ max_age: '10000' }, browser)
     expect(await claimsOf({ max_age: '10000' }, browser)).toMatchObject({ auth_time: first.auth_time })
-    const { rows } = await world.app.database.pool.query(
-      `update session set auth_time = auth_time - interval '1 hour' where "user" = $1 and client_id is null returning 1`,
-      [person.userId],
-    )
-    expect(rows.length).toBeGreaterThan(0)
-    await world.app.database.pool.query("delete from oauth_state where model = 'Session'")
+    await ageSignIns()
     const stopped = await flow.begin(browser, { parameters: { max_age: '10', prompt: 'none' } })
     expect(new URL(stopped.callback).searchParams.get('error')).toBe('login_required')
-    const next = await claimsOf({ max_age: '10' }, browser)
+    const next = await signInAgain(browser, { max_age: '10' })
     expect(Number(next.auth_time)).toBeGreaterThanOrEqual(Number(first.auth_time))
   })
 
@@ -259,18 +296,7 @@ describe('a code', () => {
 
   // oidcc-server-client-secret-post
   test('is redeemed by a client that sends its secret in the form', async () => {
-    const { callback, verifier, redirectUri } = await flow.begin(known)
-    const answer = await fetch(`${world.issuer}/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'authorization_code',
-        code: new URL(callback).searchParams.get('code') ?? '',
-        redirect_uri: redirectUri,
-        code_verifier: verifier,
-        client_id: client.id,
-        client_secret: client.secret ?? '',
-      }),
-    })
+    const answer = await redeem(await flow.begin(known))
     expect(answer.status).toBe(200)
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })

@@ -64,6 +64,21 @@ describe('the device flow', () => {
     expect(again.access_token).not.toBe(tokens.access_token)
   })
 
+  test('begins again with its code for a person who takes another account', async () => {
+    const { begun } = await start()
+    const { browser, confirm } = await enterCode(begun)
+    const form = readForm(confirm.body, begun.verification_uri)
+    const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
+    const at = new URL(next.headers.location ?? '', world.baseUrl).href
+    const page = await world.walk(browser, at, { person, decision: 'stop' })
+    const switched = await browser.visit(`${world.baseUrl}/auth/oauth/switch`, {
+      method: 'POST',
+      form: readForm(page.body, '/auth/oauth/switch'),
+    })
+    const again = new URL(switched.headers.location ?? '', world.baseUrl).href
+    expect((await world.walk(browser, again, { person })).body).toContain('Enter the code that your device shows')
+  })
+
   test('that the person declines gives access_denied', async () => {
     const { config, begun } = await start()
     const { browser, confirm } = await enterCode(begun)
