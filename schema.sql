@@ -159,6 +159,31 @@ create table "delivery_worker" (
   constraint delivery_worker_pkey PRIMARY KEY (worker_id)
 );
 
+create table "engine_grant" (
+  document_id uuid not null,
+  "user" uuid not null,
+  client uuid not null,
+  client_name text not null,
+  scopes text[] not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  revoked_at timestamp(3) with time zone,
+  is_ended_there boolean not null default false,
+  constraint engine_grant_pkey PRIMARY KEY (document_id),
+  constraint engine_grant_user_client_key UNIQUE ("user", client),
+  constraint engine_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+
+create table "engine_session" (
+  session uuid not null,
+  "user" uuid not null,
+  token text not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint engine_session_pkey PRIMARY KEY (session),
+  constraint engine_session_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX engine_session_expires_idx ON public.engine_session USING btree (expires_at);
+
 create table "event" (
   document_id uuid not null,
   internal text not null,
@@ -384,6 +409,7 @@ create table "oauth_engine_decision" (
   constraint oauth_engine_decision_pkey PRIMARY KEY (authorization_id),
   constraint oauth_engine_decision_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX oauth_engine_decision_claimed_idx ON public.oauth_engine_decision USING btree (claimed_at);
 CREATE INDEX oauth_engine_decision_user_idx ON public.oauth_engine_decision USING btree ("user", client_id, decided_at);
 
 create table "oauth_grant" (

@@ -39,7 +39,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
   const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
   const accountPermissions = listAccountPermissions(ROUTE_TREE)
-  const identity = buildIdentityParts(options, { keyring: built.keyring, baseUrl })
+  const identity = buildIdentityParts(options, { ids: built.ids, keyring: built.keyring, baseUrl })
   const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
     ...parts,

@@ -6,6 +6,7 @@ import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts
 import type { Engine } from '../engine/engine.ts'
 import { buildSupabaseClient, type SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
+import type { IdMaker } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { buildEngineConsent } from '../oauth/engine-consent.ts'
 import { type CallbackRules, parseAllowedTargets } from '../outbound/callback-url.ts'
@@ -35,7 +36,7 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 /** Builds the parts of social login from the configuration: the engine and the browser binding. */
 export function buildIdentityParts(
   options: AppOptions,
-  { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
+  { ids, keyring, baseUrl }: { ids: IdMaker; keyring: Keyring; baseUrl: () => string },
 ): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent'> {
   const { config, random, clock } = options
   const isDevelopment = config.appEnv === 'development'
@@ -51,7 +52,7 @@ export function buildIdentityParts(
   const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
-    ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring }) }),
+    ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring, ids }) }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),

@@ -10,6 +10,7 @@ import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idemp
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
+import { deleteOldDecisions } from '../oauth/engine-decision.store.ts'
 import { deleteEndedGrants } from '../oauth/exchange.store.ts'
 import { clearOldAnswers, deleteExpiredState } from '../oauth/provider/state.store.ts'
 import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
@@ -25,6 +26,7 @@ import { deleteEndedSessions } from '../session/session.store.ts'
 import { deleteExpiredChallenges } from '../sign-in/factor-challenge.store.ts'
 import { deleteForgottenThrottles } from '../sign-in/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from '../sign-in/login-throttle.ts'
+import { deleteExpiredEngineSessions } from '../social-login/engine-session.store.ts'
 import { deleteExpiredLoginCodes } from '../social-login/login-code.store.ts'
 import { deleteExpiredFlows } from '../social-login/login-flow.store.ts'
 import { deleteExpiredNonces } from '../sso/exchange.store.ts'
@@ -112,6 +114,8 @@ export type SweepReport = Record<
   | 'mails'
   | 'proofTokens'
   | 'invitations'
+  | 'engineSessions'
+  | 'engineDecisions'
   | 'loginFlows'
   | 'loginCodes'
   | 'factorChallenges'
@@ -200,6 +204,8 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       endedGrants: () => inBatches(() => deleteEndedGrants(db, before(ENDED_GRANT_KEPT_MS), BATCH_SIZE)),
       mails: () => inBatches(() => deleteEndedMails(db, before(MAIL_KEPT_MS), BATCH_SIZE)),
       proofTokens: () => inBatches(() => deleteExpiredProofTokens(db, before(0), BATCH_SIZE)),
+      engineSessions: () => inBatches(() => deleteExpiredEngineSessions(db, before(0), BATCH_SIZE)),
+      engineDecisions: () => inBatches(() => deleteOldDecisions(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginFlows: () => inBatches(() => deleteExpiredFlows(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       loginCodes: () => inBatches(() => deleteExpiredLoginCodes(db, before(FLOW_KEPT_MS), BATCH_SIZE)),
       invitations: () => inBatches(() => deleteEndedInvitations(db, before(INVITATION_KEPT_MS), BATCH_SIZE)),

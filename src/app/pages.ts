@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
+import { engineInteractionRoutes } from '../oauth/engine-interaction.routes.ts'
 import { interactionRoutes } from '../oauth/interaction.routes.ts'
 import { accountPageRoutes } from '../pages/account.routes.ts'
 import type { Brand } from '../pages/brand.ts'
@@ -90,6 +91,7 @@ const PAGES: readonly Feature[] = [
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
+  feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
 
 /** The pages of this environment: in development with those of the development provider. */

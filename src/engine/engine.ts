@@ -61,6 +61,8 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
+  /** Whether the caller needs the session of the person at a managed engine; it is ended otherwise. Default false. */
+  keepsSession?: boolean
   now: Date
 }
 
@@ -100,7 +102,12 @@ export type EngineRefusal =
 
 /** The result of a completed sign-in. `detail` names the broken rule, without tokens or personal data. */
 export type EngineResult =
-  | { kind: 'identity'; identity: ProviderIdentity }
+  | {
+      kind: 'identity'
+      identity: ProviderIdentity
+      /** The access token of the person at a managed engine, where the caller asked to keep its session. */
+      token?: string
+    }
   | { kind: 'refused'; reason: EngineRefusal; detail: string }
 
 /** The provider cannot be reached, so that no sign-in can begin. `message` is for the log. */

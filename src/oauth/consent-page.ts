@@ -44,7 +44,7 @@ ${renderFormToken(deps, browserId)}
 <input type="hidden" name="id" value="${authorizationId}">
 <h2 id="scopes">${renderText(texts, isGrowth ? 'consent.scopes-more' : 'consent.scopes')}</h2>
 <ul class="plain" aria-labelledby="scopes">
-${scopes.map((scope) => renderScope(texts, scope, view.allowed))}</ul>
+${scopes.map((scope) => renderScope(texts, scope, { kind: 'asked', allowed: view.allowed }))}</ul>
 <button type="submit" name="decision" value="approve">${renderText(texts, 'consent.allow')}</button>
 <button class="plain" type="submit" name="decision" value="deny">${renderText(texts, 'consent.deny')}</button>
 </form>
@@ -72,15 +72,28 @@ function renderWho(texts: PageTexts, { publisher, registration }: ClientRecord, 
   }`
 }
 
-function renderScope(texts: PageTexts, scope: Scope, allowed: readonly string[] | undefined): Html {
-  const { name, isOptional } = scope
+/**
+ * How a scope stands on the page: asked for, with a mark on what is new beside what the person allows already; given with
+ * every approval; or offered to be added.
+ */
+export type ScopeStanding =
+  | { kind: 'asked'; allowed: readonly string[] | undefined }
+  | { kind: 'given' }
+  | { kind: 'offered' }
+
+/** One scope in the list of a consent page. */
+export function renderScope(texts: PageTexts, scope: Scope, standing: ScopeStanding): Html {
+  const { name } = scope
+  const allowed = standing.kind === 'asked' ? standing.allowed : undefined
+  const isOptional = scope.isOptional && standing.kind !== 'given'
+  const checked = standing.kind === 'asked' && html` checked`
   const { title, description } = texts.scopes[name] ?? scope
   const isNew = allowed !== undefined && !allowed.includes(name)
   const id = `scope-${name.replace(/\W/g, '-')}`
   const badge = isNew && html` <span class="badge">${renderText(texts, 'consent.new')}</span>`
   const words = html`<strong>${title}</strong>${badge}<br><span class="quiet small" id="${id}-text">${description}</span>`
   if (!isOptional) return html`<li>${words}</li>\n`
-  return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1" checked aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
+  return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
 /** Who is signed in, and the button to change that. */
@@ -96,27 +109,32 @@ ${renderFormToken(deps, view.browserId)}
 /** The page that asks which account to use, or to prove again who one is. */
 export function buildAccountPage(
   deps: Deps,
-  view: Pick<ConsentView, AccountMember> & { clientName: string; mustSignIn: boolean },
+  view: Pick<ConsentView, AccountMember> & {
+    clientName: string
+    /** Where the person proves again who it is; null when it need not. */
+    signInAgain: string | null
+  },
 ): PageContent {
-  const { texts, authorizationId, browserId, email, clientName, mustSignIn } = view
+  const { texts, authorizationId, browserId, email, clientName, signInAgain } = view
   const token = renderFormToken(deps, browserId)
   const hidden = html`${token}<input type="hidden" name="id" value="${authorizationId}">`
-  const title = fillText(texts, mustSignIn ? 'account.again' : 'account.choose')
+  const title = fillText(texts, signInAgain === null ? 'account.choose' : 'account.again')
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>
 <p class="quiet">${renderText(texts, 'account.purpose', { client: clientName })}</p>
 </div>
 ${
-  !mustSignIn &&
-  html`<form method="post" action="/auth/oauth/continue">
+  signInAgain === null
+    ? html`<form method="post" action="/auth/oauth/continue">
 ${hidden}
 <button type="submit">${renderText(texts, 'account.continue', { email })}</button>
 </form>`
+    : html`<a class="button" href="${signInAgain}">${renderText(texts, 'account.again')}</a>`
 }
 <form method="post" action="/auth/oauth/switch">
 ${hidden}
-<button class="${mustSignIn ? '' : 'plain'}" type="submit">${renderText(texts, mustSignIn ? 'account.again' : 'account.switch')}</button>
+<button class="plain" type="submit">${renderText(texts, 'account.switch')}</button>
 </form>
 </div>`
   return { lang: texts.lang, title, content }

@@ -168,6 +168,14 @@ describe('consent', () => {
     expect(users).not.toContain(one.userId)
   })
 
+  test('can be given as the same account after a sign-out on the way', async () => {
+    const who = await world.person()
+    const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
+    const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
+    const end = await world.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { person: who })
+    expect(end.location).toContain('code=')
+  })
+
   test('prompt=login asks for the password again, and prompt=select_account for the account', async () => {
     const who = await world.person()
     const browser = openBrowser()

@@ -1,8 +1,13 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import type { Caller } from '../http/caller.ts'
 import { Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, nullable, UuidSchema } from '../http/schema.ts'
+import type { Keyring } from '../keyring.ts'
+import type { Database } from '../postgres/database.ts'
+import { ENGINE_DECISION_PATH, findEngineToken, forgetEngineToken } from '../social-login/engine-session.ts'
 import { type ConsentDeps, decideConsent } from './consent.ts'
+import type { DecidedConsent, EngineConsent } from './engine-consent.ts'
 
 const DECISIONS = ['approve', 'deny'] as const
 
@@ -33,8 +38,43 @@ const RecordedDecision = named(
   }),
 )
 
+/** Dependencies of a decision. */
+export interface DecisionDeps extends ConsentDeps {
+  keyring: Keyring
+  /** Undefined with the embedded engine. */
+  engineConsent: EngineConsent | undefined
+}
+
+/** The session of the person. Throws 409 for an API key. */
+function readSession({ sessionId }: Caller) {
+  if (sessionId !== null) return sessionId
+  throw new Problem('conflict', 'An API key decides nothing: use the session of a person.')
+}
+
+/**
+ * Decides at a managed engine, with the token that the sign-in of this session left there; undefined with the embedded
+ * engine. Throws 409 for a session without one.
+ */
+async function decideAtEngine(
+  deps: DecisionDeps,
+  db: Database,
+  { caller, body, now }: { caller: Caller; body: Static<typeof DecisionBody>; now: Date },
+): Promise<DecidedConsent | undefined> {
+  const { engineConsent } = deps
+  const sessionId = readSession(caller)
+  if (!engineConsent) return undefined
+  const { authorization_id: authorizationId, decision, scopes = [] } = body
+  const token = await findEngineToken(deps, db, { sessionId, now })
+  if (token === undefined)
+    throw new Problem('conflict', `Sign in for this decision at ${ENGINE_DECISION_PATH} of this service first.`)
+  const person = { userId: caller.userId, token }
+  const decided = await engineConsent.decide(db, { person, authorizationId, decision, scopes, now })
+  await engineConsent.leave(token)
+  return decided
+}
+
 /** The decision of a person about an authorization (docs/contract/oauth.md#decision). */
-export const decisionRoutes: Routes<ConsentDeps> = [
+export const decisionRoutes: Routes<DecisionDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -51,10 +91,19 @@ export const decisionRoutes: Routes<ConsentDeps> = [
       problems: ['conflict', 'not_found'],
     },
     {
-      handle: async (deps: ConsentDeps, { db, body, caller, now }) => {
-        if (caller.sessionId === null)
-          throw new Problem('conflict', 'An API key decides nothing: use the session of a person.')
+      prepare: (deps: DecisionDeps, { db, body, caller, now }) => decideAtEngine(deps, db, { caller, body, now }),
+      handle: async (deps, { db, body, caller, prepared: atEngine, now }) => {
         const { authorization_id: authorizationId, decision, scopes } = body
+        const message = decision === 'approve' ? 'Access given.' : 'Access refused.'
+        if (atEngine) {
+          await forgetEngineToken(db, readSession(caller))
+          return {
+            data: { document_id: atEngine.grantId, decision, authorize_url: atEngine.authorizeUrl },
+            message,
+            changed: [{ id: atEngine.grantId, account: null, url: null }],
+            audit: { decision, client: atEngine.clientId, ...(decision === 'approve' && { scopes: scopes ?? [] }) },
+          }
+        }
         const recorded = await decideConsent(deps, db, {
           authorizationId,
           isApproved: decision === 'approve',
@@ -65,7 +114,7 @@ export const decisionRoutes: Routes<ConsentDeps> = [
         const { grant, clientId, authorizeUrl } = recorded
         return {
           data: { document_id: grant?.id ?? null, decision, authorize_url: authorizeUrl },
-          message: decision === 'approve' ? 'Access given.' : 'Access refused.',
+          message,
           changed: [{ id: grant?.id ?? null, account: null, url: null }],
           audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
         }

@@ -1,16 +1,11 @@
 import type { SupabaseAnswer, SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { notFound, Problem } from '../http/problem.ts'
-import type { UserId } from '../id.ts'
+import { type IdMaker, isUuid, type UserId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
-import type { Database } from '../postgres/database.ts'
-import { endClientSessions } from '../session/session-list.ts'
-import {
-  type ConsentDecision,
-  claimDecision,
-  forgetDecisions,
-  keepDecision,
-  releaseDecision,
-} from './engine-decision.store.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } from './engine-decision.store.ts'
+import { listOpenRevocations, noteEndedThere, upsertEngineGrant } from './engine-grant.store.ts'
+import type { GrantId } from './grant.store.ts'
 import { listScopeNames } from './scope.ts'
 import { findScope } from './scope-catalogue.ts'
 
@@ -28,10 +23,24 @@ export interface EnginePerson {
   token: string
 }
 
+/** A decision as the engine took it. */
+export interface DecidedConsent {
+  /** Where the browser continues. */
+  authorizeUrl: string
+  /** The app; null where an earlier consent covers what it asks for, because the engine names none then. */
+  clientId: string | null
+  /** What was granted; null for a denial, for a repeat, and where `clientId` is. */
+  grantId: GrantId | null
+}
+
 /** Consent at a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). */
 export interface EngineConsent {
-  /** What an app asks of this person. Throws 404 for an authorization that is unknown, expired or of another person. */
-  describe(person: EnginePerson, authorizationId: string): Promise<AskedConsent>
+  /**
+   * What an app asks of this person. What the person has taken back here since is ended there before, so that it is asked
+   * for again. Throws 404 for an authorization that is unknown, expired or of another person, and 503 when the engine does
+   * not answer.
+   */
+  describe(db: Database, person: EnginePerson, authorizationId: string): Promise<AskedConsent>
   /**
    * Decides an authorization, and answers where the browser continues. The engine is asked once, however often and in
    * however many processes this is called; a repeat gets the same address. Throws 404 like `describe`, 409 for another
@@ -47,9 +56,9 @@ export interface EngineConsent {
       scopes: readonly string[]
       now: Date
     },
-  ): Promise<{ authorizeUrl: string }>
-  /** Removes what a person allowed an app, there and here, and ends the app's sessions in every process. */
-  revoke(db: Database, input: { person: EnginePerson; clientId: string; now: Date }): Promise<void>
+  ): Promise<DecidedConsent>
+  /** Ends the session of the person at the engine that a decision needed. Never rejects. */
+  leave(token: string): Promise<void>
 }
 
 const contextOf = (authorizationId: string) => `engine decision:${authorizationId}`
@@ -58,19 +67,33 @@ const contextOf = (authorizationId: string) => `engine decision:${authorizationI
 export function buildEngineConsent(deps: {
   client: SupabaseClient
   keyring: Pick<Keyring, 'seal' | 'open'>
+  ids: IdMaker
 }): EngineConsent {
-  const { client, keyring } = deps
+  const { client, keyring, ids } = deps
 
-  async function describe(person: EnginePerson, authorizationId: string): Promise<AskedConsent> {
+  async function describe(db: Database, person: EnginePerson, authorizationId: string): Promise<AskedConsent> {
+    for (const clientId of await listOpenRevocations(db, person.userId)) {
+      const answer = await ask(() => client.revokeGrant(person.token, clientId))
+      // What the engine does not have is ended.
+      if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
+      await noteEndedThere(db, person.userId, clientId)
+    }
     return readAsked(checkAnswer(await ask(() => client.readAuthorization(person.token, authorizationId))))
   }
 
   /** Reading first makes the person the owner; a consent before that is a 404 there. */
-  async function askOnce(person: EnginePerson, authorizationId: string, decision: ConsentDecision) {
-    const asked = await describe(person, authorizationId)
-    if (asked.kind === 'covered') return { authorizeUrl: asked.authorizeUrl, clientId: null }
+  async function askOnce(
+    db: Database,
+    { person, authorizationId, decision }: { person: EnginePerson; authorizationId: string; decision: ConsentDecision },
+  ) {
+    const asked = await describe(db, person, authorizationId)
+    if (asked.kind === 'covered') {
+      // The engine has approved by itself. A person who denies it sends no code to the app.
+      const { authorizeUrl } = asked
+      return { authorizeUrl: decision === 'deny' ? buildDenial(authorizeUrl) : authorizeUrl, asked: undefined }
+    }
     const answer = await ask(() => client.decideAuthorization(person.token, authorizationId, decision))
-    return { authorizeUrl: readUrl(checkAnswer(answer).redirect_url), clientId: asked.clientId }
+    return { authorizeUrl: readUrl(checkAnswer(answer).redirect_url), asked }
   }
 
   return {
@@ -85,28 +108,45 @@ export function buildEngineConsent(deps: {
       if (claimed.userId !== person.userId) throw notFound('authorization')
       if (claimed.decision !== decision) throw new Problem('conflict', 'This authorization was decided otherwise.')
       if (claimed.authorizeUrl !== null)
-        return { authorizeUrl: keyring.open(claimed.authorizeUrl, contextOf(authorizationId)) }
+        return {
+          authorizeUrl: keyring.open(claimed.authorizeUrl, contextOf(authorizationId)),
+          clientId: claimed.clientId,
+          grantId: null,
+        }
       try {
-        const { authorizeUrl, clientId } = await askOnce(person, authorizationId, decision)
+        const { authorizeUrl, asked } = await askOnce(db, { person, authorizationId, decision })
         const sealed = keyring.seal(authorizeUrl, contextOf(authorizationId))
-        await keepDecision(db, { authorizationId, clientId, authorizeUrl: sealed, now })
-        return { authorizeUrl }
+        const clientId = asked?.clientId ?? null
+        const grantId = await inTransaction(db, async (tx) => {
+          await keepDecision(tx, { authorizationId, clientId, authorizeUrl: sealed, now })
+          if (decision === 'deny' || !asked || !isUuid(asked.clientId)) return null
+          const granted = [...new Set([...asked.scopes, ...listApiScopes(scopes)])]
+          return upsertEngineGrant(tx, {
+            ...{ id: ids.next<'oauth grant'>(), userId: person.userId, now },
+            ...{ clientId: asked.clientId, clientName: asked.clientName, scopes: granted },
+          })
+        })
+        return { authorizeUrl, clientId, grantId }
       } catch (error) {
         await releaseDecision(db, authorizationId)
         throw error
       }
     },
-    revoke: async (db, { person, clientId, now }) => {
-      checkAnswer(await ask(() => client.revokeGrant(person.token, clientId)))
-      await forgetDecisions(db, person.userId, clientId)
-      await endClientSessions(db, { userId: person.userId, clientId, now })
-    },
+    leave: (token) => client.endSession(token).catch(() => {}),
   }
 }
 
 /** The scopes that open a permission of the API. */
 function listApiScopes(scopes: readonly string[]): string[] {
   return listScopeNames(scopes.join(' ')).filter((name) => (findScope(name)?.permissions.length ?? 0) > 0)
+}
+
+/** The answer to an app that the person denies, from the one that approves (RFC 6749 section 4.1.2.1). Pure. */
+function buildDenial(authorizeUrl: string): string {
+  const url = new URL(authorizeUrl)
+  url.searchParams.delete('code')
+  url.searchParams.set('error', 'access_denied')
+  return url.href
 }
 
 function buildUnderWay(): Problem {

@@ -10,6 +10,8 @@ export interface EngineDecision {
   userId: UserId
   decision: ConsentDecision
   authorizeUrl: string | null
+  /** The app; null until the engine has named it. */
+  clientId: string | null
   /** Whether this call may ask the engine. */
   isClaimed: boolean
 }
@@ -18,6 +20,7 @@ const claim = statement<{
   user: UserId
   decision: ConsentDecision
   authorize_url: string | null
+  client_id: string | null
   is_claimed: boolean
 }>(`
   with claimed as (
@@ -27,11 +30,11 @@ const claim = statement<{
       set "user" = excluded."user", decision = excluded.decision, api_scope = excluded.api_scope,
         claimed_at = excluded.claimed_at
       where d.authorize_url is null and d.claimed_at <= $6
-    returning "user", decision, authorize_url, true as is_claimed
+    returning "user", decision, authorize_url, client_id, true as is_claimed
   )
   select * from claimed
   union all
-  select "user", decision, authorize_url, false from oauth_engine_decision
+  select "user", decision, authorize_url, client_id, false from oauth_engine_decision
   where authorization_id = $1 and not exists (select from claimed)`)
 
 /**
@@ -56,6 +59,7 @@ export async function claimDecision(
       userId: kept.user,
       decision: kept.decision,
       authorizeUrl: kept.authorize_url,
+      clientId: kept.client_id,
       isClaimed: kept.is_claimed,
     }
   )
@@ -79,9 +83,21 @@ export async function releaseDecision(db: Database, authorizationId: string): Pr
   await release(db, [authorizationId])
 }
 
-const forget = statement(`delete from oauth_engine_decision where "user" = $1 and client_id = $2`)
+const removeOld = statement<{ authorization_id: string }>(`
+  delete from oauth_engine_decision where authorization_id in (
+    select d.authorization_id from oauth_engine_decision d
+    where d.claimed_at < $1 and (
+      d.decided_at is null or d.decision = 'deny' or d.client_id is null or exists (
+        select from oauth_engine_decision later
+        where later."user" = d."user" and later.client_id = d.client_id and later.decision = 'approve'
+          and later.decided_at > d.decided_at))
+    limit $2 for update skip locked)
+  returning authorization_id`)
 
-/** Forgets what a person granted an app. */
-export async function forgetDecisions(db: Database, userId: UserId, clientId: string): Promise<void> {
-  await forget(db, [userId, clientId])
+/**
+ * Deletes decisions from before `before`, `limit` at most, except the last approval of each person and app: the hook reads
+ * its scopes. Returns how many.
+ */
+export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
+  return (await removeOld(db, [before, limit])).length
 }

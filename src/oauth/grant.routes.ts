@@ -3,8 +3,9 @@ import { findOwners } from '../access/own-rows.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import { selectEngineGrants } from './engine-grant.store.ts'
 import { type GrantRecord, selectGrants, toGrantRecord } from './grant.store.ts'
-import { loadOwnGrant, revokeGrant } from './grant.ts'
+import { type GrantDeps, loadOwnGrant, revokeGrant } from './grant.ts'
 
 /** A grant as the API shows it. */
 const GrantRow = named(
@@ -46,7 +47,7 @@ function toGrantRow(
 }
 
 /** What people allow apps to do (docs/contract/oauth.md#grants). */
-export const grantRoutes: Routes<unknown> = [
+export const grantRoutes: Routes<GrantDeps> = [
   defineRoute(
     {
       method: 'GET',
@@ -63,8 +64,10 @@ export const grantRoutes: Routes<unknown> = [
       list: GRANT_FIELDS,
     },
     {
-      handle: async (_deps, { db, caller, permission, listing }) => {
-        const page = await readPage(selectGrants(db, findOwners(caller, permission)), {
+      handle: async ({ isManaged }: GrantDeps, { db, caller, permission, listing }) => {
+        const owners = findOwners(caller, permission)
+        const base = isManaged ? selectEngineGrants(db, owners) : selectGrants(db, owners)
+        const page = await readPage(base as ReturnType<typeof selectGrants>, {
           listing,
           fields: GRANT_FIELDS,
           source: { table: 'g' },
@@ -90,9 +93,10 @@ export const grantRoutes: Routes<unknown> = [
       problems: ['permission_denied'],
     },
     {
-      locate: (_deps, { db, params, caller, permission }) => loadOwnGrant(db, { id: params.id, caller, permission }),
-      handle: async (_deps, { db, params, caller, permission, now }) => {
-        const grant = await revokeGrant(db, { id: params.id, caller, permission, now })
+      locate: (deps: GrantDeps, { db, params, caller, permission }) =>
+        loadOwnGrant(deps, db, { id: params.id, caller, permission }),
+      handle: async (deps, { db, params, caller, permission, now }) => {
+        const grant = await revokeGrant(deps, db, { id: params.id, caller, permission, now })
         return {
           data: toGrantRow(grant, grant),
           message: 'Access removed.',

@@ -14,6 +14,7 @@ import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } f
 import { findGrantOf } from './grant.store.ts'
 import { answerInteraction, findInteraction, type Interaction } from './interaction.store.ts'
 import { choosePageTexts, type PageTexts } from './page-text.ts'
+import { PROVIDER_PATH } from './provider/provider-source.ts'
 import { SCOPES } from './scope-catalogue.ts'
 
 /** Dependencies of the pages of an authorization. */
@@ -23,6 +24,7 @@ export interface InteractionDeps extends PageDeps, ConsentDeps {}
 const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
 
 const ENTRY = '/auth/oauth'
+const RESTART = `${ENTRY}/restart`
 const ID_LIMIT = 100
 
 const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
@@ -42,15 +44,19 @@ async function loadInteraction(
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
 
-/** The authorization request from its beginning, without what the person has just done. */
-function buildRestartUrl(deps: PageDeps, { params }: Interaction): string {
+/**
+ * The path of the authorization request from its beginning, without what the person has just done. A device begins with its
+ * code.
+ */
+function buildRestartPath({ params, returnTo }: Interaction): string {
+  if (new URL(returnTo).pathname.startsWith(`${PROVIDER_PATH}/device/`)) return `${PROVIDER_PATH}/device`
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params))
     for (const one of [value ?? []].flat()) if (name !== 'prompt') query.append(name, one)
   const prompts = typeof params.prompt === 'string' ? params.prompt.split(' ') : []
   const rest = prompts.filter((one) => one !== 'login' && one !== 'select_account')
   if (rest.length > 0) query.set('prompt', rest.join(' '))
-  return `${deps.baseUrl()}/api/v3/oauth/authorize?${query}`
+  return `${PROVIDER_PATH}/authorize?${query}`
 }
 
 /** Whether the person has to prove again who it is: the request asks for it, and the sign-in is older than the request. */
@@ -121,6 +127,20 @@ export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
     {
       method: 'GET',
+      path: RESTART,
+      resource: 'oauth-page',
+      action: 'restart',
+      summary: 'Begin an authorization again, with the account that is signed in now',
+      query: ['id'],
+    },
+    {
+      handle: async (_deps: InteractionDeps, { db, query, cookieHeader, now }) =>
+        goTo(buildRestartPath(await loadInteraction(db, { id: query.id, cookieHeader, now }))),
+    },
+  ),
+  definePage(
+    {
+      method: 'GET',
       path: `${ENTRY}/sign-in`,
       resource: 'oauth-page',
       action: 'sign-in',
@@ -134,7 +154,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
         if (interaction.accountId !== null && interaction.accountId !== person.userId)
-          return goTo(buildRestartUrl(deps, interaction))
+          return goTo(buildRestartPath(interaction))
         const session = await loadSession(db, person.sessionId)
         const mustSignIn = mustSignInAgain(interaction, session)
         if (interaction.prompt === 'login' && !mustSignIn)
@@ -142,7 +162,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const texts = chooseTexts(interaction, acceptLanguage)
         const email = (await findActiveAccount(db, person.userId))?.email ?? ''
         const clientName = await findClientName(db, interaction, texts)
-        const view = { texts, authorizationId: interaction.id, browserId, email, clientName, mustSignIn }
+        const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
+        const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
         return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
       },
     },
@@ -185,7 +206,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           ? await signOut(db, { caller: person, all: false, family: true, refreshToken: undefined, now })
           : []
         return {
-          ...goTo(buildSignInUrl({ next: pathOf(interaction) })),
+          // The session of the provider ends with that of the browser, and with it what rests on it.
+          ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
           cookies: deps.cookies.signOut(),
           changed: ended.map((id) => ({ id, account: null })),
           actor: { userId: person?.userId ?? null, sessionId: person?.sessionId ?? null, account: null },
@@ -207,7 +229,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== person.userId) return goTo(buildRestartUrl(deps, interaction))
+        if (interaction.accountId !== person.userId) return goTo(buildRestartPath(interaction))
         const clientId = String(interaction.params.client_id)
         const client = await findClient(db, clientId)
         if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')

@@ -1,4 +1,4 @@
-import { type CryptoKey, importJWK } from 'jose'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 
@@ -24,7 +24,7 @@ export const KID_LENGTH_LIMIT = 255
 /** The public keys of an issuer. */
 export interface IssuerKeys {
   /** The key with this id; undefined when the issuer has none, as far as is known. Never rejects. */
-  find(kid: string): Promise<CryptoKey | undefined>
+  find(kid: string): Promise<KeyObject | undefined>
 }
 
 /** What the keys of an issuer are read with. */
@@ -42,14 +42,14 @@ export interface IssuerKeysDeps {
  * `pauseMs`, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
  */
 export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: IssuerKeysDeps): IssuerKeys {
-  let held: { keys: ReadonlyMap<string, CryptoKey>; readAtMs: number } | undefined
+  let held: { keys: ReadonlyMap<string, KeyObject>; readAtMs: number } | undefined
   let askedAtMs: number | undefined
   let reading: Promise<void> | undefined
 
   async function read(): Promise<void> {
     askedAtMs = clock.now()
     try {
-      held = { keys: await readKeySet(await load()), readAtMs: clock.now() }
+      held = { keys: readKeySet(await load()), readAtMs: clock.now() }
     } catch (error) {
       logger.warn({ err: error }, 'keys of the token issuer not read: see docs/errors.md, oauth_exchange_failed')
     } finally {
@@ -79,15 +79,15 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
 }
 
 /** The ES256 keys of a JWK set by their ids. Others are left out, and so are all keys of an id that occurs twice. */
-async function readKeySet(value: unknown): Promise<Map<string, CryptoKey>> {
+function readKeySet(value: unknown): Map<string, KeyObject> {
   const set = asObject(value).keys
   if (!Array.isArray(set)) throw new Error('the answer is no JWK set')
-  const found = new Map<string, CryptoKey>()
+  const found = new Map<string, KeyObject>()
   const repeated = new Set<string>()
   for (const one of set.slice(0, KEYS_LIMIT).map(asObject)) {
     const { kid } = one
     if (typeof kid !== 'string' || kid === '' || kid.length > KID_LENGTH_LIMIT || !isVerificationKey(one)) continue
-    const key = await importPublicKey(one)
+    const key = readPublicKey(one)
     if (!key) continue
     if (found.has(kid)) repeated.add(kid)
     found.set(kid, key)
@@ -107,10 +107,9 @@ function isVerificationKey({ kty, crv, alg, use, key_ops: operations }: Record<s
 }
 
 /** The public part of a key, whatever else its JWK holds. Undefined for coordinates that are no point of the curve. */
-async function importPublicKey({ kty, crv, x, y }: Record<string, unknown>): Promise<CryptoKey | undefined> {
+function readPublicKey({ kty, crv, x, y }: Record<string, unknown>): KeyObject | undefined {
   try {
-    const key = await importJWK({ kty, crv, x, y } as { kty: 'EC'; crv: string; x: string; y: string }, 'ES256')
-    return key instanceof Uint8Array ? undefined : key
+    return createPublicKey({ key: { kty, crv, x, y } as { kty: 'EC' }, format: 'jwk' })
   } catch {
     return undefined
   }

@@ -48,6 +48,10 @@ export const GERMAN: PageTexts = {
     'continue.link': 'Weiter',
     'continue.next': 'Weiter zu {client}.',
     'continue.signed-in': 'Sie sind angemeldet',
+    'engine.added': 'Sie können ihr außerdem erlauben',
+    'engine.prove': 'Wer entscheidet?',
+    'engine.why': 'Eine App bittet um Zugriff auf Ihr Konto. Melden Sie sich an, um zu sehen, worum sie bittet.',
+    'engine.with': 'Weiter mit {provider}',
     'error.title': 'Diese Anfrage kann nicht fortgesetzt werden',
     'error.what':
       'Die App, die Sie hierher geschickt hat, hat eine Anfrage gestellt, die dieser Dienst nicht annimmt. Es wurde nichts an sie weitergegeben. Sagen Sie den Betreibern der App:',

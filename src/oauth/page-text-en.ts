@@ -50,6 +50,10 @@ export const ENGLISH = {
     'continue.link': 'Continue',
     'continue.next': 'Continuing to {client}.',
     'continue.signed-in': 'You are signed in',
+    'engine.added': 'You can also let it',
+    'engine.prove': 'Who decides?',
+    'engine.why': 'An app asks for access to your account. Sign in to see what it asks for.',
+    'engine.with': 'Continue with {provider}',
     'error.title': 'This request cannot go on',
     'error.what':
       'The app that sent you here made a request that this service does not accept. Nothing was shared with it. Tell the people who run the app:',

@@ -3,7 +3,8 @@ import { AuthClient } from '@supabase/auth-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import { buildTestBrowser, localOf, pathOf, WEB_APP } from '../../test/harness/social-app.ts'
+import { readForm } from '../../test/harness/oauth-world.ts'
+import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/social-app.ts'
 import { readPayload } from '../../test/harness/sso-app.ts'
 import type { SimulatedClient } from '../../test/harness/supabase-simulator/oauth-server.ts'
 import { type SupabaseSimulator, startSupabaseSimulator } from '../../test/harness/supabase-simulator/simulator.ts'
@@ -43,6 +44,7 @@ beforeAll(async () => {
     },
   })
   await app.app.start()
+  simulator.oauth.consentUrl = `${app.app.baseUrl()}/auth/oauth/engine`
   simulator.oauth.hook = { url: `${app.app.baseUrl()}/api/v3/oauth/hook/access-token`, secret: SECRET }
   const allowed = parseAllowedTargets(new URL(simulator.url).host)
   const rules = { allowHttp: true, allowedPrivateTargets: allowed }
@@ -50,6 +52,7 @@ beforeAll(async () => {
   consent = buildEngineConsent({
     client: buildSupabaseClient({ url: simulator.url, anonKey: undefined, fetch: guarded }),
     keyring: buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom),
+    ids: app.app.ids,
   })
   registered = simulator.oauth.register(REDIRECT, 'Ledger Lens')
 })
@@ -172,7 +175,7 @@ describe('consent at a managed engine', () => {
   test('describes the app and its scopes', async () => {
     const { person } = await signUp()
     const { id } = await beginAuthorization('openid email')
-    expect(await consent.describe(person, id)).toEqual({
+    expect(await consent.describe(app.database.db, person, id)).toEqual({
       kind: 'pending',
       clientId: registered.client_id,
       clientName: 'Ledger Lens',
@@ -214,7 +217,7 @@ describe('consent at a managed engine', () => {
       code: 'conflict',
     })
     await expect(decide(other, id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(consent.describe(other.person, id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(consent.describe(app.database.db, other.person, id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('may be tried again after the engine was down', async () => {
@@ -230,7 +233,7 @@ describe('consent at a managed engine', () => {
     const signedUp = await signUp()
     await decide(signedUp, (await beginAuthorization()).id)
     const { id } = await beginAuthorization('email')
-    expect(await consent.describe(signedUp.person, id)).toMatchObject({ kind: 'covered' })
+    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'covered' })
   })
 
   test('sends a denial back to the app', async () => {
@@ -263,13 +266,47 @@ describe('an app at a managed engine', () => {
     const signedUp = await signUp()
     const { body } = await obtainToken(signedUp)
     const { jwt } = (await exchange(body.access_token ?? '')).body
-    const input = { person: signedUp.person, clientId: registered.client_id, now: now() }
-    await consent.revoke(app.database.db, input)
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const [grant, ...more] = (await app.admin('GET', list)).body.data
+    expect(more).toEqual([])
+    expect(grant).toMatchObject({ client_name: 'Ledger Lens', scopes: ['openid', 'email', 'contract:read'] })
+    expect((await app.admin('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(200)
     expect((await app.callAs(jwt)('GET', CONTRACT)).status).toBe(401)
     const refused = await exchange(body.access_token ?? '')
     expect(refused).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
-    expect((await askToken(refresh)).status).toBe(400)
+    expect(await askToken(refresh)).toMatchObject({ status: 400, body: { msg: 'grant_revoked' } })
+    expect((await app.admin('GET', list)).body.data).toEqual([])
+  })
+
+  test('whose access was removed is asked for again, and has it again when the person allows it', async () => {
+    const signedUp = await signUp()
+    await obtainToken(signedUp)
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const [grant] = (await app.admin('GET', list)).body.data
+    await app.admin('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)
+    const { id } = await beginAuthorization()
+    // The engine still has the earlier consent, and would approve by itself.
+    expect(await consent.describe(app.database.db, signedUp.person, id)).toMatchObject({ kind: 'pending' })
+    const { body } = await obtainToken(signedUp)
+    expect((await exchange(body.access_token ?? '')).status).toBe(200)
+    const [again] = (await app.admin('GET', list)).body.data
+    expect(again.document_id).not.toBe(grant.document_id)
+  })
+
+  test('is not reached by another person through the id of its grant', async () => {
+    const signedUp = await signUp()
+    await obtainToken(signedUp)
+    const list = `/api/v3/oauth/grant?filters=user|eq|${signedUp.person.userId}`
+    const [grant] = (await app.admin('GET', list)).body.data
+    simulator.person = { sub: `o-${people}`, email: `o-${people}@example.com`, isEmailVerified: true, name: 'Grace' }
+    const browser = buildTestBrowser(app)
+    const started = await browser.get(`${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`)
+    const callback = await simulator.browse(String(started.headers.location))
+    await browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
+    const call = app.callAs(browser.cookies.get('signalbox_session') ?? '')
+    expect((await call('GET', '/api/v3/oauth/grant')).body.data).toEqual([])
+    expect((await call('DELETE', `/api/v3/oauth/grant/${grant.document_id}`)).status).toBe(404)
   })
 
   test('gets nothing at issue and nothing at refresh for a disabled person, and again when it is enabled', async () => {
@@ -298,4 +335,162 @@ describe('an app at a managed engine', () => {
     expect(answer).toMatchObject({ status: 503, body: { code: 'dependency_unavailable' } })
     expect(answer.headers['retry-after']).toBe('5')
   })
+})
+
+describe('the consent page of a managed engine', () => {
+  const PAGE = '/auth/oauth/engine'
+  const cookiesOf = (browser: TestBrowser) => [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const open = (browser: TestBrowser, id: string) => browser.get(`${PAGE}?authorization_id=${id}`)
+
+  /** Opens the page, and signs in there with the provider that it offers, which leads back to it. */
+  async function signInAtPage(browser: TestBrowser, id: string) {
+    const page = await open(browser, id)
+    const [, href = ''] = /href="(\/api\/v3\/auth\/login\/oauth\/google[^"]*)"/.exec(String(page.body)) ?? []
+    const started = await browser.get(href.replaceAll('&amp;', '&'))
+    const callback = await simulator.browse(String(started.headers.location))
+    const done = await browser.get(localOf(callback).replace('/callback', '/callback-redirect'))
+    expect(done.headers.location).toBe(`${app.app.baseUrl()}${PAGE}?authorization_id=${id}`)
+    return { page, consent: await open(browser, id) }
+  }
+
+  const post = (browser: TestBrowser, page: { body: unknown }, fields: Record<string, string>) => {
+    const form = { ...readForm(String(page.body), PAGE), ...fields }
+    return app.app.server.inject({
+      method: 'POST',
+      url: PAGE,
+      headers: {
+        cookie: cookiesOf(browser),
+        origin: app.app.baseUrl(),
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      payload: new URLSearchParams(form).toString(),
+    })
+  }
+
+  const keptTokens = async () => (await app.database.pool.query('select * from engine_session')).rows
+
+  test('asks for a sign-in with a provider of the engine, then shows what the app asks for', async () => {
+    const browser = buildTestBrowser(app)
+    const { id } = await beginAuthorization()
+    const { page, consent: shown } = await signInAtPage(browser, id)
+    expect(page.body).toContain('Who decides?')
+    for (const text of ['Allow Ledger Lens?', 'app.example.com', simulator.person.email ?? '', 'sign you in'])
+      expect(shown.body).toContain(text)
+    expect(shown.body).toMatch(/name="allow:contract:read" value="1" aria-describedby/)
+    expect(shown.headers['content-security-policy']).toContain('https://app.example.com')
+  })
+
+  test('sends the code of an approval to the app, whose token has the scopes that the person added', async () => {
+    const browser = buildTestBrowser(app)
+    const { id, verifier } = await beginAuthorization()
+    const { consent: shown } = await signInAtPage(browser, id)
+    const answer = await post(browser, shown, { decision: 'approve', 'allow:contract:read': '1' })
+    expect(answer.statusCode).toBe(303)
+    const back = new URL(String(answer.headers.location))
+    expect(`${back.origin}${back.pathname} ${back.searchParams.get('state')}`).toBe(`${REDIRECT} kept`)
+    const code = back.searchParams.get('code') ?? ''
+    const { body } = await askToken({ grant_type: 'authorization_code', code, code_verifier: verifier })
+    expect(readPayload(body.access_token ?? '')).toMatchObject({ scope: 'openid email', api_scope: 'contract:read' })
+    expect((await app.callAs((await exchange(body.access_token ?? '')).body.jwt)('GET', CONTRACT)).status).toBe(200)
+  })
+
+  test('keeps the token of the person encrypted, for this decision alone, and ends its session there', async () => {
+    await app.database.pool.query('delete from engine_session')
+    const browser = buildTestBrowser(app)
+    const { id } = await beginAuthorization()
+    const before = new Set(simulator.sessions)
+    const { consent: shown } = await signInAtPage(browser, id)
+    const [kept, ...more] = await keptTokens()
+    expect(more).toEqual([])
+    expect(kept.token).toMatch(/^v1\./)
+    expect([...simulator.sessions].filter((one) => !before.has(one))).toHaveLength(1)
+    await post(browser, shown, { decision: 'approve' })
+    expect(await keptTokens()).toEqual([])
+    expect([...simulator.sessions].filter((one) => !before.has(one))).toEqual([])
+  })
+
+  test('keeps no token of a sign-in that leads elsewhere', async () => {
+    await app.database.pool.query('delete from engine_session')
+    await signUp()
+    expect(await keptTokens()).toEqual([])
+  })
+
+  test('asks to sign in again when the token is older than an authorization lives, and the sweep deletes it', async () => {
+    const browser = buildTestBrowser(app)
+    const { id } = await beginAuthorization()
+    await signInAtPage(browser, id)
+    app.clock.advance(600_001)
+    expect((await open(browser, id)).body).toContain('Who decides?')
+    await app.app.maintenance.sweep()
+    expect(await keptTokens()).toEqual([])
+  })
+
+  test('sends a denial to the app, also where the engine has approved by itself', async () => {
+    const browser = buildTestBrowser(app)
+    const first = await beginAuthorization()
+    const { consent: shown } = await signInAtPage(browser, first.id)
+    const denied = await post(browser, shown, { decision: 'deny' })
+    expect(String(denied.headers.location)).toContain('error=access_denied')
+    const signedUp = await signUp()
+    await decide(signedUp, (await beginAuthorization()).id)
+    const { id } = await beginAuthorization('email')
+    const input = { person: signedUp.person, authorizationId: id, decision: 'deny' as const, scopes: [], now: now() }
+    const { authorizeUrl } = await consent.decide(app.database.db, input)
+    expect(authorizeUrl).toBe(`${REDIRECT}?state=kept&error=access_denied`)
+  })
+
+  test('leads on at once where an earlier consent covers what the app asks for', async () => {
+    const browser = buildTestBrowser(app)
+    const first = await beginAuthorization()
+    await post(browser, (await signInAtPage(browser, first.id)).consent, { decision: 'approve' })
+    const { id } = await beginAuthorization('email')
+    const { consent: shown } = await signInAtPage(browser, id)
+    expect(String(shown.headers.refresh)).toMatch(/^0;url=https:\/\/app\.example\.com\/back\?code=/)
+  })
+
+  test('refuses a form of another browser, and an authorization of another person', async () => {
+    const [browser, other] = [buildTestBrowser(app), buildTestBrowser(app)]
+    const { id } = await beginAuthorization()
+    const { consent: shown } = await signInAtPage(browser, id)
+    expect((await post(other, shown, { decision: 'approve' })).statusCode).toBe(403)
+    simulator.person = { sub: `r-${people}`, email: `r-${people}@example.com`, isEmailVerified: true, name: 'Grace' }
+    expect((await signInAtPage(other, id)).consent.status).toBe(404)
+  })
+
+  test('is decided through the API in the session of its sign-in, and in no other', async () => {
+    const browser = buildTestBrowser(app)
+    const { id } = await beginAuthorization()
+    await signInAtPage(browser, id)
+    const body = { authorization_id: id, decision: 'approve', scopes: ['contract:read'] }
+    const decided = await app.callAs(browser.cookies.get('signalbox_session') ?? '')(
+      'POST',
+      '/api/v3/oauth/decision',
+      body,
+    )
+    expect(decided).toMatchObject({ status: 200, body: { data: { decision: 'approve' } } })
+    expect(decided.body.data.document_id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(decided.body.data.authorize_url).toContain('code=')
+    const elsewhere = await app.admin('POST', '/api/v3/oauth/decision', body)
+    expect(elsewhere).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  })
+
+  test('says that a link is not valid without an authorization, and with the embedded engine', async () => {
+    const answer = await buildTestBrowser(app).get(`${PAGE}?authorization_id=%2e%2e%2f`)
+    expect(answer.body).toContain('This link no longer works')
+  })
+})
+
+test('decisions are swept, but for the last approval of each person and app', async () => {
+  const signedUp = await signUp()
+  await decide(signedUp, (await beginAuthorization()).id, ['contract:read'])
+  app.clock.advance(1_000)
+  const { id } = await beginAuthorization('openid profile')
+  await decide(signedUp, id, ['contract:read', 'account:read'])
+  const input = { person: signedUp.person, decision: 'deny' as const, scopes: [], now: now() }
+  await consent.decide(app.database.db, { ...input, authorizationId: (await beginAuthorization('openid phone')).id })
+  app.clock.advance(3_600_001)
+  await app.app.maintenance.sweep()
+  const text = 'select authorization_id, api_scope from oauth_engine_decision where "user" = $1'
+  const { rows } = await app.database.pool.query(text, [signedUp.person.userId])
+  expect(rows).toEqual([{ authorization_id: id, api_scope: 'contract:read account:read' }])
 })

@@ -76,8 +76,13 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
           throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
         const client = readClient(claims)
         const clientId = client?.id ?? null
-        const { subject, apiScope } = (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
-        const decision = decideTokenClaims({ subject, client, apiScope: apiScope ?? null })
+        const { subject, apiScope, isRevoked } =
+          (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
+        const decision = decideTokenClaims({
+          ...{ subject, client },
+          apiScope: apiScope ?? null,
+          isRevoked: isRevoked ?? false,
+        })
         const userId = subject?.userId ?? null
         if (decision.kind === 'refuse')
           return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId })

@@ -16,22 +16,30 @@ export interface TokenRequest {
   client: { id: string; scope: string } | null
   /** Scopes of the API that the person granted the app, where the engine knows none of them. */
   apiScope?: string | null
+  /** Whether the person took back what it allowed the app. */
+  isRevoked?: boolean
 }
 
 /** Claims to add to the token, or why there is none. */
 export type TokenDecision =
   | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
-  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' }
+  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' }
 
 /**
  * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
  * and at every refresh. A person who signs in at a managed engine for the first time is unknown here and gets a token of
  * its own; an app never gets one for an unknown person. Pure.
  */
-export function decideTokenClaims({ subject, client, apiScope = null }: TokenRequest): TokenDecision {
+export function decideTokenClaims({
+  subject,
+  client,
+  apiScope = null,
+  isRevoked = false,
+}: TokenRequest): TokenDecision {
   if (!subject) return client ? { kind: 'refuse', reason: 'user_unknown' } : { kind: 'issue', claims: {} }
   if (!subject.isActive) return { kind: 'refuse', reason: 'user_disabled' }
   if (!client) return { kind: 'issue', claims: {} }
+  if (isRevoked) return { kind: 'refuse', reason: 'grant_revoked' }
   const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
   return {
     kind: 'issue',

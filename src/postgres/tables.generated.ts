@@ -136,6 +136,25 @@ export interface DeliveryWorker {
   worker_id: string;
 }
 
+export interface EngineGrant {
+  client: string;
+  client_name: string;
+  created_at: Timestamp;
+  document_id: string;
+  is_ended_there: Generated<boolean>;
+  revoked_at: Timestamp | null;
+  scopes: string[];
+  updated_at: Timestamp;
+  user: string;
+}
+
+export interface EngineSession {
+  expires_at: Timestamp;
+  session: string;
+  token: string;
+  user: string;
+}
+
 export interface Event {
   account_scope: Generated<string>;
   created_at: Timestamp;
@@ -847,6 +866,8 @@ export interface DB {
   audit_log: AuditLog;
   contract: Contract;
   delivery_worker: DeliveryWorker;
+  engine_grant: EngineGrant;
+  engine_session: EngineSession;
   event: Event;
   event_occurrence: EventOccurrence;
   event_queue: EventQueue;

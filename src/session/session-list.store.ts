@@ -75,18 +75,3 @@ export async function endLockedSessions(
 ): Promise<void> {
   if (ids.length > 0) await endLocked(db, [ids, now], { notes: `u:${userId}` })
 }
-
-const revokeOfClient = closingStatement(`
-  ended_app_sessions as (
-    update session set revoked_at = $3, updated_at = $3
-    where document_id in (
-      select document_id from session where "user" = $1 and client_id = $2 and revoked_at is null
-      order by document_id for no key update))`)
-
-/** Revokes the sessions of an app for a user, with the last statement of the transaction. */
-export function endClientSessionRows(
-  db: Database,
-  { userId, clientId, now }: { userId: UserId; clientId: string; now: Date },
-): Promise<void> {
-  return revokeOfClient(db, [userId, clientId, now], { notes: `u:${userId}` })
-}

@@ -5,13 +5,7 @@ import { notFound } from '../http/problem.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionRecord } from './session.store.ts'
-import {
-  endClientSessionRows,
-  endLockedSessions,
-  findOwnedSession,
-  lockOwnedSession,
-  type OwnedSession,
-} from './session-list.store.ts'
+import { endLockedSessions, findOwnedSession, lockOwnedSession, type OwnedSession } from './session-list.store.ts'
 
 /** A session that a request names, and the time of the request. */
 export interface SessionTarget {
@@ -55,9 +49,4 @@ export async function endSession(db: Database, target: SessionTarget): Promise<S
   if (!tree.includes(session.id)) throw notFound('session')
   await endSessions(db, { ids: tree, userId: session.userId, now: target.now })
   return tree
-}
-
-/** Revokes the sessions of an app for a user, at once in every process, with the last statement of the transaction. */
-export function endClientSessions(db: Database, input: { userId: UserId; clientId: string; now: Date }): Promise<void> {
-  return endClientSessionRows(db, input)
 }

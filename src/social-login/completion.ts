@@ -1,16 +1,18 @@
 import { Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
+import type { Keyring } from '../keyring.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SessionDeps, SessionOrigin } from '../session/session.ts'
 import { type SignIn, signIn } from '../sign-in/sign-in.ts'
 import { loadUser } from '../user/user.ts'
+import { keepEngineToken } from './engine-session.ts'
 import { createLoginCode, isVerifierRight, redeemLoginCode } from './login-code.ts'
 import type { LoginFlow } from './login-flow.store.ts'
 import { type PersonDeps, resolvePerson } from './person.ts'
 import type { Refusal } from './refusal-problem.ts'
 import type { FinishedFlow } from './social-login.ts'
 
-export type CompletionDeps = SessionDeps & PersonDeps
+export type CompletionDeps = SessionDeps & PersonDeps & { keyring: Keyring }
 
 /** A flow that ended: in a session, in a code that an app exchanges, or in a refusal. */
 export type Completion =
@@ -50,6 +52,9 @@ export async function completeFlow(
   }
   const signedIn = await signIn(deps, tx, { user, origin, amr: ['fed'], isNewUser, redirectUrl: flow.redirectUrl, now })
   if (!signedIn) return { kind: 'refused', flow, reason: 'disabled', detail: null, userId: user.id }
+  const { sessionId } = signedIn.issued
+  if (finished.engineToken !== undefined)
+    await keepEngineToken(deps, tx, { sessionId, userId: user.id, token: finished.engineToken, now })
   return { kind: 'signed-in', flow, signIn: signedIn }
 }
 

@@ -12,6 +12,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { checkRedirectUrl, type RedirectRules } from '../sign-in/redirect-url.ts'
 import type { BrowserBinding } from './browser-binding.ts'
+import { leadsToDecision } from './engine-session.ts'
 import { hashSecret, issueState, readState } from './flow-state.ts'
 import { consumeFlow, findFlow, insertFlow, keepPostedName, type LoginFlow, type NewFlow } from './login-flow.store.ts'
 import { readPostedName } from './posted-name.ts'
@@ -158,7 +159,13 @@ export async function takePostedForm(
 
 /** A flow that came back, and what the provider said. */
 export type FinishedFlow =
-  | { kind: 'proven'; flow: LoginFlow; identity: ProviderIdentity }
+  | {
+      kind: 'proven'
+      flow: LoginFlow
+      identity: ProviderIdentity
+      /** The person's token at a managed engine, for a sign-in that leads to a decision there. */
+      engineToken: string | undefined
+    }
   | { kind: 'refused'; flow: LoginFlow | undefined; reason: FlowRefusal | EngineRefusal; detail: string | null }
 
 /**
@@ -191,8 +198,9 @@ export async function finishFlow(
     callbackUrl: buildCallbackUrl(deps.baseUrl(), provider),
     callback: input.parameters,
     postedName: flow.postedName,
+    keepsSession: leadsToDecision(flow, deps.baseUrl()),
     now,
   })
   if (result.kind === 'refused') return { kind: 'refused', flow, reason: result.reason, detail: result.detail }
-  return { kind: 'proven', flow, identity: result.identity }
+  return { kind: 'proven', flow, identity: result.identity, engineToken: result.token }
 }

@@ -67,6 +67,8 @@ const PASSING = `
     values (payload ->> 'deviceCode'), (payload ->> 'parJti'), (payload ->> 'sealedId'), (answer)) x (sealed)
     where sealed is not null and expires_at > $1
   union all
+  select 'engine_session', token, expires_at from engine_session where expires_at > $1
+  union all
   select 'oauth_engine_decision', authorize_url, decided_at + interval '1 hour' from oauth_engine_decision
     where authorize_url is not null and decided_at > $1::timestamptz - interval '1 hour'`
 

@@ -2,7 +2,9 @@ import { type Begun, type Flow, openFlow, type Tokens } from '../harness/oauth-f
 import type { OauthWorld } from '../harness/oauth-world.ts'
 import { type OauthClient, type OauthPerson, openBrowser, startOauthWorld } from '../harness/oauth-world.ts'
 import type { Visited, Visitor } from '../harness/visitor.ts'
-import { type BreakSwitch, makeBreakable, makeServerBreakable } from './breakable-provider.ts'
+import { makeBreakable } from './breakable-provider.ts'
+import { makeServerBreakable } from './breakable-server.ts'
+import type { BreakSwitch } from './breakage.ts'
 
 /** The redirect URI of the web client of an attack. */
 export const WEB = 'https://app.example.com/callback'

@@ -27,6 +27,8 @@ export type Breakage =
   | 'families of tokens never end'
   | 'tokens are issued for every API'
   | 'every origin reads tokens'
+  | 'every origin reads pages'
+  | 'redirects repeat the form'
   | 'errors show the request as it is'
   | 'answers have no iss'
   | 'answers have no state'
@@ -38,6 +40,11 @@ export type Breakage =
   | 'pages send their address on'
   | 'origins of forms are not checked'
   | 'tokens of forms are not checked'
+
+/** Which breakage is on; undefined for the provider as it is. */
+export interface BreakSwitch {
+  on: Breakage | undefined
+}
 
 /** What an attack needs. */
 export interface AttackCase<World> {

@@ -101,5 +101,48 @@ const FRAMES: Case[] = PAGES.flatMap(([name, open]): Case[] => [
   },
 ])
 
+const repeatsForm = ({ status }: Visited) => status === 307 || status === 308
+
+/** A redirect that repeats the form hands it to the app (RFC 9700 section 4.12). */
+const FORWARDING: Case[] = [
+  {
+    name: 'the password of a sign-in is posted on to the next address',
+    brokenBy: 'redirects repeat the form',
+    attack: async ({ world, flow }) => {
+      const [browser, person] = [openBrowser(), await world.person()]
+      const page = await world.walk(browser, (await flow.prepare()).url)
+      const form = { ...readForm(page.body, '/auth/sign-in'), email: person.email, password: person.password }
+      return repeatsForm(await browser.visit(`${world.baseUrl}/auth/sign-in`, { method: 'POST', form }))
+    },
+  },
+  {
+    name: 'the form of a decision is posted on to the app',
+    brokenBy: 'redirects repeat the form',
+    attack: async (attack) => {
+      const { browser, page } = await standBefore(attack)
+      const form = { ...readForm(page.body, CONSENT), decision: 'approve' }
+      return repeatsForm(await browser.visit(`${attack.world.baseUrl}${CONSENT}`, { method: 'POST', form }))
+    },
+  },
+  {
+    name: 'an authorization request by POST is posted on',
+    brokenBy: 'redirects repeat the form',
+    attack: async ({ flow, browser }) => {
+      const { origin, pathname, searchParams } = new URL((await flow.prepare()).url)
+      const form = Object.fromEntries(searchParams)
+      return repeatsForm(await browser.visit(`${origin}${pathname}`, { method: 'POST', form }))
+    },
+  },
+]
+
+/** The authorization endpoint answers no script of another origin (RFC 9700 section 2.6). */
+const READERS: Case[] = PAGES.map(
+  ([name, open]): Case => ({
+    name: `scripts of another origin read the ${name} page`,
+    brokenBy: 'every origin reads pages',
+    attack: async (world) => (await open(world)).headers['access-control-allow-origin'] !== undefined,
+  }),
+)
+
 /** Attacks on the person who decides. */
-export const PERSON_ATTACKS: readonly Case[] = [...FORGERY, ...FRAMES]
+export const PERSON_ATTACKS: readonly Case[] = [...FORGERY, ...FRAMES, ...FORWARDING, ...READERS]

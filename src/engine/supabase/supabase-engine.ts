@@ -80,7 +80,10 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
   return { kind: 'refused', reason, detail }
 }
 
-/** Redeems the code, asks for the person once more, and ends the session of the engine, which is of no further use. */
+/**
+ * Redeems the code, asks for the person once more, and ends the session of the engine, unless the caller needs it for a
+ * decision.
+ */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
   const { error, errorCode } = input.callback
   if (error !== undefined) return classifyCallbackError(error, errorCode)
@@ -89,9 +92,10 @@ async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): 
   if (isClientToken(token)) return refuse('profile_invalid', 'CLIENT_TOKEN')
   // The exchange of a code ignores a ban that came after the callback; this call does not.
   const user = await deps.client.readUser(token)
+  const result = user.ok ? readIdentity(deps, input.provider, user.data) : classifyAnswer(user, 'profile_invalid')
+  if (result.kind === 'identity' && input.keepsSession) return { ...result, token }
   await deps.client.endSession(token).catch(() => {})
-  if (!user.ok) return classifyAnswer(user, 'profile_invalid')
-  return readIdentity(deps, input.provider, user.data)
+  return result
 }
 
 async function obtainToken(

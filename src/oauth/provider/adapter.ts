@@ -36,6 +36,9 @@ const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
 
+/** Where a session is looked up with a token, and never written. */
+const SESSION_QUESTIONS = new Set(['introspection', 'token', 'userinfo'])
+
 /**
  * The state of the provider in PostgreSQL (docs/contract/oauth.md#state). Ids are kept as hashes: what the database holds
  * opens nothing. What one request writes is one statement at its end (`writeAtRequestEnd`), with the conditional update that
@@ -66,7 +69,9 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     },
     findByUid: async (uid) => {
       const found = await readRowByUid(deps, { model, uid }, Provider.ctx)
-      return found && toPayload(deps, found, undefined)
+      // Who only asks whether the session of a token lives needs no id of it.
+      const isAsked = model === 'Session' && SESSION_QUESTIONS.has(Provider.ctx?.oidc?.route ?? '')
+      return found && toPayload(deps, found, isAsked ? '' : undefined)
     },
     findByUserCode: async (userCode) => {
       const found = await findStateByUserCode(db, { model, userCodeHash: hashStateId(userCode), now: now() })

@@ -10,6 +10,7 @@ import { keepApiTokens } from './api-token.ts'
 import { followEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
 import { type FamilyDeps, findFamily } from './family.ts'
 import { FAMILY_SECONDS } from './family-members.ts'
+import { LocalSigningKey } from './local-signing-key.ts'
 import type { ProviderPages } from './provider-pages.ts'
 import { answerRepeats } from './refresh-repeat.ts'
 import { writeAtRequestEnd } from './request-end.ts'
@@ -87,7 +88,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
   const cookie = { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true } as const
   return {
     adapter: buildAdapter(deps),
-    jwks: { keys: deps.jwks.map((key) => ({ ...key })) as never },
+    jwks: { keys: deps.jwks.map((key) => new LocalSigningKey(key)) },
     routes: ROUTES,
     ttl: LIFETIMES,
     scopes: SCOPES.map(({ name }) => name),
@@ -151,6 +152,7 @@ function buildFeatures({
   const scope = SCOPES.map(({ name }) => name).join(' ')
   return {
     devInteractions: { enabled: false },
+    externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     backchannelLogout: { enabled: true },
     clientCredentials: { enabled: false },
     deviceFlow: {

@@ -64,6 +64,21 @@ describe('the device flow', () => {
     expect(again.access_token).not.toBe(tokens.access_token)
   })
 
+  test('begins again with its code for a person who takes another account', async () => {
+    const { begun } = await start()
+    const { browser, confirm } = await enterCode(begun)
+    const form = readForm(confirm.body, begun.verification_uri)
+    const next = await browser.visit(begun.verification_uri, { method: 'POST', form })
+    const at = new URL(next.headers.location ?? '', world.baseUrl).href
+    const page = await world.walk(browser, at, { person, decision: 'stop' })
+    const switched = await browser.visit(`${world.baseUrl}/auth/oauth/switch`, {
+      method: 'POST',
+      form: readForm(page.body, '/auth/oauth/switch'),
+    })
+    const again = new URL(switched.headers.location ?? '', world.baseUrl).href
+    expect((await world.walk(browser, again, { person })).body).toContain('Enter the code that your device shows')
+  })
+
   test('that the person declines gives access_denied', async () => {
     const { config, begun } = await start()
     const { browser, confirm } = await enterCode(begun)
@@ -145,6 +160,11 @@ describe('registration by the client itself', () => {
     expect((await register({ first_party: true })).status).toBe(400)
     expect((await register({ redirect_uris: ['http://app.example.com/callback'] })).status).toBe(400)
     expect((await register({ redirect_uris: ['https://app.example.com/#x'] })).status).toBe(400)
+  })
+
+  test('cannot choose its id, which could be that of a person', async () => {
+    const made = await (await register({ client_id: person.userId })).json()
+    expect(made.client_id).not.toBe(person.userId)
   })
 
   test('does not exist unless it is configured', async () => {

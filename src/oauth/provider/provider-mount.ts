@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
 import { PROVIDER_PATH, type ProviderSource } from './provider-source.ts'
 import { disguiseJwt } from './state-id.ts'
 
@@ -39,33 +38,50 @@ export async function serveProvider(
   request.headers['x-forwarded-proto'] = base.protocol.slice(0, -1)
   request.headers['x-forwarded-host'] = base.host
   request.headers['x-forwarded-for'] = address
-  if (request.method === 'POST' && path === '/authorize') return redirectForm(request, response, baseUrl())
-  const served = request.method === 'POST' && TOKEN_FORMS.has(path) ? await discloseToken(request) : request
-  if (served === undefined) return refuseForm(response)
+  if (request.method === 'POST' && isForm(request)) {
+    const form = await readForm(request)
+    if (path === '/authorize') return redirectForm(form, response, baseUrl())
+    if (!form) return refuseForm(response)
+    handOver(request, TOKEN_FORMS.has(path) ? disguiseTokens(form) : form)
+  } else if (request.method === 'POST' && (path === '/authorize' || TOKEN_FORMS.has(path))) return refuseForm(response)
   const serve = await source.current()
-  await serve(served, response)
+  await serve(request, response)
 }
 
-async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
-  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')) return undefined
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length
-    if (size > FORM_LIMIT_BYTES) return undefined
-    chunks.push(chunk as Buffer)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString())
+const isForm = ({ headers }: IncomingMessage) =>
+  /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
+
+/** The body of a form; undefined when it is too large, or its client has gone. */
+function readForm(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= FORM_LIMIT_BYTES) chunks.push(chunk)
+      // The rest is read and dropped.
+      else resolve(undefined)
+    })
+    request.on('end', () => resolve(size <= FORM_LIMIT_BYTES ? Buffer.concat(chunks) : undefined))
+    request.on('error', () => resolve(undefined))
+    request.on('close', () => resolve(undefined))
+  })
+}
+
+/** Lets the provider read a body that was read here: it iterates over the chunks of a readable request. */
+function handOver(request: IncomingMessage, body: Buffer): void {
+  request.headers['content-length'] = String(body.length)
+  delete request.headers['transfer-encoding']
+  Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } })
 }
 
 /**
  * An authorization request by POST (OpenID Connect Core section 3.1.2.1) goes on as the same request by GET: browsers send
  * the cookies of the person only with that one.
  */
-async function redirectForm(request: IncomingMessage, response: ServerResponse, baseUrl: string): Promise<void> {
-  const form = await readForm(request)
-  const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${form}`
-  if (location === undefined || location.length > ADDRESS_LIMIT) return refuseForm(response)
+function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
+  const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
+  if (location === undefined || location.length > ADDRESS_LIMIT) return void refuseForm(response)
   response.writeHead(303, { location, 'cache-control': 'no-store' })
   response.end()
 }
@@ -75,19 +91,14 @@ function refuseForm(response: ServerResponse): void {
   response.end(JSON.stringify({ error: 'invalid_request', error_description: 'the form cannot be read' }))
 }
 
-/** The same request with the token in a form that the provider's handler takes; undefined when the form is unreadable. */
-async function discloseToken(request: ProviderRequest): Promise<ProviderRequest | undefined> {
-  const form = await readForm(request)
-  if (!form) return undefined
-  const given = form.getAll('token')
-  form.delete('token')
-  for (const token of given) form.append('token', disguiseJwt(token))
-  const body = Buffer.from(form.toString())
-  const stream = new Readable({ read() {} })
-  stream.push(body)
-  stream.push(null)
-  const { method, url, originalUrl, socket, httpVersion } = request
-  const headers: IncomingMessage['headers'] = { ...request.headers, 'content-length': String(body.length) }
-  delete headers['transfer-encoding']
-  return Object.assign(stream, { method, url, originalUrl, socket, httpVersion, headers }) as unknown as ProviderRequest
+/** The same form with its token as the handler of the provider takes it. */
+function disguiseTokens(form: Buffer): Buffer {
+  const text = form.toString()
+  // A token without dots is no JWT.
+  if (!/\.|%2e/i.test(text)) return form
+  const fields = new URLSearchParams(text)
+  const given = fields.getAll('token')
+  fields.delete('token')
+  for (const token of given) fields.append('token', disguiseJwt(token))
+  return Buffer.from(fields.toString())
 }

@@ -42,28 +42,37 @@ const toFound = (payload: Payload | null): FoundState | undefined =>
 const toAccount = (row: NullableAccount): AccountFacts | undefined =>
   row.user_id === null ? undefined : toAccountFacts(row as AccountColumns)
 
+/**
+ * Written so that PostgreSQL keeps one plan, and a good one also while a table is nearly empty. Two models and not an array
+ * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
+ * limit look one row up by its whole key. `model || ''` keeps the session from the index that begins with the model.
+ */
 const selectTokens = statement<TokenColumns>(`
   select t.model, t.payload, t.consumed_at, t.consumed_by, f.payload as family, p.payload as provider_session,
     ${OF_ACCOUNT}
   from oauth_state t
-  left join oauth_state f
-    on f.model = 'Grant' and f.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and f.expires_at > $3
+  left join lateral (
+    select g.payload from oauth_state g
+    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and g.expires_at > $4
+    limit 1
+  ) f on true
   left join lateral (
     select s.payload from oauth_state s
-    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and s.expires_at > $3
-      and ${FOLLOWS_LIVE_BROWSER('$3')}
+    where s.model || '' = 'Session' and s.uid = t.payload ->> 'sessionUid' and s.expires_at > $4
+      and ${FOLLOWS_LIVE_BROWSER('$4')}
     limit 1
   ) p on true
   left join "user" u
     on u.document_id = uuid_of(t.payload ->> 'accountId') and u.is_actived and u.deleted_at is null
-  where t.model = any ($1) and t.id_hash = $2 and t.expires_at > $3`)
+  where t.model in ($1, $2) and t.id_hash = $3 and t.expires_at > $4`)
 
 /** The rows with this id that have not expired, one of each model at most, each with what decides about it. */
 export async function loadTokens(
   db: Database,
-  { models, idHash, now }: { models: readonly string[]; idHash: Buffer; now: Date },
+  { models, idHash, now }: { models: readonly [string, string?]; idHash: Buffer; now: Date },
 ): Promise<LoadedToken[]> {
-  const rows = await selectTokens(db, [models, idHash, now])
+  const [model, other = model] = models
+  const rows = await selectTokens(db, [model, other, idHash, now])
   return rows.map((row) => ({
     model: row.model,
     found: { payload: row.payload, consumedAt: row.consumed_at, consumedBy: row.consumed_by },
@@ -103,12 +112,20 @@ const selectBrowser = statement<BrowserColumns>(`
     g.document_id as grant_row, g.scopes, g.refused_scopes, g.created_at as grant_created_at,
     g.updated_at as grant_updated_at, f.payload as family, ${OF_ACCOUNT}
   from (select $1::bytea as id_hash, $2::uuid as browser, $3::uuid as person, $4::text as client) k
-  left join oauth_state s on s.model = 'Session' and s.id_hash = k.id_hash and s.expires_at > $5
+  left join lateral (
+    select o.payload from oauth_state o
+    where o.model = 'Session' and o.id_hash = k.id_hash and o.expires_at > $5
+    limit 1
+  ) s on true
   left join session b on b.document_id = k.browser
   left join "user" u on u.document_id = k.person and u.is_actived and u.deleted_at is null
   left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
-  left join oauth_state f on f.model = 'Grant' and f.expires_at > $5
-    and f.id_hash = sha256(convert_to(s.payload -> 'authorizations' -> k.client ->> 'grantId', 'UTF8'))`)
+  left join lateral (
+    select o.payload from oauth_state o
+    where o.model = 'Grant' and o.expires_at > $5
+      and o.id_hash = sha256(convert_to(s.payload -> 'authorizations' -> k.client ->> 'grantId', 'UTF8'))
+    limit 1
+  ) f on true`)
 
 /** Reads what an authorization in a browser starts with, in one statement. `idHash`: null for a browser without the cookie. */
 export async function loadBrowser(

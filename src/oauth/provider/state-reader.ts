@@ -38,7 +38,7 @@ export function readRow(
   }
   if (!TOKEN_MODELS.has(model)) return keep(state, keyOf(model, idHash), findState(deps.db, { model, idHash, now }))
   const isLookUp = LOOK_UP_ROUTES.has(ctx.oidc.route) && (model === 'AccessToken' || model === 'RefreshToken')
-  const models = isLookUp ? ['AccessToken', 'RefreshToken'] : [model]
+  const models = isLookUp ? (['AccessToken', 'RefreshToken'] as const) : ([model] as const)
   const loaded = readTokens(deps, state, { models, idHash, now })
   for (const one of models)
     keep(
@@ -61,7 +61,7 @@ function keep(
 async function readTokens(
   { db }: ReadDeps,
   state: RequestState,
-  key: { models: readonly string[]; idHash: Buffer; now: Date },
+  key: { models: readonly [string, string?]; idHash: Buffer; now: Date },
 ): Promise<Map<string, FoundState>> {
   const found = new Map<string, FoundState>()
   for (const token of await loadTokens(db, key)) {
