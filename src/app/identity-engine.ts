@@ -4,6 +4,7 @@ import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { Engine } from '../engine/engine.ts'
+import { checkServer } from '../engine/supabase/supabase-check.ts'
 import { buildSupabaseClient, type SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
 import type { Keyring } from '../keyring.ts'
@@ -36,8 +37,8 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 export function buildIdentityParts(
   options: AppOptions,
   { keyring, baseUrl }: { keyring: Keyring; baseUrl: () => string },
-): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent'> {
-  const { config, random, clock } = options
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'> {
+  const { config, random, clock, logger } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
   const rules = buildProviderRules(config, isHttpAllowed)
@@ -51,7 +52,11 @@ export function buildIdentityParts(
   const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
-    ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring }) }),
+    ...(managed && {
+      engineConsent: buildEngineConsent({ client: managed, keyring }),
+      checkEngine: () =>
+        checkServer({ client: managed, providers: config.socialProviders.map(({ name }) => name), logger }),
+    }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
