@@ -98,6 +98,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       resource: 'role',
       action: 'update',
       accountScope: 'none',
+      fresh: 'factor',
       summary: 'Change a role',
       description:
         'The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.',

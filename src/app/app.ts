@@ -29,7 +29,7 @@ import { buildBaseUrl, readPort } from './base-url.ts'
 import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
-import { FEATURES } from './features.ts'
+import { FEATURES, type FeatureParts } from './features.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
@@ -137,10 +137,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   })
   const { metrics } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
-  if (isApi)
-    await mountApi(server, options, {
-      ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl },
-    })
+  const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, sinkUrl }
+  const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
@@ -170,6 +168,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
       metricsListener = await openMetricsPort(options, metrics)
       workers.start()
       if (isApi) running.push(limiter.run())
+      void api?.checkEngine?.()
     },
     stop: async () => {
       limiter.stop()
@@ -194,7 +193,7 @@ async function mountApi(
     limiter: RateLimiter
     sinkUrl: () => string
   },
-): Promise<void> {
+): Promise<Pick<FeatureParts, 'checkEngine'>> {
   const { held, limiter, sinkUrl, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
@@ -211,6 +210,7 @@ async function mountApi(
   await mountOauthProvider(server, options, { parts: features, limiter, clients: held.clients })
   const { webhookSinkSecret: sinkSecret } = config
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink: { db, logger, keyring, sinkSecret, sinkUrl } })
+  return features
 }
 
 function buildServiceRouteDeps(

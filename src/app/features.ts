@@ -102,6 +102,8 @@ export interface FeatureParts {
   engine: Engine
   /** Decides what apps ask at a managed engine. */
   engineConsent?: EngineConsent
+  /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
+  checkEngine?: () => Promise<void>
   /** `OAUTH_HOOK_SECRET`. */
   hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */

@@ -4,6 +4,7 @@ import { buildDevProvider } from '../engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../engine/embedded/embedded-engine.ts'
 import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts'
 import type { Engine } from '../engine/engine.ts'
+import { checkServer } from '../engine/supabase/supabase-check.ts'
 import { buildSupabaseClient, type SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../engine/supabase/supabase-engine.ts'
 import type { IdMaker } from '../id.ts'
@@ -37,8 +38,8 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
 export function buildIdentityParts(
   options: AppOptions,
   { ids, keyring, baseUrl }: { ids: IdMaker; keyring: Keyring; baseUrl: () => string },
-): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent'> {
-  const { config, random, clock } = options
+): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'> {
+  const { config, random, clock, logger } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
   const rules = buildProviderRules(config, isHttpAllowed)
@@ -52,7 +53,11 @@ export function buildIdentityParts(
   const engine = managed ? buildManagedEngine(options, managed) : embed(config.socialProviders)
   return {
     ...(devProvider && { devProvider }),
-    ...(managed && { engineConsent: buildEngineConsent({ client: managed, keyring, ids }) }),
+    ...(managed && {
+      engineConsent: buildEngineConsent({ client: managed, keyring, ids }),
+      checkEngine: () =>
+        checkServer({ client: managed, providers: config.socialProviders.map(({ name }) => name), logger }),
+    }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),

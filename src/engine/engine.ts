@@ -48,8 +48,9 @@ export interface CallbackParameters {
   refreshToken?: string | undefined
   /** The error of the provider (RFC 6749 section 4.1.2.1). */
   error?: string | undefined
-  /** The more exact error of a managed engine. */
+  /** The more exact error of a managed engine, and its text, which is compared and never shown. */
   errorCode?: string | undefined
+  errorDescription?: string | undefined
 }
 
 /** A sign-in that came back to the callback. */
@@ -95,8 +96,12 @@ export type EngineRefusal =
   | 'id_token_invalid'
   /** The provider's facts about the person are missing or contradict each other. */
   | 'profile_invalid'
-  /** The managed engine declines the person: a ban, no sign-ups. */
+  /** The managed engine declines the person: a ban, no sign-ups, its hook. */
   | 'engine_refused'
+  /** The managed engine takes nobody without an address. */
+  | 'email_missing'
+  /** The managed engine takes nobody whose address the provider has not verified. */
+  | 'email_unverified'
   /** The provider did not answer, or not in its protocol. */
   | 'provider_fault'
 

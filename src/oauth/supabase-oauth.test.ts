@@ -314,8 +314,8 @@ describe('an app at a managed engine', () => {
     const { body } = await obtainToken(signedUp)
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
     await app.admin('POST', `/api/v3/identity/user/${signedUp.person.userId}/disable`)
-    expect(await askToken(refresh)).toMatchObject({ status: 400, body: { msg: 'user_disabled' } })
-    expect((await obtainToken(signedUp)).status).toBe(400)
+    expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'user_disabled' } })
+    expect((await obtainToken(signedUp)).status).toBe(403)
     expect((await exchange(body.access_token ?? '')).status).toBe(401)
     await app.admin('POST', `/api/v3/identity/user/${signedUp.person.userId}/enable`)
     expect((await askToken(refresh)).status).toBe(200)

@@ -6,12 +6,20 @@ import { buildPage } from './page.ts'
 import { definePage, type PageDeps } from './page-route.ts'
 import { askToSignIn, HOME } from './page-url.ts'
 import { renderError } from './problem-page.ts'
+import type { SignInPageDeps } from './sign-in-goal.ts'
 
 /** The messages of the page, by the name that a redirect carries. */
-const NOTICES = { 'password-changed': 'Your password is changed.', joined: 'You have joined the account.' }
+const NOTICES = {
+  'password-changed': 'Your password is changed.',
+  joined: 'You have joined the account.',
+  'link-sent': 'If your address is not confirmed yet, a mail with a link is on its way.',
+}
+
+/** Dependencies of these pages. */
+type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
 
 /** The page of a person who is signed in, and the page of errors. */
-export const accountPageRoutes: Routes<PageDeps> = [
+export const accountPageRoutes: Routes<AccountPageDeps> = [
   definePage(
     { method: 'GET', path: '/auth', resource: 'start-page', action: 'show', summary: 'The way to the account page' },
     { handle: async () => ({ kind: 'redirect', location: HOME }) },
@@ -26,7 +34,7 @@ export const accountPageRoutes: Routes<PageDeps> = [
       query: ['notice'],
     },
     {
-      handle: async (deps: PageDeps, { db, visitor, query }) => {
+      handle: async (deps: AccountPageDeps, { db, visitor, query }) => {
         const { person, browserId } = visitor
         if (!person) return askToSignIn(visitor, HOME)
         const notice = findNotice(NOTICES, query.notice)

@@ -6,8 +6,9 @@ import type { PageDeps } from './page-route.ts'
 import { buildSignInUrl } from './page-url.ts'
 import { renderNewPassword } from './password-page.ts'
 import { SHOW_PASSWORD } from './password-script.ts'
+import type { SignInPageDeps } from './sign-in-goal.ts'
 
-type Deps = Pick<PageDeps, 'browserKeys'>
+type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>
 
 /** What the page of an invitation shows. */
 export interface InvitationPageView {
@@ -42,15 +43,24 @@ function renderStep(deps: Deps, view: InvitationPageView): Html {
     case 'accept':
       return renderForm(deps, view, html`<button type="submit">Join</button>`)
     case 'register':
-      return renderForm(deps, view, renderRegistration(view))
-    case 'sign_in': {
-      const href = buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
-      return html`<a class="button" href="${href}">Sign in to join</a>`
-    }
+      return html`${renderForm(deps, view, renderRegistration(view))}
+${deps.listProviders({ redirectUrl: undefined, next: undefined }).length > 0 && renderOtherWay(token)}`
+    case 'sign_in':
+      return html`<a class="button" href="${buildReturnUrl(token)}">Sign in to join</a>`
     case 'other_person':
       return html`<p>You are signed in as somebody else. Sign out, then open the link of the mail again.</p>
 <a class="button" href="/auth/sign-out">Sign out</a>`
   }
+}
+
+/** The sign-in page, which leads back to the invitation. */
+function buildReturnUrl(token: string): string {
+  return buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
+}
+
+/** For a new person who signs in with a provider: its profile has the address that the provider verified. */
+function renderOtherWay(token: string): Html {
+  return html`<p class="quiet small">No new password? <a href="${buildReturnUrl(token)}">Sign in with a service that you use</a>, then join.</p>`
 }
 
 function renderForm(deps: Deps, { token, browserId }: InvitationPageView, fields: Html): Html {

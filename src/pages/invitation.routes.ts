@@ -17,9 +17,10 @@ import { toPasswordError } from './link.routes.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from './page-route.ts'
 import { buildRefreshUrl, buildSignInUrl, HOME } from './page-url.ts'
+import type { SignInPageDeps } from './sign-in-goal.ts'
 
 /** Dependencies of the page of an invitation. */
-export interface InvitationPageDeps extends PageDeps, AcceptanceDeps {}
+export interface InvitationPageDeps extends PageDeps, AcceptanceDeps, Pick<SignInPageDeps, 'listProviders'> {}
 
 type Refused = { problem: Problem; errors: FormError[] }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
-import { buildPageVisitor, PAGE_ENV } from '../../test/harness/page-visitor.ts'
+import { buildPageVisitor, PAGE_ENV, PAGE_ORIGIN } from '../../test/harness/page-visitor.ts'
 
 const PASSWORD = 'correct horse battery'
 let app: TestApp
@@ -12,12 +12,12 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-async function invite(email = `guest-${++people}@example.test`) {
-  const account = await app.admin('POST', '/api/v3/identity/account', { name: 'Northwind <Rail>' })
+async function invite(email = `guest-${++people}@example.test`, by = app) {
+  const account = await by.admin('POST', '/api/v3/identity/account', { name: 'Northwind <Rail>' })
   const id = account.body.data.document_id as string
-  const { status } = await app.admin('POST', `/api/v3/identity/account/${id}/invitation`, { email })
+  const { status } = await by.admin('POST', `/api/v3/identity/account/${id}/invitation`, { email })
   expect(status).toBe(201)
-  const { token } = (await readMails(app, email))[0]!
+  const { token } = (await readMails(by, email))[0]!
   return { email, id, link: `/auth/invitation?token=${token}` }
 }
 
@@ -49,6 +49,17 @@ describe('an invitation', () => {
     expect(await listMembers(id)).toContain(email)
     expect((await visitor.post('/auth/sign-in', { email, password: PASSWORD })).status).toBe(303)
     expect((await visitor.get(link)).status).toBe(410)
+  })
+
+  test('offers a new person the providers of the sign-in page, which lead back to it', async () => {
+    const provider = { SOCIAL_GOOGLE_CLIENT_ID: 'id', SOCIAL_GOOGLE_CLIENT_SECRET: 'secret' }
+    await using social = await createTestApp({ env: { ...PAGE_ENV, ...provider } })
+    const visitor = buildPageVisitor(social)
+    const { link } = await invite(undefined, social)
+    const href = /<a href="([^"]+)">Sign in with a service/.exec((await visitor.get(link)).body)![1]!
+    const page = await visitor.get(href.replaceAll('&amp;', '&'))
+    expect(page.body).toContain(`redirect_url=${encodeURIComponent(`${PAGE_ORIGIN}${link}`)}`)
+    expect((await buildPageVisitor(app).get((await invite()).link)).body).not.toContain('Sign in with a service')
   })
 
   test('is accepted with one button by the person who has the address', async () => {

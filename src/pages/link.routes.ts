@@ -1,6 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
-import { verifyByLink } from '../user/email-verification.ts'
+import { requestVerification, verifyByLink } from '../user/email-verification.ts'
 import {
   isResetLink,
   type LinkDeps,
@@ -11,9 +11,10 @@ import {
 } from '../user/password-reset.ts'
 import { buildLinkInvalid } from '../user/proof-token.ts'
 import type { FormError } from './form.ts'
+import { ASK_TO_VERIFY } from './home-page.ts'
 import { buildPage } from './page.ts'
 import { definePage, type PageDeps, refusePage } from './page-route.ts'
-import { buildSignInUrl } from './page-url.ts'
+import { buildSignInUrl, HOME } from './page-url.ts'
 import {
   buildForgotPage,
   buildLinkSentPage,
@@ -21,6 +22,7 @@ import {
   buildVerifiedPage,
   buildVerifyPage,
 } from './password-page.ts'
+import { definePersonPage } from './person-page.ts'
 import { renderError } from './problem-page.ts'
 
 /** Dependencies of the pages of links by mail. */
@@ -188,6 +190,31 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
           ...buildPage({ brand: deps.brand, ...buildVerifiedPage() }),
           changed: [{ id: userId, account: null, url: null }],
           actor: { userId, sessionId: null, account: null },
+        }
+      },
+    },
+  ),
+  definePersonPage(
+    {
+      method: 'POST',
+      path: ASK_TO_VERIFY,
+      resource: 'email',
+      action: 'request-verification',
+      event: 'shared',
+      strictRateLimit: true,
+      returnTo: HOME,
+      summary: 'Ask for a link that confirms the own address',
+    },
+    {
+      handle: async (deps: LinkPageDeps, { db, person, now }) => {
+        const { userId } = person
+        const result = await requestVerification(deps, db, { userId, now })
+        return {
+          kind: 'redirect',
+          status: 303,
+          location: `${HOME}?notice=link-sent`,
+          changed: [{ id: userId, account: null, url: null }],
+          audit: { result },
         }
       },
     },

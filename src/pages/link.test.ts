@@ -36,6 +36,34 @@ async function askForLink(visitor: PageVisitor, email: string) {
   return visitor.follow(await visitor.post('/auth/forgot', { email }))
 }
 
+describe('an address that is not confirmed', () => {
+  test('gets a link by the account page, which offers none once it is confirmed', async () => {
+    const { email, id } = await createPerson()
+    const { visitor } = await signIn(email)
+    expect((await visitor.get('/auth/')).body).toContain('Not confirmed yet')
+    const reply = await visitor.post('/auth/verify/request')
+    expect([reply.status, reply.location]).toEqual([303, '/auth/?notice=link-sent'])
+    expect((await visitor.follow(reply)).body).toContain('a mail with a link is on its way')
+    const { rows } = await app.database.pool.query(
+      'select event, resource_id from event_occurrence order by document_id desc limit 1',
+    )
+    expect(rows).toEqual([{ event: 'email.request-verification', resource_id: id }])
+    await visitor.get(`/auth/verify?token=${await readToken(email)}`)
+    expect((await visitor.post('/auth/verify')).body).toContain('Address confirmed')
+    expect((await visitor.get('/auth/')).body).not.toContain('Not confirmed yet')
+  })
+
+  test('gets no link by the form of a visitor who is not signed in', async () => {
+    const { email } = await createPerson()
+    const { visitor } = await signIn(email)
+    await visitor.get('/auth/')
+    visitor.cookies.delete('signalbox_session')
+    visitor.cookies.delete('signalbox_refresh')
+    expect((await visitor.post('/auth/verify/request')).location).toMatch(/^\/auth\/sign-in/)
+    expect(await readMails(app, email)).toEqual([])
+  })
+})
+
 describe('a forgotten password', () => {
   test('is replaced by the link of a mail, which ends every session and works once', async () => {
     const { email } = await createPerson()

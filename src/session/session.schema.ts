@@ -2,8 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { Refreshed } from './refresh.ts'
-import type { AccountName, SessionUser } from './session.store.ts'
-import type { SessionDescription } from './session.ts'
+import type { AccountName, SessionDescription, SessionUser } from './session.store.ts'
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 

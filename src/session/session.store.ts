@@ -250,16 +250,25 @@ export interface SessionUser {
   avatarUrl: string | null
 }
 
+/** The caller's session, user and accounts. `session` is undefined for an API key. */
+export interface SessionDescription {
+  session: SessionRecord | undefined
+  user: SessionUser & { isEmailVerified: boolean }
+  accounts: AccountName[]
+}
+
 interface DescriptionColumns {
   user_id: string
   email: string
   name: string | null
   avatar_url: string | null
+  is_email_verified: boolean
   accounts: AccountName[]
 }
 
 const selectDescription = statement<DescriptionColumns>(`
-  select u.document_id as user_id, u.email, u.name, u.avatar_url, ${OF_SESSION}, accounts_of(u.document_id) as accounts
+  select u.document_id as user_id, u.email, u.name, u.avatar_url, u.email_verified_at is not null as is_email_verified,
+    ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $2 and s."user" = u.document_id
   where u.document_id = $1 and u.deleted_at is null`)
 
@@ -268,12 +277,13 @@ export async function findSessionDescription(
   db: Database,
   userId: UserId,
   sessionId: SessionId | null,
-): Promise<{ user: SessionUser; session: SessionRecord | undefined; accounts: AccountName[] } | undefined> {
+): Promise<SessionDescription | undefined> {
   const [row] = await selectDescription(db, [userId, sessionId])
   if (!row) return undefined
   const session = row as unknown as SessionColumns
+  const { user_id: id, email, name, avatar_url: avatarUrl, is_email_verified: isEmailVerified } = row
   return {
-    user: { id: row.user_id as UserId, email: row.email, name: row.name, avatarUrl: row.avatar_url },
+    user: { id: id as UserId, email, name, avatarUrl, isEmailVerified },
     session: session.document_id ? toSessionRecord(session) : undefined,
     accounts: row.accounts,
   }

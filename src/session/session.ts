@@ -20,8 +20,8 @@ import {
   revokeTokenTree,
   revokeUserSessionRows,
   type SessionClient,
+  type SessionDescription,
   type SessionRecord,
-  type SessionUser,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './session-token.ts'
 
@@ -227,13 +227,6 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
     return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
   }
   return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
-}
-
-/** The caller's session, user and accounts. `session` is undefined for an API key. */
-export interface SessionDescription {
-  session: SessionRecord | undefined
-  user: SessionUser
-  accounts: AccountName[]
 }
 
 /** Describes the caller: user, session, accounts and permissions. */

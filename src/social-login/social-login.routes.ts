@@ -114,7 +114,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       data: Type.String(),
       media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To a deep link, with the error of the provider.' },
-      problems: ['provider_unknown', 'social_login_failed'],
+      problems: ['provider_unknown', 'social_login_failed', 'email_required', 'email_not_verified'],
     },
     {
       prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
@@ -123,8 +123,9 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found }
-        const { error, error_code: errorCode, iss } = query
-        return { finished: await finishFlow(deps, db, { ...callback, parameters: { error, errorCode, iss } }) }
+        const { error, error_code: errorCode, error_description: errorDescription, iss } = query
+        const parameters = { error, errorCode, errorDescription, iss }
+        return { finished: await finishFlow(deps, db, { ...callback, parameters }) }
       },
       handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
         const { provider } = params
@@ -207,9 +208,9 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       locate: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
       prepare: async (deps, { db, params, query, headers, now }) => {
         const cookies = readHeader(headers, 'cookie') ?? undefined
-        const { state, code, iss, error, error_code: errorCode } = query
+        const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query
         const { access_token: accessToken, refresh_token: refreshToken } = query
-        const parameters = { code, iss, error, errorCode, accessToken, refreshToken }
+        const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
       handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {

@@ -46,6 +46,7 @@ export const CallbackQuery = Type.Object(
     iss: parameter('The issuer (RFC 9207).'),
     error: parameter('The error of the provider (RFC 6749 section 4.1.2.1).'),
     error_code: parameter('The more exact error of a managed engine.'),
+    error_description: parameter('The text of the error, which is not shown.'),
     access_token: parameter('Of an engine that answers with tokens.'),
     refresh_token: parameter('Of an engine that answers with tokens.'),
   },

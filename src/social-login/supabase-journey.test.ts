@@ -38,6 +38,8 @@ afterAll(async () => {
 beforeEach(() => {
   people += 1
   simulator.fault = undefined
+  simulator.rules = { autoConfirms: false, takesMissingAddress: false, takesNobodyNew: false }
+  simulator.off.clear()
   simulator.person = {
     sub: `s-${people}`,
     email: `s-${people}@example.com`,
@@ -88,10 +90,39 @@ describe('social login with the supabase engine', () => {
     expect((await finish(browser, callback)).status).toBe(401)
   })
 
-  test('believes no unverified address, though the server links by it', async () => {
+  test.each([
+    ['refuses it', false],
+    ['links by it', true],
+  ])('believes no unverified address, where the server %s', async (_name, autoConfirms) => {
+    simulator.rules.autoConfirms = autoConfirms
     simulator.person.isEmailVerified = false
     const browser = buildTestBrowser(app)
     expect((await finish(browser, await reachCallback(browser))).body.code).toBe('email_not_verified')
+  })
+
+  test.each([
+    ['takes nobody without one', false],
+    ['takes such people', true],
+  ])('asks for the address that a provider does not share, where the server %s', async (_name, takesMissingAddress) => {
+    simulator.rules.takesMissingAddress = takesMissingAddress
+    simulator.person = { sub: `s-${people}`, name: 'No Address' }
+    const browser = buildTestBrowser(app)
+    expect((await finish(browser, await reachCallback(browser))).body.code).toBe('email_required')
+  })
+
+  test('says at the callback already, on a page with a way back, what the server refuses', async () => {
+    simulator.person = { sub: `s-${people}`, name: 'No Address' }
+    const browser = buildTestBrowser(app)
+    const page = await browser.get(await reachCallback(browser))
+    expect(page.body).toContain('An e-mail address is needed')
+    expect(page.body).toContain(`href="${WEB_APP}"`)
+  })
+
+  test('says that a provider which is off at the server does not answer, in place of the error of the server', async () => {
+    simulator.off.add('google')
+    const path = `${pathOf('google')}?redirect_url=${encodeURIComponent(WEB_APP)}`
+    const started = await buildTestBrowser(app).get(path, 'application/json')
+    expect(started).toMatchObject({ status: 503, body: { code: 'dependency_unavailable' } })
   })
 
   test('refuses a person who is banned there', async () => {

@@ -57,6 +57,7 @@ export const userRoutes: Routes<UserDeps> = [
       action: 'create',
       accountScope: 'none',
       status: 201,
+      fresh: 'factor',
       summary: 'Create a user',
       description: 'Every user has the role `member`, and `roles` besides: none that holds more than the caller.',
       body: CreateUserBody,

@@ -2,6 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemRandom } from '../../src/random.ts'
+import { readMails } from '../harness/mailbox.ts'
 import { findViolations, measureOverflow, type PageBrowser, PERSON, signIn, startPageBrowser } from './page-browser.ts'
 
 let world: PageBrowser
@@ -10,6 +12,25 @@ beforeAll(async () => {
   world = await startPageBrowser()
 })
 afterAll(() => world?.[Symbol.asyncDispose]())
+
+/** A further person. Returns its address. */
+async function createPerson(): Promise<string> {
+  const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
+  await world.app.admin('POST', '/api/v3/identity/user', { email, password: PERSON.password })
+  return email
+}
+
+/** The token in the newest mail to an address. */
+async function readToken(email: string): Promise<string> {
+  return (await readMails(world.app, email))[0]!.token
+}
+
+/** Invites an address to a new account. Returns the link of the mail. */
+async function invite(email: string): Promise<string> {
+  const account = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Northwind Rail' })
+  await world.app.admin('POST', `/api/v3/identity/account/${account.body.data.document_id}/invitation`, { email })
+  return `/auth/invitation?token=${await readToken(email)}`
+}
 
 /** Every page, and how a browser gets there. */
 const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
@@ -77,9 +98,34 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   { name: 'the answer to that form', reach: (page) => page.goto('/auth/forgot?sent=1'), heading: 'Check your mail' },
   { name: 'an old link', reach: (page) => page.goto('/auth/reset?token=old'), heading: 'This link no longer works' },
   {
+    name: 'the form of a reset link',
+    reach: async (page) => {
+      const email = await createPerson()
+      await world.app.anonymous('POST', '/api/v3/auth/password/forgot', { email })
+      await page.goto(`/auth/reset?token=${await readToken(email)}`)
+    },
+    heading: 'Choose a new password',
+  },
+  {
     name: 'a verification link',
     reach: (page) => page.goto('/auth/verify?token=x'),
     heading: 'Confirm your e-mail address',
+  },
+  {
+    name: 'an invitation of a person who signs in first',
+    reach: async (page) => page.goto(await invite(await createPerson())),
+    heading: 'Join Northwind Rail',
+  },
+  {
+    name: 'an invitation of the person who is signed in',
+    reach: async (page) => {
+      const link = await invite(PERSON.email)
+      await signIn(page)
+      await page.waitForURL('**/auth/')
+      await page.goto(link)
+      await page.getByRole('button', { name: 'Join' }).waitFor()
+    },
+    heading: 'Join Northwind Rail',
   },
   { name: 'the kept mails', reach: (page) => page.goto('/auth/mail'), heading: 'Mails' },
   { name: 'an error', reach: (page) => page.goto('/auth/error?code=rate_limited'), heading: 'Too many attempts' },
@@ -285,7 +331,7 @@ test('a person who forgot the password sets a new one by the link of the mail', 
   await page.getByText('Check your mail').first().waitFor()
   await world.app.app.mailWorker.drain()
   await page.goto('/auth/mail')
-  await page.getByRole('link', { name: /\/auth\/reset/ }).click()
+  await page.getByRole('article').filter({ hasText: email }).getByRole('link').click()
   await page.getByLabel('New password', { exact: true }).fill('staple of another stable')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByText('Your new password is set.').waitFor()

@@ -2236,7 +2236,7 @@ export interface operations {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; error_description?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: string
   }
@@ -2254,7 +2254,7 @@ export interface operations {
     method: "GET"
     url: "/api/v3/auth/login/oauth/{provider}/callback-redirect"
     path: { provider: string }
-    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; access_token?: string; refresh_token?: string }
+    query: { state?: string; code?: string; iss?: string; error?: string; error_code?: string; error_description?: string; access_token?: string; refresh_token?: string }
     body: undefined
     answer: components['schemas']['LoginPayloadAnswer']
   }

@@ -24,6 +24,8 @@ export interface EngineUnderTest {
   ): Promise<{ state: string | undefined; callback: CallbackParameters; postedName: string | null }>
   /** Takes the provider down. */
   breakDown(): void
+  /** What becomes of a person without an address: an identity without one, or a refusal. */
+  missingAddress: 'identity' | 'email_missing'
   /** The subject and name that the engine reports for a person. */
   expected(person: ConformancePerson): { subject: string; name: string | null }
 }
@@ -88,10 +90,14 @@ export function describeEngine(label: string, find: () => EngineUnderTest): void
     for (const [name, value] of Object.entries(one.flow.secret)) expect(other.flow.secret[name]).not.toBe(value)
   })
 
-  test(`${label}: a missing address is null and not verified`, async () => {
+  test(`${label}: a missing address is missing, and never verified`, async () => {
     const t = find()
     const result = await complete(t, await reach(t, { sub: '4712', name: 'No Address', isEmailVerified: true }))
-    expect(result).toMatchObject({ kind: 'identity', identity: { email: null, isEmailVerified: false } })
+    const expected = {
+      identity: { kind: 'identity', identity: { email: null, isEmailVerified: false } },
+      email_missing: { kind: 'refused', reason: 'email_missing' },
+    }
+    expect(result).toMatchObject(expected[t.missingAddress])
   })
 
   test(`${label}: a person who declines is a denial`, async () => {

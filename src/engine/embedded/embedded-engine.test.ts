@@ -63,6 +63,7 @@ function underTest(provider: PersonalityName): EngineUnderTest {
         postedName: posted ? `${posted.firstName} ${posted.lastName}` : null,
       }
     },
+    missingAddress: 'identity',
     breakDown: () => {
       fake.fault = 'token endpoint down'
     },

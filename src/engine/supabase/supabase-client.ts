@@ -8,16 +8,26 @@ export type SupabaseAnswer =
   | { ok: true; data: Readonly<Record<string, unknown>> }
   | { ok: false; status: number; code: string }
 
+interface SupabaseRequest {
+  method: string
+  token?: string
+  body?: object
+}
+
 /** The calls of Supabase Auth (GoTrue) that a sign-in needs. */
 export interface SupabaseClient {
-  /** The address at which a browser begins. */
-  buildAuthorizeUrl(query: Record<string, string>): string
+  /** Begins a sign-in: `location` is where the browser continues, at the provider. */
+  beginAuthorization(query: Record<string, string>): Promise<SupabaseAnswer>
   /** Redeems the code of a callback; the verifier proves that this service began. */
   redeemCode(code: string, verifier: string): Promise<SupabaseAnswer>
   /** The person of an access token; refused for a person who is banned since. */
   readUser(accessToken: string): Promise<SupabaseAnswer>
   /** Reads the public keys (RFC 7517). Rejects when the server does not answer them. */
   readKeys(): Promise<unknown>
+  /** The providers that are on, and how addresses are confirmed. */
+  readSettings(): Promise<SupabaseAnswer>
+  /** Whether its OAuth server is on. */
+  hasOAuth(): Promise<boolean>
   /** What an app asks of the person of the token, who owns the authorization from then on. */
   readAuthorization(accessToken: string, id: string): Promise<SupabaseAnswer>
   /** Decides an authorization that the person has read. Once for each. */
@@ -32,36 +42,42 @@ export interface SupabaseClient {
 export function buildSupabaseClient(options: {
   /** `SUPABASE_URL`: the Auth server, without a trailing slash. */
   url: string
-  /** `SUPABASE_ANON_KEY`, which a gateway in front of the server asks for. */
+  /** `SUPABASE_ANON_KEY`, which a gateway in front of the server asks for: the publishable key, or the older anon key. */
   anonKey: string | undefined
   fetch: GuardedFetch
 }): SupabaseClient {
   const { url, anonKey, fetch } = options
 
-  async function call(
-    path: string,
-    request: { method: string; token?: string; body?: object },
-  ): Promise<SupabaseAnswer> {
-    const { method, token, body } = request
-    const bearer = token ?? anonKey
-    const answer = await fetch(`${url}${path}`, {
+  function send(path: string, { method, token, body }: SupabaseRequest): Promise<Response> {
+    return fetch(`${url}${path}`, {
       method,
       headers: {
         accept: 'application/json',
         'x-supabase-api-version': API_VERSION,
+        // Not as a bearer besides: a publishable key is no JWT, and gateways refuse it there.
         ...(anonKey !== undefined && { apikey: anonKey }),
-        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(body && { body: JSON.stringify(body) }),
     })
+  }
+
+  async function call(path: string, request: SupabaseRequest): Promise<SupabaseAnswer> {
+    const answer = await send(path, request)
     const data = await readJson(answer)
     if (answer.ok && data) return { ok: true, data }
     return { ok: false, status: answer.ok ? 502 : answer.status, code: readCode(answer, data) }
   }
 
   return {
-    buildAuthorizeUrl: (query) => `${url}/authorize?${new URLSearchParams(query)}`,
+    beginAuthorization: async (query) => {
+      const answer = await send(`/authorize?${new URLSearchParams(query)}`, { method: 'GET' })
+      const location = URL.parse(answer.headers.get('location') ?? '')
+      if (answer.status === 302 && location && /^https?:$/.test(location.protocol))
+        return { ok: true, data: { location: location.href } }
+      return { ok: false, status: answer.status, code: readCode(answer, await readJson(answer)) }
+    },
     redeemCode: (code, verifier) =>
       call('/token?grant_type=pkce', { method: 'POST', body: { auth_code: code, code_verifier: verifier } }),
     readUser: (token) => call('/user', { method: 'GET', token }),
@@ -69,6 +85,12 @@ export function buildSupabaseClient(options: {
       const answer = await call('/.well-known/jwks.json', { method: 'GET' })
       if (!answer.ok) throw new Error(`Supabase Auth answered its keys with ${answer.status} ${answer.code}`)
       return answer.data
+    },
+    readSettings: () => call('/settings', { method: 'GET' }),
+    hasOAuth: async () => {
+      // Where it is off, there is no such path.
+      const answer = await call('/oauth/authorizations/none', { method: 'GET' })
+      return !answer.ok && answer.code === 'no_authorization'
     },
     readAuthorization: (token, id) => call(`/oauth/authorizations/${encodeURIComponent(id)}`, { method: 'GET', token }),
     decideAuthorization: (token, id, action) =>

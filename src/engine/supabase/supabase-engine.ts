@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto'
 import { GuardedFetchError } from '../../outbound/guarded-fetch.ts'
 import type { Random } from '../../random.ts'
-import { cleanName, cleanProfile } from '../embedded/clean-profile.ts'
 import { asFacts, type ProviderFacts } from '../embedded/provider-declaration.ts'
-import type { Engine, EngineCompletion, EngineProvider, EngineRefusal, EngineResult } from '../engine.ts'
+import {
+  type CallbackParameters,
+  type Engine,
+  type EngineCompletion,
+  type EngineProvider,
+  type EngineRefusal,
+  type EngineResult,
+  type EngineStart,
+  EngineUnavailable,
+  type StartedFlow,
+} from '../engine.ts'
 import type { SupabaseAnswer, SupabaseClient } from './supabase-client.ts'
+import { readSupabaseIdentity, toEngineName } from './supabase-identity.ts'
 
 /** A provider that the operator enabled, and whether its verified addresses count. */
 export interface SupabaseProvider extends EngineProvider {
@@ -17,31 +27,20 @@ export interface SupabaseEngineDeps {
   random: Random
 }
 
-/** The names that Supabase Auth gives to providers, where they differ. A provider of any other name is a custom one there. */
-const ENGINE_NAMES: Readonly<Record<string, string>> = {
-  google: 'google',
-  apple: 'apple',
-  microsoft: 'azure',
-  github: 'github',
-  facebook: 'facebook',
-  linkedin: 'linkedin_oidc',
-  gitlab: 'gitlab',
-  discord: 'discord',
+/** Parameters of a start besides those of every provider: scopes that the server leaves out, and the choice of an account. */
+const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  google: { prompt: 'select_account' },
+  microsoft: { scopes: 'email profile', prompt: 'select_account' },
 }
-
-/** Scopes that a provider needs besides those of Supabase Auth. */
-const SCOPES: Readonly<Record<string, string>> = { microsoft: 'email' }
 
 /** The oldest access token of a fragment: a flow lives no longer. In seconds. */
 const TOKEN_AGE_LIMIT_SECONDS = 600
 
 /** Errors with which the engine declines the person itself. */
-const DECLINING = ['user_banned', 'signup_disabled', 'provider_email_needs_verification', 'email_provider_disabled']
+const DECLINING = ['user_banned', 'signup_disabled', 'email_provider_disabled']
 
-/** The name of a provider at Supabase Auth. */
-function toEngineName(provider: string): string {
-  return ENGINE_NAMES[provider] ?? `custom:${provider}`
-}
+/** How the description of an error begins when the provider shared no address; its code is that of every fault. */
+const NO_ADDRESS = 'Error getting user email from external provider'
 
 /**
  * Builds the engine that speaks to providers through Supabase Auth (docs/contract/social-login.md#supabase-engine). Always
@@ -49,23 +48,10 @@ function toEngineName(provider: string): string {
  * state is part of the address that it returns to.
  */
 export function buildSupabaseEngine(deps: SupabaseEngineDeps): Engine {
-  const { client, providers, random } = deps
+  const { providers } = deps
   return {
     listProviders: () => providers.map(({ name, label }) => ({ name, label })),
-    start: async ({ provider, state, callbackUrl }) => {
-      const verifier = random.bytes(32).toString('base64url')
-      const returnTo = new URL(callbackUrl)
-      returnTo.searchParams.set('state', state)
-      const scopes = SCOPES[provider]
-      const redirectUrl = client.buildAuthorizeUrl({
-        provider: toEngineName(provider),
-        redirect_to: returnTo.href,
-        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-        code_challenge_method: 's256',
-        ...(scopes !== undefined && { scopes }),
-      })
-      return { redirectUrl, secret: { verifier } }
-    },
+    start: (input) => startFlow(deps, input),
     complete: async (input) => {
       try {
         return await completeFlow(deps, input)
@@ -74,6 +60,34 @@ export function buildSupabaseEngine(deps: SupabaseEngineDeps): Engine {
       }
     },
   }
+}
+
+/**
+ * Begins a flow at the server, and answers where it sends the browser. This service calls the server itself: with the
+ * challenge a browser could begin the same flow at another provider, and complete it as an identity of that one.
+ */
+async function startFlow(
+  { client, random }: SupabaseEngineDeps,
+  { provider, state, callbackUrl }: EngineStart,
+): Promise<StartedFlow> {
+  const verifier = random.bytes(32).toString('base64url')
+  const returnTo = new URL(callbackUrl)
+  returnTo.searchParams.set('state', state)
+  const answer = await client
+    .beginAuthorization({
+      provider: toEngineName(provider),
+      redirect_to: returnTo.href,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 's256',
+      ...PARAMETERS[provider],
+    })
+    .catch((cause: unknown) => {
+      const code = cause instanceof GuardedFetchError ? cause.code : 'UNKNOWN'
+      throw new EngineUnavailable(`Supabase Auth was not reached: ${code}`, { cause })
+    })
+  if (!answer.ok)
+    throw new EngineUnavailable(`Supabase Auth begins no sign-in with ${toEngineName(provider)}: ${answer.code}`)
+  return { redirectUrl: String(answer.data.location), secret: { verifier } }
 }
 
 function refuse(reason: EngineRefusal, detail: string): EngineResult {
@@ -85,17 +99,30 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
  * decision.
  */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
-  const { error, errorCode } = input.callback
-  if (error !== undefined) return classifyCallbackError(error, errorCode)
-  const token = await obtainToken(deps.client, input)
+  const { client } = deps
+  const { callback } = input
+  if (callback.error !== undefined) return classifyCallbackError(callback.error, callback)
+  const token = await obtainToken(client, input)
   if (typeof token !== 'string') return token
   if (isClientToken(token)) return refuse('profile_invalid', 'CLIENT_TOKEN')
   // The exchange of a code ignores a ban that came after the callback; this call does not.
-  const user = await deps.client.readUser(token)
-  const result = user.ok ? readIdentity(deps, input.provider, user.data) : classifyAnswer(user, 'profile_invalid')
+  const user = await client.readUser(token)
+  const result = user.ok ? readResult(deps, input, user.data) : classifyAnswer(user, 'profile_invalid')
   if (result.kind === 'identity' && input.keepsSession) return { ...result, token }
-  await deps.client.endSession(token).catch(() => {})
+  await client.endSession(token).catch(() => {})
   return result
+}
+
+/** The identity of the person that the server answered with. */
+function readResult(
+  { providers }: SupabaseEngineDeps,
+  { provider, callback }: EngineCompletion,
+  user: ProviderFacts,
+): EngineResult {
+  const isEmailTrusted = providers.find(({ name }) => name === provider)?.isEmailTrusted ?? false
+  const isProviderKnown = callback.code !== undefined
+  const identity = readSupabaseIdentity(user, { provider, isEmailTrusted, isProviderKnown })
+  return typeof identity === 'string' ? refuse('profile_invalid', identity) : { kind: 'identity', identity }
 }
 
 async function obtainToken(
@@ -105,14 +132,21 @@ async function obtainToken(
   const { code, accessToken } = callback
   if (code !== undefined) {
     const answer = await client.redeemCode(code, secret.verifier ?? '')
-    if (!answer.ok) return classifyAnswer(answer, 'code_refused')
+    // Only the access-token hook forbids the exchange of a valid code.
+    if (!answer.ok) return classifyAnswer(answer, answer.status === 403 ? 'engine_refused' : 'code_refused')
     const token = answer.data.access_token
     return typeof token === 'string' ? token : refuse('provider_fault', 'NO_ACCESS_TOKEN')
   }
   if (accessToken === undefined) return refuse('callback_incomplete', 'NO_CODE')
-  const issuedAt = Number(readClaims(accessToken).iat)
-  const isFresh = now.getTime() / 1000 - issuedAt <= TOKEN_AGE_LIMIT_SECONDS
-  return isFresh ? accessToken : refuse('callback_incomplete', 'TOKEN_NOT_FRESH')
+  const { iat, amr } = readClaims(accessToken)
+  if (!(now.getTime() / 1000 - Number(iat) <= TOKEN_AGE_LIMIT_SECONDS))
+    return refuse('callback_incomplete', 'TOKEN_NOT_FRESH')
+  return isOfProvider(amr) ? accessToken : refuse('profile_invalid', 'TOKEN_OF_NO_PROVIDER')
+}
+
+/** Whether the methods of a token allow that it came from a provider: a password there proves no identity at one. */
+function isOfProvider(amr: unknown): boolean {
+  return !Array.isArray(amr) || amr.some((one) => asFacts(one).method === 'oauth')
 }
 
 /** The claims of a token, unverified: the server verifies the token when it is used. */
@@ -129,42 +163,19 @@ function isClientToken(token: string): boolean {
   return readClaims(token).client_id !== undefined
 }
 
-function classifyCallbackError(error: string, errorCode: string | undefined): EngineResult {
+function classifyCallbackError(
+  error: string,
+  { errorCode, errorDescription }: Pick<CallbackParameters, 'errorCode' | 'errorDescription'>,
+): EngineResult {
   const detail = (errorCode ?? error).replace(/[^\w.-]/g, '_').slice(0, 64)
-  if (errorCode !== undefined && DECLINING.includes(errorCode)) return refuse('engine_refused', detail)
   // A provider's own error comes without a code of the engine.
-  return refuse(errorCode === undefined && error === 'access_denied' ? 'denied' : 'provider_fault', detail)
+  if (errorCode === undefined) return refuse(error === 'access_denied' ? 'denied' : 'provider_fault', detail)
+  if (DECLINING.includes(errorCode)) return refuse('engine_refused', detail)
+  if (errorCode === 'provider_email_needs_verification') return refuse('email_unverified', detail)
+  return refuse(errorDescription?.startsWith(NO_ADDRESS) ? 'email_missing' : 'provider_fault', detail)
 }
 
 function classifyAnswer(answer: Extract<SupabaseAnswer, { ok: false }>, otherwise: EngineRefusal): EngineResult {
   if (DECLINING.includes(answer.code)) return refuse('engine_refused', answer.code)
   return refuse(answer.status >= 500 || answer.status === 429 ? 'provider_fault' : otherwise, answer.code)
-}
-
-/**
- * The identity at the provider of this flow, of which a user there may have several. `user_metadata` is overwritten by each
- * provider, and the server links unverified addresses, so only the identity's own data count.
- */
-function readIdentity({ providers }: SupabaseEngineDeps, provider: string, user: ProviderFacts): EngineResult {
-  const name = toEngineName(provider)
-  const identities = Array.isArray(user.identities) ? user.identities.map(asFacts) : []
-  const own = identities.filter((one) => one.provider === name)
-  const latest = own.toSorted((a, b) =>
-    String(b.last_sign_in_at ?? '').localeCompare(String(a.last_sign_in_at ?? '')),
-  )[0]
-  const data = asFacts(latest?.identity_data)
-  const isTrusted = providers.find((one) => one.name === provider)?.isEmailTrusted ?? false
-  const profile = {
-    subject: data.sub ?? latest?.id,
-    email: data.email,
-    isEmailVerified: data.email_verified === true,
-    name: cleanName(data.full_name) ?? data.name,
-    avatarUrl: data.avatar_url ?? data.picture,
-  }
-  const identity = cleanProfile(provider, profile, isTrusted)
-  if (!identity) return refuse('profile_invalid', 'NO_IDENTITY')
-  return {
-    kind: 'identity',
-    identity: typeof user.id === 'string' ? { ...identity, engineSubject: user.id } : identity,
-  }
 }

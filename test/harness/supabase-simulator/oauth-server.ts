@@ -1,6 +1,8 @@
-import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { AnswerUser, Reply, User } from './simulator.ts'
+import { askHook, type SimulatedHook } from './access-token-hook.ts'
+import type { User } from './directory.ts'
+import { type AnswerUser, fail, type Reply } from './reply.ts'
 
 /** Lifetime of an authorization and its code, in milliseconds. */
 const AUTHORIZATION_MS = 600_000
@@ -39,8 +41,7 @@ interface Grant {
 export interface OAuthServer {
   /** Where a browser is sent for consent, with `authorization_id`. */
   consentUrl: string
-  /** The access-token hook: its address and secret `v1,whsec_...`. */
-  hook: { url: string; secret: string } | undefined
+  hook: SimulatedHook | undefined
   /** How often an authorization was decided, or tried to be. */
   decisions: number
   /** Registers an app, as an administrator does. */
@@ -54,17 +55,10 @@ interface OAuthServerParts {
   now: () => number
   withUser: (token: string, answer: AnswerUser) => Reply
   findUser: (id: string) => User | undefined
-  describe: (user: User) => object
   sign: (claims: object) => string
   sessions: () => Set<string>
   keys: () => object
 }
-
-const failed = (status: number, code: string, msg: string): Reply => ({
-  status,
-  body: { code: status, error_code: code, msg },
-  headers: { 'x-sb-error-code': code },
-})
 
 /** An error of the token endpoint: another shape, without the header. */
 const refused = (error: string, error_description: string): Reply => ({
@@ -103,7 +97,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
         return withUser(bearer, (user) => decide(id[1] ?? '', user, JSON.parse(body).action))
       switch (`${request.method} ${at.pathname}`) {
         case 'GET /.well-known/jwks.json':
-          return { status: 200, body: parts.keys() }
+          return { status: 200, body: parts.keys(), headers: { 'cache-control': 'public, max-age=600' } }
         case 'GET /oauth/authorize':
           return authorize(at.searchParams)
         case 'POST /oauth/token':
@@ -128,7 +122,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
   function authorize(query: URLSearchParams): Reply {
     const client = clients.get(query.get('client_id') ?? '')
     const redirectUri = query.get('redirect_uri') ?? ''
-    if (!client?.redirect_uris.includes(redirectUri)) return failed(400, 'oauth_client_not_found', 'client not found')
+    if (!client?.redirect_uris.includes(redirectUri)) return fail(400, 'oauth_client_not_found', 'client not found')
     const scope = query.get('scope') ?? 'email'
     if (scope.split(' ').some((one) => !SCOPES.includes(one))) return backTo(redirectUri, { error: 'invalid_scope' })
     const authorization: Authorization = {
@@ -154,8 +148,8 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
   function showAuthorization(id: string, user: User): Reply {
     const one = authorizations.get(id)
     if (!one || one.expiresAtMs <= now() || (one.userId ?? user.id) !== user.id)
-      return failed(404, 'oauth_authorization_not_found', 'authorization not found')
-    if (one.status !== 'pending') return failed(400, 'validation_failed', 'authorization request is not pending')
+      return fail(404, 'oauth_authorization_not_found', 'authorization not found')
+    if (one.status !== 'pending') return fail(400, 'validation_failed', 'authorization request is not pending')
     one.userId = user.id
     const earlier = grants.find((grant) => isOf(user)(grant) && grant.clientId === one.client.client_id)
     const isCovered = earlier && one.scope.split(' ').every((scope) => earlier.scope.split(' ').includes(scope))
@@ -166,7 +160,8 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       body: {
         authorization_id: id,
         redirect_uri: one.redirectUri,
-        client: { id: client_id, name: client_name, uri: '', logo_uri: '' },
+        // Members without a value are left out.
+        client: { id: client_id, ...(client_name !== '' && { name: client_name }) },
         user: { id: user.id, email: user.email },
         scope: one.scope,
       },
@@ -183,8 +178,8 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     server.decisions += 1
     const one = authorizations.get(id)
     // Consent before the details were read finds no owner.
-    if (!one || one.userId !== user.id) return failed(404, 'oauth_authorization_not_found', 'authorization not found')
-    if (one.status !== 'pending') return failed(400, 'validation_failed', 'authorization request is not pending')
+    if (!one || one.userId !== user.id) return fail(404, 'oauth_authorization_not_found', 'authorization not found')
+    if (one.status !== 'pending') return fail(400, 'validation_failed', 'authorization request is not pending')
     if (action === 'approve') {
       const clientId = one.client.client_id
       grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
@@ -205,7 +200,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
 
   async function issue(form: URLSearchParams): Promise<Reply> {
     const client = clients.get(form.get('client_id') ?? '')
-    if (client?.client_secret !== form.get('client_secret')) return failed(400, 'invalid_credentials', 'bad client')
+    if (client?.client_secret !== form.get('client_secret')) return fail(400, 'invalid_credentials', 'bad client')
     if (form.get('grant_type') === 'authorization_code') {
       const one = [...authorizations.values()].find(({ code }) => code !== undefined && code === form.get('code'))
       const challenge = createHash('sha256')
@@ -222,7 +217,7 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     }
     const known = refreshTokens.get(form.get('refresh_token') ?? '')
     if (!known || known.client !== client.client_id) return refused('invalid_client', 'bad refresh token')
-    if (!parts.sessions().has(known.session)) return failed(400, 'session_not_found', 'session is gone')
+    if (!parts.sessions().has(known.session)) return fail(400, 'session_not_found', 'session is gone')
     const answer = await openSession(known)
     // A refusal of the hook rolls back, and the refresh token stays.
     if (answer.status === 200) refreshTokens.delete(form.get('refresh_token') ?? '')
@@ -244,49 +239,24 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
       iat: issuedAt,
       exp: issuedAt + 3600,
       email: user.email,
+      phone: '',
       role: 'authenticated',
+      aal: 'aal1',
+      amr: [{ method: 'oauth_provider/authorization_code', timestamp: issuedAt }],
       session_id: facts.session,
+      is_anonymous: false,
       client_id: facts.client,
       scope: facts.scope,
     }
-    const decided = await askHook(user.id, claims)
-    if ('error' in decided)
-      return { status: 400, body: { code: 403, error_code: 'unknown', msg: decided.error.message } }
+    const call = { userId: user.id, claims, method: 'oauth_provider/authorization_code', nowMs: now() }
+    const decided = await askHook(server.hook, call)
+    if ('error' in decided) return fail(decided.error.http_code, 'unknown', decided.error.message)
     sessions.set(facts.session, { userId: facts.userId, client: facts.client })
     parts.sessions().add(facts.session)
     const refreshToken = randomBytes(6).toString('hex')
     refreshTokens.set(refreshToken, facts)
     const access_token = sign(decided.claims)
     return { status: 200, body: { access_token, token_type: 'bearer', expires_in: 3600, refresh_token: refreshToken } }
-  }
-
-  /** Calls the hook as the server does: the secret signs without its version. */
-  async function askHook(
-    userId: string,
-    claims: object,
-  ): Promise<{ claims: object } | { error: { http_code: number; message: string } }> {
-    if (!server.hook) return { claims }
-    const body = JSON.stringify({
-      metadata: {},
-      user_id: userId,
-      claims,
-      authentication_method: 'oauth_provider/authorization_code',
-    })
-    const [id, timestamp] = [randomUUID(), String(Math.floor(now() / 1000))]
-    const key = Buffer.from(server.hook.secret.replace('v1,whsec_', ''), 'base64')
-    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
-    const answer = await fetch(server.hook.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': `v1,${signature}`,
-      },
-      body,
-    })
-    if (answer.status !== 200) return { error: { http_code: 500, message: `the hook answered ${answer.status}` } }
-    return (await answer.json()) as { claims: object }
   }
 
   return server
