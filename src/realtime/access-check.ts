@@ -36,7 +36,7 @@ interface Loss {
 }
 
 /** What a user has lost; undefined for nothing. Pure. */
-export function findLoss(userId: UserId, channels: GrantedChannels, caller: Caller | undefined): Loss | undefined {
+function findLoss(userId: UserId, channels: GrantedChannels, caller: Caller | undefined): Loss | undefined {
   const scope = caller ? listJoinable(caller) : []
   const lost = [...channels].filter(([, account]) => !includesAccount(scope, account)).map(([channel]) => channel)
   return caller && lost.length === 0 ? undefined : { userId, channels: lost, isGone: !caller }
