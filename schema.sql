@@ -593,6 +593,7 @@ create table "provisioning_stream" (
   fence integer not null default 0,
   delivered_digest text,
   remote_id text,
+  generation integer not null default 0,
   constraint provisioning_stream_check CHECK ((((lease_owner IS NULL) = (claimed IS NULL)) AND ((claimed IS NULL) = (claimed_at IS NULL)))),
   constraint provisioning_stream_check1 CHECK (((waiting > 0) = ((due_at IS NOT NULL) OR (claimed IS NOT NULL)))),
   constraint provisioning_stream_check2 CHECK (((due_at IS NULL) OR (claimed IS NULL))),
@@ -602,6 +603,7 @@ create table "provisioning_stream" (
 );
 CREATE INDEX provisioning_stream_due_idx ON public.provisioning_stream USING btree (target, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX provisioning_stream_lease_idx ON public.provisioning_stream USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX provisioning_stream_remote_idx ON public.provisioning_stream USING btree (target, remote_id) WHERE (remote_id IS NOT NULL);
 
 create table "provisioning_target" (
   document_id uuid not null,
@@ -616,6 +618,7 @@ create table "provisioning_target" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  generation integer not null default 0,
   constraint provisioning_target_pkey PRIMARY KEY (document_id),
   constraint provisioning_target_protocol_check CHECK ((protocol = ANY (ARRAY['webhook'::text, 'scim'::text])))
 );

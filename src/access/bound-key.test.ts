@@ -11,9 +11,6 @@ let mine: string
 let other: string
 let member: { call: TestCall; userId: string }
 
-const roleId = async (name: string): Promise<string> =>
-  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${name}`)).body.data[0].document_id
-
 const make = (call: TestCall, body: object): Promise<TestAnswer> => call('POST', KEYS, { name: 'bound', ...body })
 const makeCall = async (call: TestCall, body: object): Promise<TestCall> => {
   const made = await make(call, body)
@@ -23,14 +20,8 @@ const makeCall = async (call: TestCall, body: object): Promise<TestCall> => {
 /** Of the administrator itself: the calls of the world are by a key, which has no session. */
 const administrator = () => world.app.callAs(world.app.adminToken)
 
-/** A person who is a developer in two accounts. */
-async function addDeveloper(accounts: readonly string[]) {
-  const someone = await world.app.signInMember(accounts as never)
-  const roles = [await roleId('account-developer')]
-  for (const account of accounts)
-    await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: someone.userId, roles })
-  return someone
-}
+/** A person who is a developer in these accounts. */
+const addDeveloper = (accounts: readonly string[]) => world.signInWithRoles(accounts, ['account-developer'])
 
 beforeAll(async () => {
   world = await startContractWorld()
@@ -108,7 +99,7 @@ describe('a key that is bound to an account', () => {
     const someone = await addDeveloper([mine])
     const call = await makeCall(someone.call, { permissions: ['webhook:*'], account: mine })
     expect((await call('GET', HOOKS)).status).toBe(200)
-    const roles = [await roleId('account-viewer')]
+    const roles = [await world.findRoleId('account-viewer')]
     await world.app.admin('PATCH', `/api/v3/identity/account/${mine}/member`, { user: someone.userId, roles })
     expect((await call('GET', HOOKS)).status).toBe(200)
     const made = await call('POST', HOOKS, { url: `${world.receiver.origin}/late`, account: mine })

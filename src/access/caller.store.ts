@@ -75,14 +75,13 @@ export async function findSessionCaller(
   )
 }
 
-const selectUserCaller = statement<CallerColumns>(`
+const selectUserCallers = statement<CallerColumns>(`
   select ${CALLER_COLUMNS} from "user" u ${HOLDINGS_OF_USER}
-  where u.document_id = $1 and u.is_actived and u.deleted_at is null`)
+  where u.document_id = any($1::uuid[]) and u.is_actived and u.deleted_at is null`)
 
-/** The rows of an active user. */
-export async function findUserCaller(db: Database, userId: UserId): Promise<CallerRecord | undefined> {
-  const [row] = await selectUserCaller(db, [userId])
-  return row && toCallerRecord(row)
+/** The rows of those of these users who are active. */
+export async function findUserCallers(db: Database, users: readonly UserId[]): Promise<CallerRecord[]> {
+  return (await selectUserCallers(db, [users])).map(toCallerRecord)
 }
 
 /** The owner of an API key, and the patterns of the key. */

@@ -1,24 +1,27 @@
 import type { Caller } from '../http/caller.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { findUserCaller } from './caller.store.ts'
+import { findUserCallers } from './caller.store.ts'
 
 /**
- * What a user may do now, as a caller without a session: for decisions that outlive a request. Undefined for a user who is
- * disabled, deleted or unknown.
+ * What users may do now, as callers without a session: for decisions that outlive a request. Users who are disabled, deleted
+ * or unknown are left out.
  */
-export async function readUserCaller(db: Database, userId: UserId): Promise<Caller | undefined> {
-  const found = await findUserCaller(db, userId)
-  return (
-    found && {
-      ...found,
-      sessionId: null,
-      apiKeyId: null,
-      clientId: null,
-      accountId: null,
-      ceiling: null,
-      keyAccount: null,
-      proof: null,
-    }
+export async function readUserCallers(db: Database, users: readonly UserId[]): Promise<Map<UserId, Caller>> {
+  const found = users.length > 0 ? await findUserCallers(db, users) : []
+  return new Map(
+    found.map((one) => [
+      one.userId,
+      {
+        ...one,
+        sessionId: null,
+        apiKeyId: null,
+        clientId: null,
+        accountId: null,
+        ceiling: null,
+        keyAccount: null,
+        proof: null,
+      },
+    ]),
   )
 }

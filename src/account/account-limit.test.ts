@@ -33,13 +33,8 @@ afterAll(() => world[Symbol.asyncDispose]())
 /** Starts each group with an account of its own. */
 const startAccount = async () => {
   account = (await world.createAccount()).document_id
-  const { body } = await world.app.admin('GET', '/api/v3/identity/role?page_size=200')
-  const roles = body.data
-    .filter((role: Json) => ['account-developer', 'account-publisher', 'account-viewer'].includes(role.name))
-    .map((role: Json) => role.document_id)
-  const someone = await world.app.signInMember([account as never])
-  await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: someone.userId, roles })
-  tenant = someone.call
+  const roles = ['account-developer', 'account-publisher', 'account-viewer']
+  tenant = (await world.signInWithRoles([account], roles)).call
 }
 
 describe('the limits of rows', () => {

@@ -17,7 +17,7 @@ import { deleteExpiredSigningKeys } from '../oauth/signing-key.store.ts'
 import { succeedSigningKeys } from '../oauth/signing-key.ts'
 import type { Database } from '../postgres/database.ts'
 import { deleteOldJobs } from '../provisioning/job/job.store.ts'
-import { cancelOrphans, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
+import { cancelOrphans, deleteDeadStreams, deleteOldDeliveries } from '../provisioning/ledger/removal.store.ts'
 import { deleteOldChannelEvents, deleteOldChannelStates } from '../realtime/channel-event.store.ts'
 import { deleteOldMessages } from '../realtime/delivery/settle.store.ts'
 import { deleteOldGrants } from '../realtime/grant.store.ts'
@@ -130,6 +130,7 @@ export type SweepReport = Record<
   | 'realtimeGrants'
   | 'provisioningDeliveries'
   | 'provisioningOrphans'
+  | 'provisioningStreams'
   | 'provisioningJobs'
   | 'incidents'
   | 'auditEntries'
@@ -221,6 +222,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       realtimeGrants: () => inBatches(() => deleteOldGrants(db, before(GRANT_KEPT_MS), BATCH_SIZE)),
       provisioningDeliveries: () => inBatches(() => deleteOldDeliveries(db, before(ledgerKeptMs), BATCH_SIZE)),
       provisioningOrphans: () => inBatches(() => cancelOrphans(db, new Date(now), BATCH_SIZE)),
+      provisioningStreams: () => inBatches(() => deleteDeadStreams(db, before(ledgerKeptMs), BATCH_SIZE)),
       provisioningJobs: () => inBatches(() => deleteOldJobs(db, before(ledgerKeptMs), BATCH_SIZE)),
       incidents: () => inBatches(() => deleteOldIncidents(db, before(ledgerKeptMs), BATCH_SIZE)),
       auditEntries: () => deleteAudit(now),

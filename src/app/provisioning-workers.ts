@@ -3,6 +3,7 @@ import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
 import type { WorkerLease } from '../delivery/worker-lease.ts'
 import { buildProvisioningPolicy } from '../provisioning/delivery/provisioning-policy.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
+import { isHeldByOther } from '../provisioning/scim/remote-user.store.ts'
 import { targetSecretContextOf } from '../provisioning/target.ts'
 import type { TargetGate } from '../provisioning/target-gate.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
@@ -25,6 +26,7 @@ export function buildProvisioningDispatcher(
       fetch: parts.fetchTarget,
       now: () => clock.now(),
       openToken: (target, sealed) => parts.keyring.open(sealed, targetSecretContextOf(target)),
+      isHeldByOther: (held) => isHeldByOther(database.db, held),
       userAgent: `Signalbox-Provisioning/${VERSION}`,
     },
     enableApiEventQueue: config.enableApiEventQueue,

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
-import { readUserCaller } from '../access/user-caller.ts'
+import { readUserCallers } from '../access/user-caller.ts'
 import type { Clock } from '../clock.ts'
 import type { EventRecord } from '../event/event.ts'
 import type { RealtimeMetrics } from '../metrics/realtime-metrics.ts'
 import type { Database } from '../postgres/database.ts'
+import type { SubscriptionEnds } from '../realtime/access-check.ts'
 import { buildRealtimePolicy } from '../realtime/delivery/realtime-policy.ts'
 import type { GrantedAccess } from '../realtime/granted-access.ts'
 import { buildLogOnly } from '../realtime/log-only.ts'
@@ -11,11 +12,7 @@ import { buildProviderClient, type ProviderClient } from '../realtime/provider-c
 import type { ProviderApp } from '../realtime/provider-settings.ts'
 import { buildPublisher } from '../realtime/publisher.ts'
 import { buildStoredGrants } from '../realtime/stored-grants.ts'
-import {
-  buildSubscriptionGuard,
-  type SubscriptionEnds,
-  type SubscriptionGuard,
-} from '../realtime/subscription-guard.ts'
+import { buildSubscriptionGuard, type SubscriptionGuard } from '../realtime/subscription-guard.ts'
 import { buildWatch, type Watch } from '../realtime/watch.ts'
 import type { Config } from './config.ts'
 
@@ -133,7 +130,7 @@ function buildPublishing(options: RealtimeOptions, app: () => ProviderApp): Real
   })
   const guard = buildSubscriptionGuard({
     ...{ clock, logger },
-    readCaller: (userId) => readUserCaller(options.requestDb, userId),
+    readCallers: (users) => readUserCallers(options.requestDb, users),
     grants: options.embedded?.access?.grants ?? buildStoredGrants({ db: options.requestDb, clock }),
     ends: options.embedded?.access?.ends ?? buildProviderEnds(client),
   })

@@ -36,6 +36,7 @@ export function readRealtimeLimits(values: Values): RealtimeServerLimits {
     messagesPerSecond: perSecond,
     messageBurst: perSecond === undefined ? undefined : perSecond * BURST,
     clientEventsPerSecond: values.REALTIME_CLIENT_EVENTS_PER_SECOND,
+    authorizeWithinSeconds: values.REALTIME_AUTHORIZE_WITHIN_SECONDS,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

@@ -64,6 +64,11 @@ export const REALTIME_VARIABLES = {
     '10',
     'Embedded realtime server: client events a second of one connection. 0: none are taken.',
   ),
+  REALTIME_AUTHORIZE_WITHIN_SECONDS: variable(
+    integer(0, 3_600),
+    '0: no limit',
+    'Embedded realtime server: a connection that neither signs in nor joins a private channel in this time is closed.',
+  ),
   REALTIME_ALLOWED_ORIGINS: variable(
     origins,
     'empty: all',

@@ -457,6 +457,7 @@ export interface ProvisioningStream {
   delivered_digest: string | null;
   due_at: Timestamp | null;
   fence: Generated<number>;
+  generation: Generated<number>;
   lease_owner: string | null;
   position: number;
   remote_id: string | null;
@@ -471,6 +472,7 @@ export interface ProvisioningTarget {
   deleted_at: Timestamp | null;
   description: string | null;
   document_id: string;
+  generation: Generated<number>;
   is_actived: Generated<boolean>;
   name: string | null;
   protocol: Generated<string>;

@@ -86,13 +86,21 @@ it('an answer without an end is read to 16 KiB, and kept to 1 KiB', async () => 
   expect(row.status).toBe('delivered')
 })
 
-it('no row, list, event, audit entry or log of an answer has the secret of a target', async () => {
+it('no row, list, event, audit entry or log of an answer has the secret or the token of a target', async () => {
   const { id, secret } = await world.makeTarget()
+  const token = 'token-of-a-service-that-nobody-may-read'
+  const scim = { url: `${world.receiver.origin}/scim`, protocol: 'scim', token }
+  const made = await world.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
+  const again = await world.tryCall('POST', TARGETS, scim, { 'idempotency-key': 'scim-target' })
+  await world.call('PATCH', `${TARGETS}/${made.body.data.document_id}`, { token: `${token}-2` })
+  for (const answer of [made, again]) expect(JSON.stringify(answer.body)).not.toContain(token)
   const { rows } = await world.t.database.pool.query(
     `select (select json_agg(t) from provisioning_target t)::text as targets,
-      (select json_agg(a) from audit_log a)::text as audit, (select json_agg(e) from event_occurrence e)::text as events`,
+      (select json_agg(a) from audit_log a)::text as audit, (select json_agg(e) from event_occurrence e)::text as events,
+      (select json_agg(k) from idempotency_key k)::text as answers`,
   )
   expect(JSON.stringify(rows)).not.toContain(secret)
+  expect(JSON.stringify(rows)).not.toContain(token)
   expect(JSON.stringify(await world.call('GET', `${TARGETS}/${id}`))).not.toContain('whsec_')
-  expect(JSON.stringify(await world.call('GET', TARGETS))).not.toContain('whsec_')
+  expect(JSON.stringify(await world.call('GET', TARGETS))).not.toMatch(/whsec_|nobody-may-read/)
 })

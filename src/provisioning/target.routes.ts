@@ -6,6 +6,7 @@ import { CreateTargetBody, TargetRow, TargetWithSecret, toTargetRow, UpdateTarge
 import { selectTargets, type TargetRecord, toTargetRecord } from './target.store.ts'
 import {
   changeTarget,
+  checkBase,
   checkToken,
   createTarget,
   deleteTarget,
@@ -50,7 +51,9 @@ export const targetRoutes: Routes<TargetDeps> = [
     },
     {
       prepare: (deps: TargetDeps, { body }) => {
-        checkToken({ protocol: body.protocol ?? 'webhook', token: body.token })
+        const { protocol = 'webhook', url, token } = body
+        checkToken({ protocol, token })
+        checkBase({ protocol, url })
         return checkNewUrl(deps, body.url)
       },
       handle: async (deps, { db, body, caller, now }) => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Id, UserId } from '../id.ts'
 import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
@@ -139,7 +140,8 @@ export async function changeLockedTarget(
   const { sql: text, parameters: values } = db
     .updateTable('provisioning_target')
     .set({
-      ...(change.url !== undefined && { url: change.url }),
+      // What was learned of users holds for the former URL.
+      ...(change.url !== undefined && { url: change.url, generation: sql<number>`generation + 1` }),
       ...(change.name !== undefined && { name: change.name }),
       ...(change.description !== undefined && { description: change.description }),
       ...(change.isActived !== undefined && { is_actived: change.isActived }),

@@ -69,6 +69,12 @@ export function checkToken({ protocol, token }: Pick<CreateTargetInput, 'protoco
     throw invalidField('token', 'not_allowed', 'is accepted only when protocol is scim')
 }
 
+/** The base of a SCIM service is continued by paths. Throws a 422 on `url` where that cannot be done. */
+export function checkBase({ protocol, url }: { protocol: TargetProtocol; url: string }): void {
+  if (protocol === 'scim' && /[?#]/.test(url))
+    throw invalidField('url', 'url_invalid', 'is the base of a SCIM service, so it has no ? and no #')
+}
+
 /**
  * Creates an active target whose URL was checked. Its secret is in this answer only; one that speaks SCIM has a token
  * instead. Throws a 422 on `token`, and 409 `limit_reached`.
@@ -80,6 +86,7 @@ export async function createTarget(
 ): Promise<{ target: TargetRecord; secret: string | null }> {
   const { protocol, url, name, description, token, caller, now } = input
   checkToken(input)
+  checkBase(input)
   const id = deps.ids.next<'provisioning target'>()
   const secret = token === undefined ? createSecret(deps.random) : null
   const target = await insertTarget(db, {
@@ -120,6 +127,7 @@ export async function changeTarget(
   const { token, caller, now } = input
   const target = await loadTarget(db, id, { lock: true })
   checkUrl(deps, input.url ?? target.url)
+  checkBase({ protocol: target.protocol, url: input.url ?? target.url })
   if (token !== undefined) checkToken({ protocol: target.protocol, token })
   const change: TargetChange = {
     ...findChange(target, input),

@@ -188,6 +188,16 @@ describe('a caller', () => {
     await expectStatus(ground.t.callAs(made.body.data.key), 403)
   })
 
+  it('with an API key that is bound to an account joins no channel of another account', async () => {
+    const user = await ground.t.signInMember([own, foreign])
+    const body = { name: 'bound', account: own, permissions: ['realtime:auth'] }
+    const made = await user.call('POST', '/api/v3/identity/api-key', body)
+    const call = ground.t.callAs(made.body.data.key)
+    expect((await ask(user.call, channelOf(foreign))).status).toBe(200)
+    expect((await ask(call, channelOf(own))).status).toBe(200)
+    expect((await ask(call, channelOf(foreign))).status).toBe(403)
+  })
+
   it('that holds the permission everywhere, and is no administrator, joins its own accounts only', async () => {
     const role = await ground.call('POST', '/api/v3/identity/role', {
       name: 'realtime-everywhere',

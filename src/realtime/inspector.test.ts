@@ -137,6 +137,15 @@ describe('a webhook of the provider', () => {
     expect((await post(body, headersOf(body))).status).toBe(200)
   })
 
+  it('with the data of many client events is taken up to 1 MiB', async () => {
+    const event = { name: 'client_event', channel: 'private-a', event: 'client-a', data: 'x'.repeat(10_000) }
+    const bodyOf = (count: number) =>
+      JSON.stringify({ time_ms: ground.t.clock.now(), events: Array.from({ length: count }, () => event) })
+    const [most, more] = [bodyOf(100), bodyOf(110)]
+    expect((await post(most, headersOf(most))).body.data).toEqual({ accepted: 100 })
+    expect((await post(more, headersOf(more))).status).toBe(413)
+  })
+
   it('that is signed and not valid is a 422', async () => {
     const body = '{"events":"none"}'
     expect((await post(body, headersOf(body))).status).toBe(422)

@@ -29,6 +29,9 @@ export interface RealtimeDeps extends AuthorizationDeps {
   countProviderEvent: (name: string) => void
 }
 
+/** A provider puts many events into one webhook, and client events with up to 10 KiB of data each. */
+const WEBHOOK_LIMIT_BYTES = 1_048_576
+
 const MESSAGE_FIELDS = {
   document_id: { type: 'uuid' },
   account: { type: 'uuid' },
@@ -243,6 +246,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       summary: 'Take a webhook of the realtime provider',
       description:
         'Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Its events are recorded once, however often it comes.',
+      bodyLimitBytes: WEBHOOK_LIMIT_BYTES,
       body: ProviderWebhookBody,
       data: ProviderWebhookAnswer,
       problems: ['signature_invalid', 'realtime_unavailable'],

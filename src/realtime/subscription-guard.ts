@@ -1,9 +1,7 @@
-import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
-import { type Caller, includesAccount } from '../http/caller.ts'
 import type { UserId } from '../id.ts'
-import { listJoinable } from './channel-access.ts'
-import type { GrantedAccess, GrantedChannels, GrantedSubscription } from './granted-access.ts'
+import { type AccessCheckDeps, checkAccess } from './access-check.ts'
+import type { GrantedSubscription } from './granted-access.ts'
 
 /** How long notes are collected: a change of a role may concern many users, and several changes come together. */
 export const COLLECT_MS = 50
@@ -11,16 +9,8 @@ export const COLLECT_MS = 50
 /** How long after a note a grant of the same user is looked at again: it may have been decided before. */
 const LATE_MS = 5_000
 
-/** Wait before a user is tried again whose subscriptions could not be ended. */
+/** Wait before users are tried again whose subscriptions could not be ended. */
 export const RETRY_MS = 2_000
-
-/** Ends what a user may not have any more. */
-export interface SubscriptionEnds {
-  /** Ends one subscription; undefined where the provider can only end whole connections. */
-  endSubscription?: (subscription: { userId: UserId; channel: string }) => Promise<void>
-  /** Ends all connections of a user. */
-  endConnections: (userId: UserId) => Promise<void>
-}
 
 /** Ends the subscriptions of who loses a membership, the permission, or is disabled. */
 export interface SubscriptionGuard {
@@ -35,88 +25,61 @@ export interface SubscriptionGuard {
 }
 
 /** What a guard is built from. */
-export interface SubscriptionGuardDeps {
-  /** What the user may do now; undefined when it is disabled or gone. */
-  readCaller: (userId: UserId) => Promise<Caller | undefined>
-  grants: GrantedAccess
-  ends: SubscriptionEnds
+export interface SubscriptionGuardDeps extends AccessCheckDeps {
   clock: Clock
-  logger: Logger
 }
 
 /**
  * Builds the guard. It looks again at what users were granted when a trigger notes a change of them: the notes are those
- * that the memory of callers lives by (docs/contract/realtime.md#lost-access).
+ * that the memory of callers lives by (docs/contract/realtime.md#lost-access). Users who are named come at once, however
+ * many a note for all concerns: the look at all of them runs beside it, a page at a time, and never twice at once.
  */
 export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): SubscriptionGuard {
-  const { grants, ends, clock, logger } = deps
+  const { grants, clock } = deps
   const stopping = new AbortController()
+  const { signal } = stopping
   const noted = new Set<UserId>()
-  const notedAtMs = new Map<UserId, number>()
-  let allNotedAtMs = Number.NEGATIVE_INFINITY
-  let isAllNoted = false
-  let working: Promise<void> | undefined
+  const seen = buildSeenNotes(clock)
 
-  async function check(userId: UserId, channels: GrantedChannels): Promise<void> {
-    const caller = await deps.readCaller(userId)
-    const scope = caller ? listJoinable(caller) : []
-    const lost = [...channels].filter(([, account]) => !includesAccount(scope, account)).map(([channel]) => channel)
-    if (caller && lost.length === 0) return
-    if (!caller || !ends.endSubscription) await ends.endConnections(userId)
-    else for (const channel of lost) await ends.endSubscription({ userId, channel })
-    await grants.forget(userId, lost)
-    logger.info({ user: userId, channels: lost.length }, 'realtime subscriptions ended: the user lost its access')
-  }
-
-  async function checkAll(users: readonly UserId[]): Promise<void> {
-    for (const [userId, channels] of await grants.list(users)) {
-      if (stopping.signal.aborted) return
-      await check(userId, channels).catch((error: unknown) => retry([userId], error))
-    }
-  }
-
-  /** The user keeps what it lost until a retry succeeds: the provider may be away. */
+  /** Users keep what they lost until a retry succeeds: the provider may be away. */
   function retry(users: readonly UserId[] | 'all', error: unknown): void {
-    logger.error({ err: error, users }, 'realtime subscriptions not ended: see docs/operations.md, realtime')
-    void clock.sleep(RETRY_MS, stopping.signal).then(() => {
-      if (users === 'all') isAllNoted = true
-      else for (const userId of users) noted.add(userId)
-      start()
-    })
+    const concerned = users === 'all' ? users : users.length
+    deps.logger.error(
+      { err: error, users: concerned },
+      'realtime subscriptions not ended: see docs/operations.md, realtime',
+    )
+    void clock.sleep(RETRY_MS, signal).then(() => (users === 'all' ? all.start() : note(users)))
   }
 
-  async function work(): Promise<void> {
-    await clock.sleep(COLLECT_MS, stopping.signal)
-    while ((isAllNoted || noted.size > 0) && !stopping.signal.aborted) {
-      const [wasAllNoted, users] = [isAllNoted, [...noted]]
-      isAllNoted = false
-      noted.clear()
-      try {
-        if (users.length > 0) await checkAll(users)
-        if (wasAllNoted) for await (const page of grants.listUsers()) await checkAll(page)
-      } catch (error) {
-        retry(wasAllNoted ? 'all' : users, error)
+  async function check(users: readonly UserId[]): Promise<void> {
+    const failed = await checkAccess(deps, users, signal)
+    if (failed) retry(failed.users, failed.error)
+  }
+
+  const named = buildRounds(clock, signal, async () => {
+    const users = [...noted]
+    noted.clear()
+    await check(users).catch((error: unknown) => retry(users, error))
+  })
+
+  const all = buildRounds(clock, signal, async () => {
+    try {
+      for await (const page of grants.listUsers()) {
+        if (signal.aborted) return
+        await check(page)
       }
+    } catch (error) {
+      retry('all', error)
     }
-    working = undefined
-  }
+  })
 
-  function start(): void {
-    if (!stopping.signal.aborted) working ??= work()
-  }
-
-  function forgetNotes(nowMs: number): void {
-    for (const [userId, atMs] of notedAtMs) {
-      if (nowMs - atMs < LATE_MS) return
-      notedAtMs.delete(userId)
-    }
+  function note(users: readonly UserId[]): void {
+    for (const userId of users) noted.add(userId)
+    named.start()
   }
 
   function noteGrant(userId: UserId): void {
-    const atMs = Math.max(allNotedAtMs, notedAtMs.get(userId) ?? Number.NEGATIVE_INFINITY)
-    if (clock.now() - atMs >= LATE_MS) return
-    noted.add(userId)
-    start()
+    if (seen.isRecent(userId)) note([userId])
   }
 
   return {
@@ -125,23 +88,62 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
       noteGrant(granted.userId)
     },
     noteGrant,
-    apply: (note) => {
-      const nowMs = clock.now()
-      forgetNotes(nowMs)
-      if (note === '*') {
-        allNotedAtMs = nowMs
-        isAllNoted = true
-      } else if (note.startsWith('u:')) {
-        const userId = note.slice(2) as UserId
-        notedAtMs.delete(userId)
-        notedAtMs.set(userId, nowMs)
-        noted.add(userId)
-      } else return
-      start()
+    apply: (text) => {
+      if (text !== '*' && !text.startsWith('u:')) return
+      seen.add(text)
+      if (text === '*') all.start()
+      else note([text.slice('u:'.length) as UserId])
     },
     settled: async () => {
-      while (working) await working
+      while (named.working() || all.working()) await Promise.all([named.working(), all.working()])
     },
     stop: () => stopping.abort(),
+  }
+}
+
+/** Runs `work` some time after `start`; once more where `start` was called while it ran. */
+function buildRounds(clock: Clock, signal: AbortSignal, work: () => Promise<void>) {
+  let working: Promise<void> | undefined
+  let isWanted = false
+
+  async function run(): Promise<void> {
+    await clock.sleep(COLLECT_MS, signal)
+    while (isWanted && !signal.aborted) {
+      isWanted = false
+      await work()
+    }
+    working = undefined
+  }
+
+  return {
+    working: () => working,
+    start: () => {
+      isWanted = true
+      if (!signal.aborted) working ??= run()
+    },
+  }
+}
+
+/** Remembers for a while whom notes named: a grant that was decided before the change may be made after it. */
+function buildSeenNotes(clock: Pick<Clock, 'now'>) {
+  const atMs = new Map<string, number>()
+
+  function forgetOld(nowMs: number): void {
+    for (const [text, notedAtMs] of atMs) {
+      if (nowMs - notedAtMs < LATE_MS) return
+      atMs.delete(text)
+    }
+  }
+
+  const isNew = (text: string) => clock.now() - (atMs.get(text) ?? Number.NEGATIVE_INFINITY) < LATE_MS
+  return {
+    add: (text: string) => {
+      const nowMs = clock.now()
+      forgetOld(nowMs)
+      // The oldest one stands first.
+      atMs.delete(text)
+      atMs.set(text, nowMs)
+    },
+    isRecent: (userId: UserId) => isNew('*') || isNew(`u:${userId}`),
   }
 }

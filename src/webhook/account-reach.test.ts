@@ -37,10 +37,7 @@ const markVisible = async (name: string, isVisible: boolean) =>
   world.app.admin('PATCH', `${TYPES}/${await typeId(name)}/tenant-visible`, { is_tenant_visible: isVisible })
 
 async function signInAs(role: string, account: string): Promise<TestCall> {
-  const { body } = await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${role}`)
-  const { call, userId } = await world.app.signInMember([account as never])
-  const membership = { user: userId, roles: [body.data[0].document_id] }
-  await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, membership)
+  const { call, userId } = await world.signInWithRoles([account], [role])
   await world.app.admin('PATCH', `/api/v3/identity/user/${userId}`, { roles: [] })
   return call
 }
@@ -238,13 +235,7 @@ describe('for a caller with an account role', () => {
   })
 
   test('a job of somebody with more accounts is not seen from one of them', async () => {
-    const { call, userId } = await world.app.signInMember([mine, theirs] as never)
-    const { body } = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
-    for (const account of [mine, theirs])
-      await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, {
-        user: userId,
-        roles: [body.data[0].document_id],
-      })
+    const { call } = await world.signInWithRoles([mine, theirs], ['account-developer'])
     const made = await call('POST', `${DISPATCHES}/replay`, { filters: [`document_id|eq|${foreign.dispatch}`] })
     expect(made.body.data.accounts.toSorted()).toEqual([mine, theirs].toSorted())
     const path = `/api/v3/webhook/replay-job/${made.body.data.document_id}`

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import type { AccountId } from '../../src/id.ts'
 import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
 
@@ -18,6 +19,9 @@ export interface ContractWorld extends AsyncDisposable {
   app: TestApp
   receiver: Receiver
   createAccount(): Promise<Json>
+  findRoleId(name: string): Promise<string>
+  /** Signs a new person in who has these roles, by their names, in each of these accounts. */
+  signInWithRoles(accounts: readonly string[], roles: readonly string[]): ReturnType<TestApp['signInMember']>
   /** Creates a webhook on the receiver, with the rest of the body as given, subscribed to `events`. */
   createWebhook(body: { account: string } | { is_global: true }, events?: readonly string[]): Promise<ContractWebhook>
   findEventIds(names: readonly string[]): Promise<string[]>
@@ -54,6 +58,8 @@ export async function startContractWorld(
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
     return answer.body.data
   }
+  const findRoleId = async (name: string): Promise<string> =>
+    (await admin('GET', `/api/v3/identity/role?filters=name|eq|${name}`))[0].document_id
   const findEventIds = async (names: readonly string[]) => {
     const query = new URLSearchParams({ filters: `internal|in|${names.join(',')}`, page_size: '200' })
     const rows: Json[] = await admin('GET', `/api/v3/webhook/event?${query}`)
@@ -69,6 +75,14 @@ export async function startContractWorld(
     app,
     receiver,
     createAccount: () => admin('POST', '/api/v3/identity/account', { name: 'Acme' }),
+    findRoleId,
+    signInWithRoles: async (accounts, names) => {
+      const person = await app.signInMember(accounts as AccountId[])
+      const roles = await Promise.all(names.map(findRoleId))
+      for (const account of accounts)
+        await admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: person.userId, roles })
+      return person
+    },
     createWebhook: async (body, events = []) => {
       paths += 1
       const path = `/hook-${paths}`

@@ -12,7 +12,6 @@ import { createTestDatabase, type TestDatabase } from './database.ts'
 import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 import { prepareForTest } from './prepared-database.ts'
-import { drainJobs } from './provisioning-job.ts'
 import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test-secrets.ts'
 
 /** An answer of the API. */
@@ -148,7 +147,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
       for (;;) {
         const { events } = await app.router.drain()
         await app.replayWorker.drain()
-        await drainJobs(app.provisioningJobs, database.pool)
+        await app.provisioningJobs.drain()
         await app.alertWorker.drain()
         const attempts = (await app.dispatcher.drain()) + (await app.provisioner.drain())
         const messages = (await app.realtimeDispatcher?.drain()) ?? 0

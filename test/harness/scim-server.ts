@@ -12,6 +12,9 @@ export interface ScimUser {
   displayName?: string
   active?: boolean
   emails?: { value: string; primary?: boolean }[]
+  /** What the service knows of its own. */
+  title?: string
+  roles?: { value: string }[]
 }
 
 /** A SCIM 2.0 service on loopback, by the maintained implementation of the registries. */
@@ -27,6 +30,10 @@ export interface ScimServer extends AsyncDisposable {
   bodies: string[]
   /** Answers the next requests with these statuses and does nothing for them. */
   failNext(...statuses: number[]): void
+  /** Answers every request of a method with this status and does nothing for it. */
+  refusals: Map<string, number>
+  /** Answers the next request with 200 and the page of somebody else. */
+  answerPageNext(): void
   /** Does what the next request asks and then answers with this status: the answer is lost. */
   loseNextAnswer(): void
 }
@@ -38,14 +45,16 @@ export async function startScimServer(): Promise<ScimServer> {
   const users = new Map<string, ScimUser>()
   const requests: string[] = []
   const bodies: string[] = []
-  const failures: number[] = []
+  const failures: (number | 'page')[] = []
+  const refusals = new Map<string, number>()
   let isAnswerLost = false
   declareUsers(users)
   const app = express()
   app.use((request, response, next) => {
     requests.push(`${request.method} ${request.path}`)
-    const status = failures.shift()
-    if (status !== undefined) return void response.status(status).json({ detail: 'as asked' })
+    const status = failures.shift() ?? refusals.get(request.method)
+    if (status === 'page') return void response.send('<p>Sign in to the proxy</p>')
+    if (status !== undefined) return void response.status(status).set('retry-after', '120').json({ detail: 'as asked' })
     if (isAnswerLost) {
       isAnswerLost = false
       const send = response.end.bind(response)
@@ -75,7 +84,9 @@ export async function startScimServer(): Promise<ScimServer> {
     users,
     requests,
     bodies,
+    refusals,
     failNext: (...statuses) => failures.push(...statuses),
+    answerPageNext: () => failures.push('page'),
     loseNextAnswer: () => {
       isAnswerLost = true
     },
@@ -105,7 +116,8 @@ function declareUsers(users: Map<string, ScimUser>): void {
   SCIMMY.Resources.declare(SCIMMY.Resources.User)
     .ingress(async (resource, data) => {
       const given = data as unknown as ScimUser
-      const taken = [...store.values()].find((one) => one.userName === given.userName && one.id !== resource.id)
+      const name = given.userName.toLowerCase()
+      const taken = [...store.values()].find((one) => one.userName.toLowerCase() === name && one.id !== resource.id)
       if (taken) throw new SCIMMY.Types.Error(409, 'uniqueness', 'The userName is taken.')
       if (resource.id) findOne(resource.id)
       ids += 1

@@ -113,17 +113,12 @@ let visibleType: string
 let victim: Victim
 let strangers: { name: string; call: TestCall }[]
 
-const roleId = async (name: string): Promise<string> =>
-  (await world.app.admin('GET', `/api/v3/identity/role?filters=name|eq|${name}`)).body.data[0].document_id
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
 
 /** An account with a person who may do everything there. */
 async function addTenant() {
   const account = (await world.createAccount()).document_id as string
-  const person = await world.app.signInMember([account as never])
-  const roles = [await roleId('account-admin'), await roleId('account-publisher')]
-  await world.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: person.userId, roles })
-  return { account, ...person }
+  return { account, ...(await world.signInWithRoles([account], ['account-admin', 'account-publisher'])) }
 }
 
 async function buildVictim(): Promise<Victim> {

@@ -14,7 +14,6 @@ import { buildSecretCache } from '../../src/signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
-import { drainJobs } from '../harness/provisioning-job.ts'
 import { buildProvisioningLedger } from '../harness/provisioning-ledger.ts'
 import { buildDice, buildSeededRandom } from './seed.ts'
 
@@ -49,7 +48,7 @@ export async function openProvisioningSimulation(seed: number) {
     tracer: buildContextTracer(random),
     secrets: buildSecretCache(keyring, targetSecretContextOf),
     sender: { post: noRequest, idleConnectionCount: () => 0, close: async () => {} },
-    scim: { fetch: noRequest, now: () => 0, openToken: () => '', userAgent: 'test' },
+    scim: { fetch: noRequest, now: () => 0, openToken: () => '', isHeldByOther: noRequest, userAgent: 'test' },
     concurrency: 10,
     perTarget: 10,
   })
@@ -80,7 +79,8 @@ export async function openProvisioningSimulation(seed: number) {
   function end({ claimed, worker }: Flight, result: EndedDelivery['result']): EndedDelivery {
     const { id, fence, attempt, trigger, target, change } = claimed
     return {
-      ...{ id, fence, attempt, trigger, result, target: target.id, user: change.user.id, type: change.type },
+      ...{ id, fence, attempt, trigger, result, type: change.type },
+      ...{ target: target.id, generation: target.generation, user: change.user.id },
       ...{ workerId: worker, traceId: null, startedAt: now(), endedAt: now(), durationMs: 1 },
       ...{ responseExcerpt: null, responseHeaders: null, timings: null },
     }
@@ -127,7 +127,7 @@ export async function openProvisioningSimulation(seed: number) {
       inTransaction(db, (tx) =>
         startJob({ ids, enableApiEventQueue: true }, tx, { target, kind, by: null, now: now() }),
       ).catch(() => undefined),
-    drainJobs: () => drainJobs(jobs, database.pool),
+    drainJobs: () => jobs.drain(),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

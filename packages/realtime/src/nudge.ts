@@ -7,10 +7,13 @@ export function decideWait(tries: number, random: number): number {
   return Math.round(wait * (1 + random / 4))
 }
 
-/** The close code after which connecting again is of no use: the application or the protocol is wrong. */
+/** The close code after which connecting again with the same settings is of no use: the application or the protocol is wrong. */
 export function isFinalClose(code: number | null): boolean {
-  return code !== null && code >= 4000 && code < 4100 && code !== TERMINATED
+  return code !== null && code >= 4000 && code < 4100 && code !== TERMINATED && code !== OVER_QUOTA
 }
+
+/** Too many connections, which ends by itself. */
+const OVER_QUOTA = 4004
 
 /** The provider ended the connections of the user. The channels that are left may be joined again. */
 export const TERMINATED = 4009

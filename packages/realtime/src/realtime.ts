@@ -104,9 +104,14 @@ export function createRealtime(options: RealtimeOptions): Realtime {
   }
 }
 
+function isSame(one: ConnectionSettings, other: ConnectionSettings | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
 /** The connection, and what keeps it. */
 function buildConnection({ service, list }: { service: Service; list: () => ChannelSubscription[] }) {
   let library: Library | undefined
+  let used: ConnectionSettings | undefined
   let isOpening = false
   let isClosed = false
   let tries = 0
@@ -125,8 +130,9 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
     tries += 1
   }
 
+  /** Connects with the settings of the service; with those that were used already it waits until the service has others. */
   async function open(): Promise<void> {
-    if (library || isOpening || isClosed) return
+    if (isOpening || isClosed) return
     isOpening = true
     const settings = await service.readSettings()
     isOpening = false
@@ -135,6 +141,10 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
       noteAll('unavailable')
       return later(() => void open())
     }
+    if (library && isSame(settings.body, used)) return later(() => void open())
+    endConnection()
+    used = settings.body
+    closeCode = null
     library = connect(settings.body)
     for (const one of list()) one.attach(library.subscribe(one.name))
   }
@@ -173,7 +183,9 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
     } else {
       noteAll('unavailable')
       const isGone = state === 'disconnected' || state === 'failed'
-      if (!isClosed && !(isGone && isFinalClose(closeCode)) && state !== 'initialized') later(nudge)
+      if (isClosed || state === 'initialized') return
+      // The application may have got other keys since the page was loaded.
+      later(isGone && isFinalClose(closeCode) ? () => void open() : nudge)
     }
   }
 
@@ -181,10 +193,14 @@ function buildConnection({ service, list }: { service: Service; list: () => Chan
   function nudge(): void {
     if (isClosed || library?.connection.state === 'connected') return
     if (closeCode === TERMINATED) closeCode = null
+    endConnection()
+    library?.connect()
+  }
+
+  function endConnection(): void {
     isNudging = true
     library?.disconnect()
     isNudging = false
-    library?.connect()
   }
 
   type Answer<Body> = (error: Error | null, data: Body | null) => void

@@ -130,6 +130,29 @@ describe('an interruption', () => {
   })
 })
 
+it('a connection that the server refuses for its key is made again with the settings that the service has then', async () => {
+  let key: string | undefined = 'of-an-application-that-is-gone'
+  let reads = 0
+  const realtime = createRealtime({
+    service: 'http://signalbox.test/',
+    token: () => member.token,
+    fetch: async (url, init) => {
+      const answer = await fetchOf(ground.t)(url, init)
+      if (!String(url).endsWith('/config')) return answer
+      reads += 1
+      const { data } = (await answer.json()) as { data: object }
+      return Response.json({ data: { ...data, ...(key && { key }) } })
+    },
+  })
+  open.push(realtime)
+  const channel = realtime.join(accountChannel(account))
+  await waitForState(channel, 'unavailable')
+  await waitFor('a second look at the settings', () => reads === 2)
+  expect(channel.read()).toEqual({ kind: 'unavailable' })
+  key = undefined
+  await waitForState(channel, 'live')
+})
+
 it('where realtime is not configured, a channel is unavailable', async () => {
   await using t = await createTestApp()
   const channel = connect({ t }).join(accountChannel(account))

@@ -38,6 +38,7 @@ export async function attemptDelivery(
     attempt: claimed.attempt,
     trigger: claimed.trigger,
     target: claimed.target.id,
+    generation: claimed.target.generation,
     user: claimed.change.user.id,
     type: claimed.change.type,
     workerId: deps.workerId,

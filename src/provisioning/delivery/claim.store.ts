@@ -67,7 +67,7 @@ const CLAIM = `
     update provisioning_stream s
     set lease_owner = $1, claimed = h.document_id, claimed_at = $2, due_at = null, fence = s.fence + 1
     from head h where s.target = h.target and s.user_id = h.user_id
-    returning s.claimed, s.fence, s.remote_id
+    returning s.claimed, s.fence, s.remote_id, s.generation
   ),
   d as (
     update provisioning_delivery set attempts = attempts + 1, last_attempt_at = $2, updated_at = $2

@@ -12,9 +12,16 @@ export interface ClaimedDelivery extends Work {
   /** The number of this attempt, 1-based, never reset. */
   attempt: number
   trigger: DeliveryTrigger
-  target: { id: TargetId; protocol: TargetProtocol; url: string; secretEncrypted: string }
+  target: {
+    id: TargetId
+    protocol: TargetProtocol
+    url: string
+    secretEncrypted: string
+    /** Raised with each change of the URL. */
+    generation: number
+  }
   change: ProvisioningChange
-  /** The id that a SCIM service gave the user; null until it has. */
+  /** The id that a SCIM service gave the user; null until it has, and after the target moved. */
   remoteId: string | null
 }
 
@@ -22,7 +29,7 @@ export interface ClaimedDelivery extends Work {
 export const DELIVERY_JSON = `
   json_build_array(d.document_id, s.fence, d.attempts, d.attempt_trigger, t.document_id, t.protocol, t.url,
     t.secret_encrypted, d.event_id, d.type, (extract(epoch from d.created_at) * 1000)::bigint, d.user_id, d.email, d.name,
-    d.user_status, s.remote_id)`
+    d.user_status, case when s.generation = t.generation then s.remote_id end, t.generation)`
 
 type DeliveryColumns = [
   DeliveryId,
@@ -41,19 +48,20 @@ type DeliveryColumns = [
   string | null,
   ProvisionedStatus,
   string | null,
+  number,
 ]
 
 /** Reads `DELIVERY_JSON`. */
 export function readClaimedDelivery(json: unknown): ClaimedDelivery {
   const [id, fence, attempt, trigger, target, protocol, url, secretEncrypted, ...change] = json as DeliveryColumns
-  const [eventId, type, createdAtMs, user, email, name, status, remoteId] = change
+  const [eventId, type, createdAtMs, user, email, name, status, remoteId, generation] = change
   return {
     id,
     fence,
     group: target,
     attempt,
     trigger,
-    target: { id: target, protocol, url, secretEncrypted },
+    target: { id: target, protocol, url, secretEncrypted, generation },
     change: { eventId, type, createdAt: new Date(createdAtMs), user: { id: user, email, name, status } },
     remoteId,
   }

@@ -35,6 +35,15 @@ describe('decideDelivery', () => {
     expect(decide({ result: { statusCode } })).toEqual({ status: 'failed', nextAttemptAt: null, lastError: 'http_4xx' })
   })
 
+  it('makes an attempt again after a refusal that is not final, not before the receiver allows it', () => {
+    const result = { statusCode: 429 }
+    const dueAfter = (retryAfterMs: number) => decide({ result, retryAfterMs }).nextAttemptAt?.getTime()
+    expect(decide({ result, retryAfterMs: 0 })).toMatchObject({ status: 'retrying', lastError: 'http_4xx' })
+    expect([dueAfter(0), dueAfter(60_000)]).toEqual([ENDED_AT.getTime() + 700, ENDED_AT.getTime() + 60_000])
+    expect(decide({ result, retryAfterMs: 0, attempts: MAX_PROVISIONING_ATTEMPTS }).status).toBe('dead_letter')
+    expect(decide({ result, retryAfterMs: 0, isTargetDeleted: true }).status).toBe('cancelled')
+  })
+
   it.each([301, 302, 307, 308])('follows no redirect: %i ends a delivery as failed', (statusCode) => {
     expect(decide({ result: { statusCode } })).toMatchObject({ status: 'failed', lastError: 'redirect' })
   })

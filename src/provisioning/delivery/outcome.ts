@@ -50,7 +50,8 @@ export interface DeliveryDecision {
 /**
  * Decides what becomes of a delivery. `attempts` counts this attempt too, `waitMs` is what `chooseWait` gave. A redirect
  * is not followed and ends the delivery, as it does for a webhook. An interrupted attempt (our process went down under
- * it) waits for nothing: whether it arrived is not known, so it is made again at once.
+ * it) waits for nothing: whether it arrived is not known, so it is made again at once. `retryAfterMs`: the refusal of a SCIM
+ * service that is not final.
  */
 export function decideDelivery(input: {
   trigger: DeliveryTrigger
@@ -58,16 +59,17 @@ export function decideDelivery(input: {
   result: AttemptResult
   endedAt: Date
   waitMs: number
+  retryAfterMs?: number
   isTargetDeleted: boolean
 }): DeliveryDecision {
-  const { trigger, attempts, endedAt, waitMs } = input
+  const { trigger, attempts, endedAt, waitMs, retryAfterMs } = input
   const error = classifyResult(input.result)
   const end = (status: DeliveryStatus) => ({ status, nextAttemptAt: null, lastError: error ?? null })
   if (error === undefined) return end('delivered')
-  if (error === 'http_4xx' || error === 'redirect') return end('failed')
+  if (error === 'redirect' || (error === 'http_4xx' && retryAfterMs === undefined)) return end('failed')
   if (input.isTargetDeleted) return end('cancelled')
   if (trigger === 'replay' && error !== 'interrupted') return end('dead_letter')
   if (trigger === 'schedule' && attempts >= MAX_PROVISIONING_ATTEMPTS) return end('dead_letter')
-  const delayMs = error === 'interrupted' ? 0 : waitMs
+  const delayMs = error === 'interrupted' ? 0 : Math.max(waitMs, retryAfterMs ?? 0)
   return { status: 'retrying', nextAttemptAt: new Date(endedAt.getTime() + delayMs), lastError: error }
 }

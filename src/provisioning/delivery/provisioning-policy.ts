@@ -75,6 +75,7 @@ function buildNoRouting(): RoutingPart {
 function toInterrupted(claim: LostDelivery, now: Date): EndedDelivery {
   return {
     ...claim,
+    generation: null,
     traceId: null,
     endedAt: now,
     // How long it really ran is not known; never longer than its claim held.

@@ -40,6 +40,8 @@ export async function lockHeldClaims(
 export interface DeliveryChange {
   id: DeliveryId
   target: TargetId
+  /** That of the target when it was claimed; null where that is not known. */
+  generation: number | null
   user: UserId
   status: DeliveryStatus
   nextAttemptAt: Date | null
@@ -59,16 +61,17 @@ export interface DeliveryChange {
 }
 
 /**
- * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the next delivery of its user, due at once; of a deleted target all
- * that waits is cancelled.
+ * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the
+ * next delivery of its user, due at once; of a deleted target all that waits is cancelled. What an attempt learned counts for
+ * the generation of the target that it was made for.
  */
 const SETTLE = `
   with change as materialized (
     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::text[],
       $8::int[], $9::timestamptz[], $10::int[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::jsonb[],
-      $16::jsonb[], $17::boolean[], $18::text[]) as x (id, target, user_id, status, next_attempt_at, status_code,
+      $16::jsonb[], $17::boolean[], $18::text[], $19::int[]) as x (id, target, user_id, status, next_attempt_at, status_code,
       error_class, duration_ms, ended_at, attempt, trigger, worker, started_at, response_excerpt, response_headers, timings,
-      is_remote_known, remote_id)
+      is_remote_known, remote_id, generation)
   ),
   delivery as (
     update provisioning_delivery d
@@ -96,7 +99,9 @@ const SETTLE = `
       end,
       delivered_digest = case when c.status = 'delivered'
         then provisioning_digest(d.email, d.name, d.user_status) else 'unknown' end,
-      remote_id = case when c.is_remote_known then c.remote_id else s.remote_id end
+      remote_id = case when c.is_remote_known then c.remote_id
+        when coalesce(c.generation, s.generation) = s.generation then s.remote_id end,
+      generation = coalesce(c.generation, s.generation)
     from change c cross join lateral (select * from delivery d where d.target = c.target and d.user_id = c.user_id) d
     where s.target = c.target and s.user_id = c.user_id
     returning 1
@@ -140,5 +145,6 @@ export async function settleDeliveries(db: Database, changes: readonly DeliveryC
     column((one) => json(one.timings)),
     column((one) => one.remoteId !== undefined),
     column((one) => one.remoteId ?? null),
+    column((one) => one.generation),
   ])
 }

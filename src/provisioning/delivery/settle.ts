@@ -16,6 +16,8 @@ export interface EndedDelivery extends Claim, PostOutcome {
   attempt: number
   trigger: DeliveryTrigger
   target: TargetId
+  /** That of the target when it was claimed; null where that is not known any more. */
+  generation: number | null
   user: UserId
   /** The event type of the delivery. */
   type: string
@@ -26,6 +28,8 @@ export interface EndedDelivery extends Claim, PostOutcome {
   endedAt: Date
   /** See `DeliveryChange`. */
   remoteId?: string | null
+  /** See `PushOutcome`. */
+  retryAfterMs?: number
 }
 
 /** What was decided over an attempt, for its log line. */
@@ -113,6 +117,7 @@ function toChange({ attempt, decision }: RecordedDelivery): DeliveryChange {
   return {
     id: attempt.id,
     target: attempt.target,
+    generation: attempt.generation,
     user: attempt.user,
     status: decision.status,
     nextAttemptAt: decision.nextAttemptAt,

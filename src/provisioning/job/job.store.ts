@@ -149,11 +149,24 @@ export interface ClaimedJob {
   open: number
 }
 
+/**
+ * Whether a transaction that began before the job `j` has changed users and is still open: its changes may not have seen the
+ * target. One that changes users later reads the targets then. The snapshot alone would answer for the transactions of all
+ * databases of the server, whatever they change, so it is asked first and the locks decide.
+ */
+const IS_HELD = `
+  pg_snapshot_xmin(pg_current_snapshot()) <= j.begun_by and exists (
+    select from pg_locks changed join pg_locks own on own.virtualtransaction = changed.virtualtransaction
+    where changed.locktype = 'relation' and changed.relation = '"user"'::regclass and changed.mode = 'RowExclusiveLock'
+      and changed.database = (select oid from pg_database where datname = current_database())
+      and own.locktype = 'transactionid' and own.mode = 'ExclusiveLock' and own.granted
+      and age(own.transactionid) > age(j.begun_by::xid))`
+
 const claim = statement<JobColumns & { last_user: string | null; may_run: boolean; open: number }>(`
   with j as materialized (
     select * from provisioning_job where document_id = $1 and status = 'running' for update skip locked
   )
-  select j.*, t.is_actived and t.deleted_at is null and pg_snapshot_xmin(pg_current_snapshot()) > j.begun_by as may_run,
+  select j.*, t.is_actived and t.deleted_at is null and not (${IS_HELD}) as may_run,
     (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
       as open
   from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
@@ -172,12 +185,16 @@ const selectUsers = statement<{
   digest: string
   delivered_digest: string | null
 }>(`
-  select u.document_id, u.deleted_at is not null as is_deleted, s.waiting, s.delivered_digest,
+  select u.document_id, u.deleted_at is not null as is_deleted, s.waiting,
+    case when s.is_current or s.delivered_digest = 'deleted' then s.delivered_digest
+      when s.delivered_digest is not null then 'unknown' end as delivered_digest,
     provisioning_digest(u.email, u.name,
       case when u.deleted_at is not null then 'deleted' when u.is_actived then 'active' else 'disabled' end) as digest
   from "user" u
   left join lateral (
-    select s.waiting, s.delivered_digest from provisioning_stream s where s.target = $1 and s.user_id = u.document_id
+    select s.waiting, s.delivered_digest,
+      s.generation = (select t.generation from provisioning_target t where t.document_id = $1) as is_current
+    from provisioning_stream s where s.target = $1 and s.user_id = u.document_id
   ) s on true
   where $2::uuid is null or u.document_id > $2::uuid
   order by u.document_id limit $3 for share of u`)

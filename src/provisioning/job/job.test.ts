@@ -163,6 +163,20 @@ describe('jobs', () => {
     }
   })
 
+  it('a job does not wait for transactions that change no user', async () => {
+    const open = await world.t.database.pool.connect()
+    try {
+      await open.query('begin; select pg_current_xact_id()')
+      const { id } = await world.makeTarget()
+      const job = await start(id)
+      await world.t.settle()
+      expect(await world.call('GET', `${JOBS}/${job}`)).toMatchObject({ status: 'done' })
+    } finally {
+      await open.query('rollback')
+      open.release()
+    }
+  })
+
   it('a job of a target that is inactive is refused, and the job of a deleted target ends', async () => {
     const { id } = await world.makeTarget()
     const job = await start(id)

@@ -58,5 +58,18 @@ export async function cancelOrphans(db: Database, now: Date, limit: number): Pro
   return row?.cancelled ?? 0
 }
 
+const deleteStreams = statement<{ count: number }>(`
+  with gone as (
+    delete from provisioning_stream where (target, user_id) in (
+      select s.target, s.user_id from provisioning_target t join provisioning_stream s on s.target = t.document_id
+      where t.deleted_at < $1 and s.waiting = 0 limit $2 for update of s skip locked)
+    returning target
+  ) select count(*)::int as count from gone`)
+
+/** Deletes up to `limit` notes of what users were at a target that was deleted before `before`. Returns how many there were. */
+export async function deleteDeadStreams(db: Database, before: Date, limit: number): Promise<number> {
+  return (await deleteStreams(db, [before, limit]))[0]?.count ?? 0
+}
+
 /** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns how many went. */
 export const deleteOldDeliveries = deletionOfOld('provisioning_delivery', { key: 'document_id', time: 'ended_at' })

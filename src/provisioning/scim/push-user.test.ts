@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openProvisioning, type ProvisioningWorld } from '../../../test/harness/provisioning-world.ts'
 import { type ScimServer, startScimServer } from '../../../test/harness/scim-server.ts'
 import type { UserId } from '../../id.ts'
-import { buildScimUser, buildUserQuery, readId, readOnlyId } from './scim-user.ts'
+import { buildScimPatch, buildScimUser, buildUserQuery, findMatch, readId } from './scim-user.ts'
 
 const USERS = '/api/v3/identity/user'
 const TARGETS = '/api/v3/provisioning/target'
@@ -26,27 +26,46 @@ describe('a user as a SCIM resource', () => {
     )
   })
 
-  it('is looked for with a filter that no value can break out of', () => {
-    const query = buildUserQuery('userName', 'a" or userName pr or "b@example.com')
+  it('is changed attribute by attribute, and a name that is gone is removed', () => {
+    const user = { id: 'u' as UserId, email: 'a@b.c', name: 'Ada', status: 'active' } as const
+    const pathsOf = (name: string | null) =>
+      buildScimPatch({ ...user, name }).Operations.map(({ op, path }) => `${op} ${path}`)
+    const always = ['replace externalId', 'replace userName', 'replace emails', 'replace active']
+    expect(pathsOf('Ada').toSorted()).toEqual([...always, 'replace displayName'].toSorted())
+    expect(pathsOf(null).toSorted()).toEqual([...always, 'remove displayName'].toSorted())
+  })
+
+  it('is looked for with a filter that no value can break out of, and with no plus sign for a space', () => {
+    const query = buildUserQuery('userName', 'a" or userName pr or "b+c@example.com')
+    expect(query).not.toContain('+')
     expect(new URLSearchParams(query.slice(query.indexOf('?'))).get('filter')).toBe(
-      'userName eq "a\\" or userName pr or \\"b@example.com"',
+      'userName eq "a\\" or userName pr or \\"b+c@example.com"',
     )
   })
 
-  it('is known by an id that is a text of some length, and by that of the only match', () => {
+  it('is known by an id that is a text of some length and names no other path', () => {
     expect([readId({ id: 'x' }), readId({ id: 1 }), readId({ id: '' }), readId(null)]).toEqual([
       'x',
       undefined,
       undefined,
       undefined,
     ])
-    expect(readId({ id: 'x'.repeat(513) })).toBeUndefined()
-    expect(readOnlyId({ Resources: [{ id: 'x' }] })).toBe('x')
-    expect([readOnlyId({ Resources: [{ id: 'x' }, { id: 'y' }] }), readOnlyId({}), readOnlyId('x')]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ])
+    expect([readId({ id: '.' }), readId({ id: '..' }), readId({ id: 'x'.repeat(513) })]).toEqual(
+      Array(3).fill(undefined),
+    )
+  })
+
+  it('is found where exactly one of a list has the value, whatever else a service lists', () => {
+    const [own, other] = [
+      { id: 'x', externalId: 'u', userName: 'Ada@Example.com' },
+      { id: 'y', userName: 'bob@example.com' },
+    ]
+    const found = { id: 'x', externalId: 'u' }
+    expect(findMatch({ Resources: [own, other] }, 'externalId', 'u')).toEqual(found)
+    expect(findMatch({ Resources: [other, own] }, 'userName', 'ada@example.com')).toEqual(found)
+    expect(findMatch({ Resources: [other] }, 'userName', 'bob@example.com')).toEqual({ id: 'y', externalId: null })
+    for (const body of [{ Resources: [other] }, { Resources: [own, own] }, { Resources: [null] }, {}, 'x', undefined])
+      expect(findMatch(body, 'externalId', 'u')).toBeUndefined()
   })
 })
 
@@ -63,6 +82,7 @@ describe('a SCIM service', () => {
   beforeEach(() => {
     scim.requests.length = 0
     scim.bodies.length = 0
+    scim.refusals.clear()
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
@@ -90,7 +110,7 @@ describe('a SCIM service', () => {
     await world.call('DELETE', `${USERS}/${id}`)
     await world.t.settle()
     expect(find(id)).toBeUndefined()
-    expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PUT', 'PUT', 'PUT', 'DELETE'])
+    expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PATCH', 'PATCH', 'DELETE'])
     expect(scim.bodies.join()).not.toMatch(/role|permission|group|entitlement/i)
   })
 
@@ -104,11 +124,64 @@ describe('a SCIM service', () => {
     expect([...scim.users.values()].filter((one) => one.externalId === id)).toHaveLength(1)
   })
 
-  it('has a user of the same address taken over that somebody else made', async () => {
-    scim.users.set('made-there', { id: 'made-there', userName: 'there@example.com' })
+  it('has a user of the same address taken over that somebody else made, and keeps what it knows of its own', async () => {
+    const roles = [{ value: 'auditor' }]
+    scim.users.set('made-there', { id: 'made-there', userName: 'there@example.com', title: 'Dr', roles })
     const { id } = await world.makeUser({ email: 'there@example.com' })
     await world.t.settle()
-    expect(scim.users.get('made-there')).toMatchObject({ externalId: id })
+    await world.call('PATCH', `${USERS}/${id}`, { name: 'Ada' })
+    await world.t.settle()
+    expect(scim.users.get('made-there')).toMatchObject({ externalId: id, displayName: 'Ada', title: 'Dr', roles })
+    expect(scim.bodies.join()).not.toContain('auditor')
+  })
+
+  it.each([400, 404, 405, 501])('that answers a PATCH with %i gets the whole user in its place', async (status) => {
+    scim.refusals.set('PATCH', status)
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    await world.call('PATCH', `${USERS}/${id}`, { name: 'Put' })
+    await world.t.settle()
+    expect(find(id)).toMatchObject({ displayName: 'Put' })
+    expect(scim.requests.map((one) => one.split(' ')[0])).toEqual(['POST', 'PATCH', 'PUT'])
+  })
+
+  it('that deletes no users has them inactive', async () => {
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    scim.refusals.set('DELETE', 405)
+    await world.call('DELETE', `${USERS}/${id}`)
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ type: 'user.deprovisioned', status: 'delivered' })
+    expect(find(id)).toMatchObject({ active: false })
+  })
+
+  it('gives no user to another one: who gets a freed address waits until the first is gone there', async () => {
+    const first = await world.makeUser({ email: 'passed-on@example.com' })
+    await world.t.settle()
+    scim.failNext(503)
+    await world.call('DELETE', `${USERS}/${first.id}`)
+    await world.t.settle()
+    const second = await world.makeUser({ email: 'passed-on@example.com' })
+    await world.t.settle()
+    expect(await last(second.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
+    expect(find(first.id)).toBeDefined()
+    for (let n = 0; n < 3; n += 1) await world.pass(240_000)
+    expect(find(first.id)).toBeUndefined()
+    expect(find(second.id)).toMatchObject({ userName: 'passed-on@example.com', active: true })
+    expect(await last(second.id)).toMatchObject({ status: 'delivered' })
+  })
+
+  it('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
+    const [one, two] = [await world.makeUser({ email: 'moves@example.com' }), await world.makeUser()]
+    await world.t.settle()
+    scim.failNext(503)
+    await world.call('PATCH', `${USERS}/${one.id}`, { email: 'moved-away@example.com' })
+    await world.t.settle()
+    await world.call('PATCH', `${USERS}/${two.id}`, { email: 'moves@example.com' })
+    await world.t.settle()
+    expect(await last(two.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
+    for (let n = 0; n < 3; n += 1) await world.pass(240_000)
+    expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual(['moved-away@example.com', 'moves@example.com'])
   })
 
   it('has a user created again that it lost', async () => {
@@ -138,7 +211,65 @@ describe('a SCIM service', () => {
     const { id } = await world.makeUser()
     await world.t.settle()
     expect(await last(id)).toMatchObject({ status: expected, last_status_code: status, attempts: 1 })
+    await world.pass(240_000)
+  })
+
+  it('that is too busy is asked again, not before it allows it', async () => {
+    scim.failNext(429)
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    const row = await last(id)
+    expect(row).toMatchObject({ status: 'retrying', last_status_code: 429 })
+    expect(Date.parse(row.next_attempt_at) - world.t.clock.now()).toBeGreaterThanOrEqual(119_000)
+    await world.pass(240_000)
+    expect(await last(id)).toMatchObject({ status: 'delivered' })
+  })
+
+  it('whose success is no answer of a SCIM service has not accepted the user', async () => {
+    scim.answerPageNext()
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'protocol', last_status_code: null })
     await world.pass(60_000)
+    expect(find(id)).toBeDefined()
+  })
+
+  it('whose look-up fails has the user tried again, and not given up', async () => {
+    scim.users.set('looked-up', { id: 'looked-up', userName: 'looked-up@example.com' })
+    scim.failNext(409, 503)
+    const { id } = await world.makeUser({ email: 'looked-up@example.com' })
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'retrying', last_status_code: 503 })
+    await world.pass(240_000)
+    expect(scim.users.get('looked-up')).toMatchObject({ externalId: id })
+  })
+
+  it('at another URL is another service: the ids of the former one are not used, and a reconcile fills it', async () => {
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    const { id: former } = find(id)!
+    scim.users.clear()
+    scim.users.set(former, { id: former, userName: 'somebody@example.com' })
+    await world.call('PATCH', `${TARGETS}/${target}`, { url: scim.base })
+    await world.call('POST', `${TARGETS}/${target}/reconcile`)
+    await world.t.settle()
+    expect(scim.users.get(former)).toEqual({ id: former, userName: 'somebody@example.com' })
+    expect(find(id)?.id).not.toBe(former)
+    const count = scim.requests.length
+    await world.call('POST', `${TARGETS}/${target}/reconcile`)
+    await world.t.settle()
+    expect(scim.requests).toHaveLength(count)
+  })
+
+  it.each(['?tenant=1', '#users', '?'])('has a base without %s, because paths follow it', async (end) => {
+    for (const [method, path] of [
+      ['POST', TARGETS],
+      ['PATCH', `${TARGETS}/${target}`],
+    ] as const) {
+      const body = { url: `${scim.base}${end}`, ...(method === 'POST' && { protocol: 'scim', token: 't' }) }
+      const refused = await world.tryCall(method, path, body)
+      expect([refused.status, refused.body.errors[0].path]).toEqual([422, 'url'])
+    }
   })
 
   it('needs its token, which no answer shows, and a wrong one is refused by the service', async () => {

@@ -1,9 +1,29 @@
+import type { UserId } from '../../id.ts'
 import { type GuardedFetch, GuardedFetchError } from '../../outbound/guarded-fetch.ts'
-import { buildExcerpt, pickResponseHeaders } from '../../outbound/post-result.ts'
 import type { AttemptResult, ErrorClass } from '../../signed-post/attempt-result.ts'
 import type { PostOutcome } from '../../signed-post/signed-post.ts'
 import type { ClaimedDelivery } from '../delivery/claimed-delivery.ts'
-import { buildScimUser, buildUserQuery, readId, readOnlyId } from './scim-user.ts'
+import type { ProvisionedUser } from '../delivery/payload.ts'
+import type { TargetId } from '../target.store.ts'
+import {
+  buildScimService,
+  isSuccess,
+  isTaken,
+  isUnsupported,
+  readWait,
+  type ScimAnswer,
+  type ScimService,
+  UnusableAnswer,
+} from './scim-service.ts'
+import {
+  buildScimPatch,
+  buildScimUser,
+  buildUserQuery,
+  type FoundUser,
+  findMatch,
+  readId,
+  type SearchedAttribute,
+} from './scim-user.ts'
 
 /** What a push uses. */
 export interface PushDeps {
@@ -12,37 +32,49 @@ export interface PushDeps {
   now: () => number
   /** Opens the sealed token of a target. Throws when no key does. */
   openToken: (target: string, sealed: string) => string
+  /** Whether another user holds what was found at the service, or is about to change it. */
+  isHeldByOther: (held: { target: TargetId; user: UserId; found: FoundUser }) => Promise<boolean>
   /** With the service's version. */
   userAgent: string
 }
 
 /** What a push came to, and the id that the service has for the user now; undefined where it learned nothing of it. */
-export type PushOutcome = PostOutcome & { remoteId?: string | null }
-
-/** One answer of the service. */
-interface Answer {
-  status: number
-  headers: Record<string, string>
-  excerpt: string
-  body: unknown
+export type PushOutcome = PostOutcome & {
+  remoteId?: string | null
+  /** Set: a refusal that ends by itself. It is not final, and the next attempt comes after this many milliseconds at least. */
+  retryAfterMs?: number
 }
 
-type Ask = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object) => Promise<Answer>
+/** What requests for one user came to. */
+interface Pushed extends Pick<PushOutcome, 'remoteId' | 'retryAfterMs'> {
+  answer: ScimAnswer
+}
+
+/** One user, and where it is brought to. */
+interface Push {
+  service: ScimService
+  user: ProvisionedUser
+  /** An earlier attempt may have done something that nobody heard of. */
+  isRepeated: boolean
+  isHeldByOther: (found: FoundUser) => Promise<boolean>
+}
 
 /**
- * Brings one user of a SCIM 2.0 service (RFC 7644) to the state of a delivery: creates it, replaces it, or deletes it. Up to
- * four requests, which are one attempt; the last answer is its result. Never throws.
+ * Brings one user of a SCIM 2.0 service (RFC 7644) to the state of a delivery: creates it, changes it, or deletes it. Some
+ * requests, which are one attempt; the last answer is its result. Never throws.
  *
  * A user that the service has and this program does not know (its answer was lost, or somebody else made it) is found by
- * `externalId`, then by `userName`, and taken over. One that the service has lost is created again.
+ * `externalId`, then by `userName`, and taken over, unless another user holds it. One that the service has lost is created
+ * again.
  */
 export async function pushUser(
   deps: PushDeps,
-  { target, change, remoteId }: Pick<ClaimedDelivery, 'target' | 'change' | 'remoteId'>,
+  claimed: Pick<ClaimedDelivery, 'target' | 'change' | 'remoteId' | 'attempt'>,
   context: { signal: AbortSignal; headers: Record<string, string> },
 ): Promise<PushOutcome> {
+  const { target, change, remoteId } = claimed
   const startedAt = deps.now()
-  const end = (result: AttemptResult, answer?: Answer): PushOutcome => ({
+  const end = (result: AttemptResult, answer?: ScimAnswer): PushOutcome => ({
     durationMs: deps.now() - startedAt,
     result,
     responseExcerpt: answer?.excerpt ?? null,
@@ -50,15 +82,22 @@ export async function pushUser(
     timings: null,
   })
   try {
-    const ask = buildAsk(deps, { base: target.url, token: openToken(deps, target) }, context)
-    const { answer, ...known } =
-      change.user.status === 'deleted'
-        ? await removeUser(ask, change.user.id, remoteId)
-        : await putUser(ask, change.user, remoteId)
-    return { ...end({ statusCode: answer.status }, answer), ...known }
+    const push: Push = {
+      service: buildScimService({ ...deps, ...context, base: target.url, token: openToken(deps, target) }),
+      user: change.user,
+      isRepeated: claimed.attempt > 1,
+      isHeldByOther: (found) => deps.isHeldByOther({ target: target.id, user: change.user.id, found }),
+    }
+    const bring = change.user.status === 'deleted' ? removeUser : putUser
+    const { answer, retryAfterMs = readWait(answer), ...known } = await bring(push, remoteId)
+    return {
+      ...end({ statusCode: answer.status }, answer),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...known,
+    }
   } catch (error) {
     if (context.signal.aborted) return end({ errorClass: 'interrupted' })
-    return end({ errorClass: classify(error) })
+    return end({ errorClass: classify(error) }, error instanceof UnusableAnswer ? error.answer : undefined)
   }
 }
 
@@ -78,95 +117,76 @@ function classify(error: unknown): ErrorClass {
   return error instanceof GuardedFetchError ? error.errorClass : 'protocol'
 }
 
-interface Pushed {
-  answer: Answer
-  remoteId?: string | null
+async function putUser(push: Push, remoteId: string | null): Promise<Pushed> {
+  if (remoteId !== null) {
+    const answer = await changeUser(push, remoteId)
+    if (answer.status !== 404) return isTaken(answer) ? judgeAddress(push, answer) : { answer }
+  } else if (push.isRepeated) {
+    const { answer, found } = await findUser(push, 'externalId')
+    if (found) return takeOver(push, found)
+    if (!isSuccess(answer) && !isUnsupported(answer)) return { answer }
+  }
+  const created = await push.service('POST', '/Users', buildScimUser(push.user))
+  if (isTaken(created)) return judgeTaken(push, created)
+  if (!isSuccess(created)) return { answer: created }
+  const id = readId(created.body)
+  // What has no id can be changed by nobody.
+  if (id === undefined) throw new UnusableAnswer(created)
+  return { answer: created, remoteId: id }
 }
 
-async function putUser(ask: Ask, user: ClaimedDelivery['change']['user'], remoteId: string | null): Promise<Pushed> {
-  const resource = buildScimUser(user)
-  const replace = (id: string) => ask('PUT', `/Users/${encodeURIComponent(id)}`, { ...resource, id })
-  if (remoteId !== null) {
-    const answer = await replace(remoteId)
-    if (answer.status !== 404) return { answer }
+/** Changes a user: what a service does not take as a PATCH, which RFC 7644 leaves to it, is put as a whole. */
+async function changeUser({ service, user }: Push, id: string): Promise<ScimAnswer> {
+  const path = `/Users/${encodeURIComponent(id)}`
+  const patched = await service('PATCH', path, buildScimPatch(user))
+  if (!isUnsupported(patched) || isTaken(patched)) return patched
+  return service('PUT', path, { ...buildScimUser(user), id })
+}
+
+/**
+ * The service has another user of this `externalId` or this address. One that belongs to nobody else is taken over; while
+ * another user of ours holds it, its own delivery is to come first, so this one is made again.
+ */
+async function judgeTaken(push: Push, refusal: ScimAnswer): Promise<Pushed> {
+  for (const attribute of ['externalId', 'userName'] as const) {
+    const { answer, found } = await findUser(push, attribute)
+    if (found) return (await push.isHeldByOther(found)) ? { answer: refusal, retryAfterMs: 0 } : takeOver(push, found)
+    if (!isSuccess(answer) && !isUnsupported(answer)) return { answer }
   }
-  const created = await ask('POST', '/Users', resource)
-  if (isSuccess(created)) {
-    const id = readId(created.body)
-    // Without an id the user can be found by its externalId later.
-    return { answer: created, remoteId: id ?? null }
-  }
-  if (created.status !== 409) return { answer: created }
-  const id = await findUser(ask, user)
-  if (id === undefined) return { answer: created }
-  const answer = await replace(id)
+  return { answer: refusal }
+}
+
+/** Another user of the service has the new address. While it is one of ours, its own delivery is to come first. */
+async function judgeAddress(push: Push, refusal: ScimAnswer): Promise<Pushed> {
+  const { found } = await findUser(push, 'userName')
+  return found && (await push.isHeldByOther(found)) ? { answer: refusal, retryAfterMs: 0 } : { answer: refusal }
+}
+
+async function takeOver(push: Push, { id }: FoundUser): Promise<Pushed> {
+  const answer = await changeUser(push, id)
   return isSuccess(answer) ? { answer, remoteId: id } : { answer }
 }
 
-async function removeUser(ask: Ask, user: string, remoteId: string | null): Promise<Pushed> {
-  const found = remoteId === null ? await ask('GET', buildUserQuery('externalId', user)) : undefined
-  if (found && !isSuccess(found)) return { answer: found }
-  const id = remoteId ?? readOnlyId(found?.body)
-  // It never had the user.
-  if (id === undefined) return { answer: found as Answer, remoteId: null }
-  const answer = await ask('DELETE', `/Users/${encodeURIComponent(id)}`)
+async function removeUser(push: Push, remoteId: string | null): Promise<Pushed> {
+  let id = remoteId
+  if (id === null) {
+    const { answer, found } = await findUser(push, 'externalId')
+    // It never had the user, or does not say.
+    if (!found) return isSuccess(answer) ? { answer, remoteId: null } : { answer }
+    id = found.id
+  }
+  let answer = await push.service('DELETE', `/Users/${encodeURIComponent(id)}`)
+  // A service that keeps its users for ever has them inactive at least.
+  if (answer.status === 405 || answer.status === 501) answer = await changeUser(push, id)
   const isGone = isSuccess(answer) || answer.status === 404 || answer.status === 410
   return isGone ? { answer: { ...answer, status: 204 }, remoteId: null } : { answer }
 }
 
-async function findUser(ask: Ask, user: ClaimedDelivery['change']['user']): Promise<string | undefined> {
-  for (const [attribute, value] of [
-    ['externalId', user.id],
-    ['userName', user.email],
-  ] as const) {
-    const answer = await ask('GET', buildUserQuery(attribute, value))
-    const id = isSuccess(answer) ? readOnlyId(answer.body) : undefined
-    if (id !== undefined) return id
-  }
-  return undefined
-}
-
-function isSuccess({ status }: Answer): boolean {
-  return status >= 200 && status < 300
-}
-
-/** RFC 7644, 3.1. */
-const SCIM_TYPE = 'application/scim+json'
-
-function buildAsk(
-  deps: PushDeps,
-  service: { base: string; token: string },
-  context: { signal: AbortSignal; headers: Record<string, string> },
-): Ask {
-  const base = service.base.replace(/\/+$/, '')
-  return async (method, path, body) => {
-    const response = await deps.fetch(`${base}${path}`, {
-      method,
-      headers: {
-        accept: SCIM_TYPE,
-        authorization: `Bearer ${service.token}`,
-        'user-agent': deps.userAgent,
-        ...context.headers,
-        ...(body && { 'content-type': SCIM_TYPE }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-      signal: context.signal,
-    })
-    const bytes = new Uint8Array(await response.arrayBuffer())
-    return {
-      status: response.status,
-      headers: pickResponseHeaders(Object.fromEntries(response.headers)),
-      excerpt: buildExcerpt(bytes),
-      body: parse(bytes),
-    }
-  }
-}
-
-/** The body of an answer; undefined when it is not JSON. */
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes))
-  } catch {
-    return undefined
-  }
+async function findUser(
+  { service, user }: Push,
+  attribute: SearchedAttribute,
+): Promise<{ answer: ScimAnswer; found: FoundUser | undefined }> {
+  const value = attribute === 'externalId' ? user.id : user.email
+  const answer = await service('GET', buildUserQuery(attribute, value))
+  return { answer, found: isSuccess(answer) ? findMatch(answer.body, attribute, value) : undefined }
 }

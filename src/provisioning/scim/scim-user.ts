@@ -3,6 +3,9 @@ import type { ProvisionedUser } from '../delivery/payload.ts'
 /** RFC 7643, 4.1. */
 const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
 
+/** RFC 7644, 3.5.2. */
+const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+
 /**
  * A user as a SCIM resource: identity and status, and nothing else (RFC 7643, 4.1: `roles`, `entitlements` and `groups` are
  * never among it). `externalId` is the id here, so that a service keeps it when the address changes.
@@ -18,24 +21,60 @@ export function buildScimUser({ id, email, name, status }: ProvisionedUser) {
   }
 }
 
+/**
+ * The same as a PATCH (RFC 7644, 3.5.2): each attribute by its path, so that everything else that the service has of the
+ * user stays as it is. A `replace` of an attribute that is missing adds it.
+ */
+export function buildScimPatch(user: ProvisionedUser) {
+  const { schemas: _, ...attributes } = buildScimUser(user)
+  const replaced = Object.entries(attributes).map(([path, value]) => ({ op: 'replace', path, value }))
+  const removed = user.name === null ? [{ op: 'remove', path: 'displayName' }] : []
+  return { schemas: [PATCH_SCHEMA], Operations: [...replaced, ...removed] }
+}
+
+/** An attribute that users are looked for by. */
+export type SearchedAttribute = 'externalId' | 'userName'
+
 /** The path and query that find the users with this value of an attribute (RFC 7644, 3.4.2.2). */
-export function buildUserQuery(attribute: 'externalId' | 'userName', value: string): string {
+export function buildUserQuery(attribute: SearchedAttribute, value: string): string {
   // A value is a JSON string.
   const filter = `${attribute} eq ${JSON.stringify(value)}`
-  return `/Users?${new URLSearchParams({ filter, startIndex: '1', count: '2' })}`
+  const query = new URLSearchParams({ filter, startIndex: '1', count: '2' })
+  // Not every service reads a plus sign as a space.
+  return `/Users?${query.toString().replaceAll('+', '%20')}`
 }
 
-/** An id that a service gave: opaque, and part of a path. */
+/** A user that a service has. */
+export interface FoundUser {
+  /** The id that the service gave it. */
+  id: string
+  externalId: string | null
+}
+
+/**
+ * The one user of a list that has this value of an attribute; undefined when there is none, or more than one. What a service
+ * answers that does not know the filter is not taken for a match. The case of a `userName` does not count (RFC 7643, 4.1.1).
+ */
+export function findMatch(body: unknown, attribute: SearchedAttribute, value: string): FoundUser | undefined {
+  const resources = (body as { Resources?: unknown } | null | undefined)?.Resources
+  if (!Array.isArray(resources)) return undefined
+  const fold = (text: unknown) => (attribute === 'userName' && typeof text === 'string' ? text.toLowerCase() : text)
+  const [match, second] = resources.filter((one) => fold(one?.[attribute]) === fold(value))
+  const id = second === undefined ? readId(match) : undefined
+  if (id === undefined) return undefined
+  const { externalId } = match as { externalId?: unknown }
+  return { id, externalId: typeof externalId === 'string' && externalId !== '' ? externalId : null }
+}
+
+/** Longest id of a service that is kept, in characters. */
 const ID_LIMIT = 512
 
-/** The id of a resource in an answer; undefined when it has none that can be used. */
+/**
+ * The id of a resource in an answer: opaque, and a segment of a path. Undefined when it has none that can be used; `.` and
+ * `..` would name another path.
+ */
 export function readId(body: unknown): string | undefined {
-  const id = (body as { id?: unknown } | null)?.id
-  return typeof id === 'string' && id !== '' && id.length <= ID_LIMIT ? id : undefined
-}
-
-/** The id of the one resource of a list; undefined when there is none, or more than one. */
-export function readOnlyId(body: unknown): string | undefined {
-  const resources = (body as { Resources?: unknown } | null)?.Resources
-  return Array.isArray(resources) && resources.length === 1 ? readId(resources[0]) : undefined
+  const id = (body as { id?: unknown } | null | undefined)?.id
+  const isUsable = typeof id === 'string' && id !== '' && id.length <= ID_LIMIT && id !== '.' && id !== '..'
+  return isUsable ? id : undefined
 }

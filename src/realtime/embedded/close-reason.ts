@@ -21,7 +21,7 @@ export const CLOSE_REASONS = {
   terminated: { code: 4009, reason: 'The connections of this user were terminated' },
   'over-capacity': { code: 4100, reason: 'Over capacity' },
   'shutting-down': { code: 4100, reason: 'The server is shutting down' },
-  'slow-consumer': { code: 4100, reason: 'The client does not read its messages' },
+  'many-authorizations': { code: 4100, reason: 'Too many channels were authorized: connect again' },
   'no-pong': { code: 4201, reason: 'Pong not received in time' },
   'frame-flood': { code: 4301, reason: 'Too many messages' },
   'binary-frame': { code: 1003, reason: 'Text frames only' },

@@ -64,6 +64,21 @@ describe('another process', () => {
     expect(list.meet('p')?.last).toBe(7)
   })
 
+  test('that has ended is written to for 60 looks more, one that said that it stops is not', () => {
+    const { list } = build()
+    list.see(row(1))
+    list.see([])
+    list.see([])
+    expect([list.size(), list.hasReaders()]).toEqual([0, true])
+    for (let look = 1; look < 60; look += 1) list.see([])
+    expect(list.hasReaders()).toBe(true)
+    list.see([])
+    expect(list.hasReaders()).toBe(false)
+    list.see(row(2))
+    list.end('p')
+    expect(list.hasReaders()).toBe(false)
+  })
+
   test('that said that it stops is not known again while the database still shows it', () => {
     const { list, log } = build()
     list.see(row(1))

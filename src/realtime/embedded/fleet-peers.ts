@@ -6,6 +6,9 @@ const LOOKS_WITHOUT_LOCK = 2
 /** Looks without a sign of life after which a process has ended, although the database still sees its connection. */
 const LOOKS_WITHOUT_BEAT = 15
 
+/** Looks for which a process that was taken for ended is still written to: if it lives, it reads what it missed. */
+const LOOKS_UNTIL_GIVEN_UP = 60
+
 /** Another process, as this one knows it. */
 export interface Peer {
   /** The number of its last message that was handled; undefined before the first. */
@@ -18,6 +21,8 @@ export interface Peer {
 /** The other processes that live, as far as this one knows. */
 export interface PeerList {
   size(): number
+  /** Whether a message is of use: there are others, or one that fell silent lately may return. */
+  hasReaders(): boolean
   list(): [process: string, peer: Peer][]
   /** The process that sent a message, which may be new here; undefined for one that said before that it stops. */
   meet(process: string): Peer | undefined
@@ -37,12 +42,15 @@ export function buildPeerList(callbacks: {
   const silent = new Map<string, number>()
   /** The last message of each process that was taken for ended: if it lives, reading goes on there. */
   const lasts = new Map<string, number>()
+  /** Looks since a process was taken for ended. */
+  const missed = new Map<string, number>()
   /** Processes that said that they stop; the database knows them a moment longer. */
   const ended = new Set<string>()
 
   function add(process: string, seenAtMs: number): Peer {
     const peer: Peer = { last: lasts.get(process), seenAtMs, looksWithoutBeat: 0, looksWithoutLock: 0 }
     peers.set(process, peer)
+    missed.delete(process)
     callbacks.onPeer(process)
     return peer
   }
@@ -51,6 +59,7 @@ export function buildPeerList(callbacks: {
     const last = peers.get(process)?.last
     if (!peers.delete(process)) return
     if (last !== undefined) lasts.set(process, last)
+    if (!ended.has(process)) missed.set(process, 0)
     callbacks.onPeerGone(process)
   }
 
@@ -62,6 +71,7 @@ export function buildPeerList(callbacks: {
 
   return {
     size: () => peers.size,
+    hasReaders: () => peers.size > 0 || missed.size > 0,
     list: () => [...peers],
     meet: (process) => (ended.has(process) ? undefined : (peers.get(process) ?? add(process, 0))),
     see: (others) => {
@@ -71,6 +81,9 @@ export function buildPeerList(callbacks: {
         if (peer.looksWithoutBeat >= LOOKS_WITHOUT_BEAT) silent.set(process, peer.seenAtMs)
         if (peer.looksWithoutLock >= LOOKS_WITHOUT_LOCK || silent.has(process)) drop(process)
       }
+      for (const [process, looks] of missed)
+        if (looks < LOOKS_UNTIL_GIVEN_UP) missed.set(process, looks + 1)
+        else missed.delete(process)
       for (const [process, seenAtMs] of silent) if (byId.get(process)?.seenAtMs !== seenAtMs) silent.delete(process)
       for (const kept of [ended, lasts]) for (const process of kept.keys()) if (!byId.has(process)) kept.delete(process)
       // A row without a lock is one of a process that ended, or that has not begun to listen.

@@ -166,6 +166,19 @@ describe('a lost connection to the database', () => {
     expect(probe.frames.filter(({ event }) => event === 'missed')).toHaveLength(1)
   })
 
+  test('loses no event when it lasts so long that the others take the process for ended', async () => {
+    const { one, probe, two } = await startTwo()
+    await statement(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+       where datname = current_database() and application_name = 'signalbox realtime'`,
+    )
+    // The second one does not connect again, because its time stands still.
+    await lookUntil(one.clock, () => channelOf(one, 'probe') === undefined)
+    await one.sdk.trigger('probe', 'missed', { n: 1 })
+    two.clock.advance(250)
+    expect((await probe.waitFor('missed')).data).toEqual({ n: 1 })
+  })
+
   test('lets a publish fail with 503 while there are other processes, and delivers nothing twice after it', async () => {
     const own = openDatabase({
       connectionString: database.connectionString,

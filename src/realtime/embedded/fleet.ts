@@ -37,7 +37,7 @@ export interface Fleet {
   hasPeers(): boolean
   /** Whether this is the oldest process: one of them reports for all. */
   isOldest(): boolean
-  /** Sends to the others; resolves when they can read it, at once where there are none. Messages keep their order. */
+  /** Sends to the others; resolves when they can read it, at once where there are none to read. Messages keep their order. */
   send(message: FleetMessage): Promise<void>
   /** Resolves when this process receives what the others send. */
   joined: Promise<void>
@@ -168,7 +168,7 @@ export function buildFleet(options: FleetOptions): Fleet {
     hasPeers: () => peers.size() > 0,
     // The ids are in the order of their making (UUID version 7).
     isOldest: () => peers.list().every(([process]) => id < process),
-    send: (message) => (peers.size() === 0 || isLeaving ? Promise.resolve() : sender.send(message)),
+    send: (message) => (!peers.hasReaders() || isLeaving ? Promise.resolve() : sender.send(message)),
     run: async () => {
       await Promise.all([listener.run(), beatUntilStopped()])
     },

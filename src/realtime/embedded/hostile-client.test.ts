@@ -417,6 +417,19 @@ describe('a withdrawal', () => {
   })
 })
 
+test('a connection that over 1,000 channels were authorized for is closed so that its client connects again', async () => {
+  const realtime = await start()
+  const connection = await realtime.open()
+  const { socketId } = connection
+  const permit = (n: number) =>
+    realtime.server.notePermission({ app: 'app-1', channel: `private-${n}`, user: 'u', owner: 'o', socketId })
+  for (let n = 0; n < 1_000; n += 1) await permit(n)
+  await permit(0)
+  await settle(connection)
+  await permit(1_000)
+  expect((await connection.closed).code).toBe(4100)
+})
+
 test('a client that does not answer a close has lost its memberships all the same', async () => {
   const realtime = await start()
   const [deaf, other] = await Promise.all([realtime.open(), realtime.open()])

@@ -16,7 +16,10 @@ export interface Permission extends ChannelAccess {
   owner?: string
 }
 
-/** Channels of one connection that may be authorized: a page that asks for more is out of control. */
+/**
+ * Channels that may be authorized for one connection. Each has to be remembered for as long as the connection lives, because
+ * its signature stays valid. A page that browses through more of them connects again, and begins anew.
+ */
 const PERMISSIONS_LIMIT = 1_000
 
 /** The users that connections of this process were permitted a channel for. */
@@ -72,7 +75,9 @@ export function permitHere(
   if (wasWithdrawn(application, user, channel)) return void connection.withdrawn.add(channel)
   connection.withdrawn.delete(channel)
   if (owner === undefined) return
-  if (connection.permitted.size >= PERMISSIONS_LIMIT) return void closeConnection(connection, 'frame-flood')
+  const isNew = !connection.permitted.has(channel)
+  if (isNew && connection.permitted.size >= PERMISSIONS_LIMIT)
+    return void closeConnection(connection, 'many-authorizations')
   connection.permitted.set(channel, { user, owner })
   world.observe({ app: application.app.id, kind: 'permitted', user })
 }

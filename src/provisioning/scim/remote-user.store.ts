@@ -1,0 +1,32 @@
+import type { UserId } from '../../id.ts'
+import type { Database } from '../../postgres/database.ts'
+import { statement } from '../../postgres/statement.ts'
+import type { TargetId } from '../target.store.ts'
+import type { FoundUser } from './scim-user.ts'
+
+/**
+ * By the `externalId` that the service shows: another living user, or one whose deliveries have not ended. By the id of the
+ * service: another user who has it there, as far as that was learned at the present URL.
+ */
+const selectHeld = statement<{ is_held: boolean }>(`
+  select exists (
+      select from "user" u where u.document_id = $4::uuid and u.document_id <> $2 and u.deleted_at is null
+    ) or exists (
+      select from provisioning_stream s where s.target = $1 and s.user_id = $4::uuid and s.user_id <> $2 and s.waiting > 0
+    ) or exists (
+      select from provisioning_stream s join provisioning_target t on t.document_id = s.target
+      where s.target = $1 and s.remote_id = $3 and s.user_id <> $2 and s.generation = t.generation
+    ) as is_held`)
+
+/** The ids of users here. */
+const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Whether another user holds what was found at a SCIM service, or is about to change it. */
+export async function isHeldByOther(
+  db: Database,
+  { target, user, found }: { target: TargetId; user: UserId; found: FoundUser },
+): Promise<boolean> {
+  const externalId = UUID_PATTERN.test(found.externalId ?? '') ? found.externalId : null
+  const [row] = await selectHeld(db, [target, user, found.id, externalId])
+  return row?.is_held === true
+}

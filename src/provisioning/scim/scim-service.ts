@@ -1,0 +1,122 @@
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { buildExcerpt, pickResponseHeaders } from '../../outbound/post-result.ts'
+
+/** An answer of a SCIM service. */
+export interface ScimAnswer {
+  status: number
+  /** Those that are stored for diagnosis. */
+  headers: Record<string, string>
+  /** The first 1 KiB of the body, as text. */
+  excerpt: string
+  /** The object that the body holds; undefined for an empty body, and for one of an error that holds none. */
+  body: Record<string, unknown> | undefined
+}
+
+/** Sends one request. `path` stands behind the base of the service. Rejects where no usable answer comes. */
+export type ScimService = (
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: object,
+) => Promise<ScimAnswer>
+
+/** A success that is no answer of a SCIM service, such as the page of a proxy. */
+export class UnusableAnswer extends Error {
+  readonly answer: ScimAnswer
+  constructor(answer: ScimAnswer) {
+    super('the answer is not one of a SCIM service')
+    this.name = 'UnusableAnswer'
+    this.answer = answer
+  }
+}
+
+/** RFC 7644, 3.1. */
+const SCIM_TYPE = 'application/scim+json'
+
+/** What a service is reached with. */
+export interface ScimServiceParts {
+  fetch: GuardedFetch
+  /** With the service's version. */
+  userAgent: string
+  /** Without `/Users`. */
+  base: string
+  token: string
+  /** More headers of each request. */
+  headers: Record<string, string>
+  signal: AbortSignal
+}
+
+/** Builds the requests to a service. */
+export function buildScimService({
+  fetch,
+  userAgent,
+  token,
+  headers,
+  signal,
+  ...parts
+}: ScimServiceParts): ScimService {
+  const base = parts.base.replace(/\/+$/, '')
+  return async (method, path, body) => {
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers: {
+        accept: SCIM_TYPE,
+        authorization: `Bearer ${token}`,
+        'user-agent': userAgent,
+        ...headers,
+        ...(body && { 'content-type': SCIM_TYPE }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal,
+    })
+    const bytes = new Uint8Array(await response.arrayBuffer())
+    const answer: ScimAnswer = {
+      status: response.status,
+      headers: pickResponseHeaders(Object.fromEntries(response.headers)),
+      excerpt: buildExcerpt(bytes),
+      body: parse(bytes),
+    }
+    const isEmpty = bytes.length === 0 && method !== 'GET' && method !== 'POST'
+    if (isSuccess(answer) && answer.body === undefined && !isEmpty) throw new UnusableAnswer(answer)
+    return answer
+  }
+}
+
+/** Whether the service did what it was asked for. */
+export function isSuccess({ status }: ScimAnswer): boolean {
+  return status >= 200 && status < 300
+}
+
+/** Whether another user of the service has what must be unique (RFC 7644, 3.3 and 3.12). */
+export function isTaken({ status, body }: ScimAnswer): boolean {
+  return status === 409 || (status === 400 && body?.scimType === 'uniqueness')
+}
+
+/** Whether the service does not know the method, the path or the form of a request. */
+export function isUnsupported({ status }: ScimAnswer): boolean {
+  return status === 400 || status === 404 || status === 405 || status === 501
+}
+
+/** Longest wait that a service may ask for, in milliseconds. */
+const WAIT_LIMIT_MS = 3_600_000
+
+/**
+ * How long to wait before the service is asked again, in milliseconds, where it says that it is too busy: 429, or 503 with
+ * `Retry-After` (RFC 9110, 10.2.3; of its two forms the number of seconds). Undefined for every other answer.
+ */
+export function readWait({ status, headers }: ScimAnswer): number | undefined {
+  const given = headers['retry-after'] ?? ''
+  const seconds = /^\d{1,9}$/.test(given) ? Number(given) : undefined
+  if (status !== 429 && (status !== 503 || seconds === undefined)) return undefined
+  return Math.min(WAIT_LIMIT_MS, (seconds ?? 0) * 1000)
+}
+
+/** The object that a body holds. */
+function parse(bytes: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
