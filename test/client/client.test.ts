@@ -121,7 +121,7 @@ describe('openapi.json', () => {
   })
 
   test('lists the words of every text that takes one of some', () => {
-    const words = /^`[^`]+`(?:, `[^`]+`)* or `[^`]+`\./
+    const words = /^`[\w-]+`(?:, `[\w-]+`)* or `[\w-]+`\./
     const loose = listNodes(DOCUMENT).filter(
       ({ type, enum: listed, description }) =>
         [type].flat().includes('string') && !listed && words.test(String(description)),
