@@ -26,6 +26,7 @@ create table "account_invitation" (
   revoked_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  token_patterns text[],
   constraint account_invitation_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES "user"(document_id),
   constraint account_invitation_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint account_invitation_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES "user"(document_id),

@@ -68,6 +68,10 @@ const BANNED_SAMPLES: Record<string, Pick<Rule, 'broken' | 'kept'>> = {
       'src/postgres/migrate.ts': 'client.query(text)\n',
     },
   },
+  'a permission is written once': {
+    broken: { 'src/a.ts': "const scope = findPermissionScope(input.caller, 'user:find-one')\n" },
+    kept: { 'src/a.ts': 'const scope = findPermissionScope(caller, permission)\n' },
+  },
   'no test is switched off or narrowed': {
     broken: { 'src/a.test.ts': "test.only('x', () => {})\n" },
     kept: { 'src/a.test.ts': "test.each([1])('x', () => {})\n" },

@@ -44,13 +44,14 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       shownOnce: 'key',
     },
     {
-      handle: async (deps: ApiKeyDeps, { db, body, caller, now }) => {
+      handle: async (deps: ApiKeyDeps, { db, body, caller, permission, now }) => {
         const { record, key } = await createApiKey(deps, db, {
           name: body.name,
           patterns: body.permissions,
           account: (body.account ?? null) as AccountId | null,
           expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
           caller,
+          permission,
           now,
         })
         return {
@@ -79,8 +80,8 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       list: API_KEY_FIELDS,
     },
     {
-      handle: async (_deps: ApiKeyDeps, { db, caller, listing }) => {
-        const page = await readPage(selectApiKeys(db, findOwners(caller, 'api-key:find-all')), {
+      handle: async (_deps: ApiKeyDeps, { db, caller, permission, listing }) => {
+        const page = await readPage(selectApiKeys(db, findOwners(caller, permission)), {
           listing,
           fields: API_KEY_FIELDS,
           toRow: (row) => toApiKeyRow(toApiKeyRecord(row)),

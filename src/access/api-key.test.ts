@@ -267,6 +267,26 @@ describe('the key of another user', () => {
   })
 })
 
+describe('a repeat of the revocation of a key of another user', () => {
+  test('gives the first answer to a caller who may revoke all keys still, and a 404 to one who may not', async () => {
+    const sweeper = await app.callerWith('sweeper', ['api-key:*', 'user:find-all'])
+    const { document_id: id } = await createKey(root, ['user:find-all'])
+    const revoke = () =>
+      app.server.inject({
+        method: 'DELETE',
+        url: `${KEYS}/${id}`,
+        headers: { authorization: `Bearer ${sweeper.token}`, 'idempotency-key': 'swept' },
+      })
+    const first = await revoke()
+    expect(first.statusCode).toBe(200)
+    const again = await revoke()
+    expect(again.headers['idempotency-replayed']).toBe('true')
+    expect(again.json()).toEqual(first.json())
+    await app.call('PATCH', `${USERS}/${sweeper.user.id}`, { token: root.token, body: { roles: [] } })
+    expect((await revoke()).statusCode).toBe(404)
+  })
+})
+
 describe('the scope of key routes', () => {
   test('is the own keys for a caller, all keys for an administrator, and 401 without a token', async () => {
     const [mine, theirs] = [await createKey(reader, ['user:find-all']), await createKey(root, ['user:find-all'])]

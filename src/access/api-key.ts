@@ -64,11 +64,13 @@ export async function createApiKey(
     account: AccountId | null
     expiresAt: Date | null
     caller: Caller
+    /** The permission that an API key needs to create another one. */
+    permission: string
     now: Date
   },
 ): Promise<{ record: ApiKeyRecord; key: string }> {
   const { name, patterns, account, caller, now } = input
-  checkKeyMay(caller, 'api-key:create')
+  checkKeyMay(caller, input.permission)
   checkPatternsKnown(patterns, deps.listPermissions())
   checkMayMakeKey(caller, patterns, account)
   if (account !== null) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), 'A key of one account')

@@ -35,8 +35,8 @@ export function readBearerToken(authorization: string | undefined): string | und
 
 /**
  * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes of
- * the app that the session is for, or the owner of an API key. A cached caller costs no round trip; else one statement reads the session or key, the user, its roles and its
- * accounts. Undefined for an invalid token.
+ * the app that the session is for, or the owner of an API key. A cached caller costs no round trip; else one statement
+ * reads the session or key, the user, its roles and its accounts. Undefined for an invalid token.
  */
 export function buildAuthenticate(
   options: AuthenticateOptions,

@@ -136,6 +136,13 @@ export function bindHoldings(holdings: Holdings, account: AccountId): Holdings {
   }
 }
 
+/** The patterns that a token holds in `account`. */
+export function listHeldPatterns(caller: CallerHoldings, account: AccountId): string[] {
+  const bound = bindHoldings(caller, account)
+  const held = caller.ceiling === null ? bound : narrowHoldings(bound, caller.ceiling)
+  return [...new Set(held.membershipPatterns.flatMap(({ patterns }) => patterns))]
+}
+
 /**
  * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds in its
  * accounts only: it then holds in these accounts.

@@ -16,11 +16,17 @@ export const AccountLimitRow = named(
   'AccountLimit',
   Type.Object({
     account: UuidSchema,
-    limits: Type.Object(eachLimit(Type.Integer()), { description: 'What holds for the account.' }),
-    own: Type.Object(eachLimit(nullable(Type.Integer())), {
-      description: 'What an operator has set for the account; null: the default of the service.',
-    }),
-    used: Type.Object({ webhooks: Type.Integer(), subscriptions: Type.Integer() }),
+    limits: named(
+      'AccountLimits',
+      Type.Object(eachLimit(Type.Integer()), { description: 'What holds for the account.' }),
+    ),
+    own: named(
+      'OwnAccountLimits',
+      Type.Object(eachLimit(nullable(Type.Integer())), {
+        description: 'What an operator has set for the account; null: the default of the service.',
+      }),
+    ),
+    used: named('UsedAccountLimits', Type.Object({ webhooks: Type.Integer(), subscriptions: Type.Integer() })),
     created_at: TimestampSchema,
     updated_at: Type.String({ ...TimestampSchema, description: 'When an operator last set them.' }),
   }),

@@ -6,6 +6,7 @@ import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { AccountId, IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { leaveAccount } from '../session/session.ts'
+import { READ_USER_PERMISSION } from '../user/user.ts'
 import {
   type AccountRecord,
   type AccountTarget,
@@ -177,6 +178,6 @@ async function loadCandidate(
 
 /** A member as `reader` may see it: with the e-mail address only if `reader` may read the user. */
 export function showMember(member: NamedAccountMember, reader: Caller): NamedAccountMember {
-  const seesAll = findPermissionScope(reader, 'user:find-one') === 'all'
+  const seesAll = findPermissionScope(reader, READ_USER_PERMISSION) === 'all'
   return seesAll || member.userId === reader.userId ? member : { ...member, email: null }
 }

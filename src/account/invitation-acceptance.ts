@@ -84,8 +84,8 @@ function buildSignInFirst(): Problem {
 
 /**
  * Accepts an invitation in the caller's transaction: makes the person a member with the roles of the invitation that still
- * exist, and proves its address. What the inviter gave must still be the inviter's to give. Of two concurrent acceptances
- * one succeeds.
+ * exist, and proves its address. The inviter must hold what it gave still, and must have held it through the token of the
+ * invitation. Of two concurrent acceptances one succeeds.
  */
 export async function acceptInvitation(
   deps: AcceptanceDeps,
@@ -129,7 +129,9 @@ async function findRefusal(
     ...listMembershipGrants(holdings, account),
     ...roles.flatMap((role) => listMemberRoleGrants(role, account)),
   ]
-  const mayGive = inviter && grants.every((grant) => holdsGrant({ ...inviter.holdings, ceiling: null }, grant))
+  // What the inviter holds by now, within what the token of the invitation held.
+  const giver = inviter && { ...inviter.holdings, ceiling: invitation.tokenPatterns }
+  const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
   return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
 }
 

@@ -15,7 +15,7 @@ import {
   toInvitationRow,
 } from './invitation.schema.ts'
 import { type InvitationRecord, selectInvitations, toInvitationRecord } from './invitation.store.ts'
-import { createInvitation, type InvitationDeps, revokeInvitation } from './invitation.ts'
+import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
 import { acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
 const INVITATION_FIELDS = {
@@ -40,7 +40,7 @@ export const invitationRoutes: Routes<InvitationDeps> = [
       resource: 'account-invitation',
       action: 'find-all',
       accountScope: 'account',
-      permission: 'account-member:invite',
+      permission: INVITE_PERMISSION,
       ownAccounts: true,
       summary: 'List the invitations of an account',
       params: IdParams,
@@ -70,7 +70,7 @@ export const invitationRoutes: Routes<InvitationDeps> = [
       resource: 'account-invitation',
       action: 'delete',
       accountScope: 'account',
-      permission: 'account-member:invite',
+      permission: INVITE_PERMISSION,
       ownAccounts: true,
       summary: 'Revoke an invitation',
       params: InvitationParams,
@@ -97,7 +97,7 @@ export const invitationRoutes: Routes<InvitationDeps> = [
       resource: 'account-invitation',
       action: 'create',
       accountScope: 'account',
-      permission: 'account-member:invite',
+      permission: INVITE_PERMISSION,
       ownAccounts: true,
       status: 201,
       summary: 'Invite a person to an account by e-mail',

@@ -117,21 +117,23 @@ const revokeOlder = aheadStatement(`
 
 const insert = aheadStatement(`
   insert into account_invitation
-    (document_id, account, email, roles, token_hash, invited_by, expires_at, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`)
+    (document_id, account, email, roles, token_hash, invited_by, token_patterns, expires_at, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`)
 
 /** Inserts an invitation in place of the open one to the same address; sent with the next statement. */
 export async function replaceInvitation(
   db: Database,
   row: Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
     tokenHash: Buffer
+    /** What the token of the inviter holds in the account. */
+    tokenPatterns: readonly string[]
     now: Date
   },
 ): Promise<InvitationRecord> {
-  const { tokenHash, now, ...made } = row
+  const { tokenHash, tokenPatterns, now, ...made } = row
   const { id, account, email, roles, invitedBy, expiresAt } = made
   await revokeOlder(db, [account, email, now])
-  await insert(db, [id, account, email, roles, tokenHash, invitedBy, expiresAt, now])
+  await insert(db, [id, account, email, roles, tokenHash, invitedBy, tokenPatterns, expiresAt, now])
   return { ...made, acceptedAt: null, acceptedBy: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
@@ -165,13 +167,20 @@ export async function revokeOpenInvitation(
 /** An invitation that may be accepted, with its account. */
 export interface OpenInvitation extends InvitationRecord {
   accountName: string
+  /** What the token of the inviter held in the account; null for an older invitation. */
+  tokenPatterns: string[] | null
+}
+
+interface OpenColumns extends InvitationColumns {
+  account_name: string
+  token_patterns: string[] | null
 }
 
 const OPEN = `
-  select ${OF_INVITATION}, a.name as account_name from account_invitation i join account a on a.document_id = i.account
+  select ${OF_INVITATION}, i.token_patterns, a.name as account_name from account_invitation i join account a on a.document_id = i.account
   where i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2 and a.deleted_at is null`
-const selectOpen = statement<InvitationColumns & { account_name: string }>(OPEN)
-const lockOpen = statement<InvitationColumns & { account_name: string }>(`${OPEN} for update of i`)
+const selectOpen = statement<OpenColumns>(OPEN)
+const lockOpen = statement<OpenColumns>(`${OPEN} for update of i`)
 
 /** The open invitation with this token; `lock` keeps it until the transaction ends. */
 export async function findOpenInvitation(
@@ -179,7 +188,7 @@ export async function findOpenInvitation(
   { tokenHash, now, lock }: { tokenHash: Buffer; now: Date; lock: boolean },
 ): Promise<OpenInvitation | undefined> {
   const [row] = await (lock ? lockOpen : selectOpen)(db, [tokenHash, now])
-  return row && { ...toInvitationRecord(row), accountName: row.account_name }
+  return row && { ...toInvitationRecord(row), accountName: row.account_name, tokenPatterns: row.token_patterns }
 }
 
 const accept = aheadStatement(`

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
-import { INVITATION_LIFETIME_MS, OPEN_LIMIT } from './invitation.ts'
+import { MEMBER_PATTERNS } from '../access/system-roles.ts'
+import { INVITATION_LIFETIME_MS, INVITE_PERMISSION, OPEN_LIMIT } from './invitation.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 const ACCEPT = '/api/v3/auth/invitation/accept'
@@ -225,6 +226,22 @@ describe('inviting', () => {
     await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { roles: [role] })
     const { token } = await invite(boss.call, path, person.email)
     expect(await accept(token, {}, person.call)).toMatchObject(invalid)
+  })
+
+  test('gives no more than the token of the invitation held, whatever its owner holds', async () => {
+    const { path } = await createAccount()
+    const person = await createPerson()
+    const body = { name: `senders of ${person.id}`, permissions: ['event:publish'], is_account_scoped: true }
+    const role = (await app.admin('POST', '/api/v3/identity/role', body)).body.data.document_id
+    await app.admin('PATCH', `/api/v3/identity/user/${person.id}`, { roles: [role] })
+    const permissions = [INVITE_PERMISSION, ...MEMBER_PATTERNS]
+    const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions })
+    const byKey = await invite(app.callAs(key.body.data.key), path, person.email)
+    expect(await accept(byKey.token, {}, person.call)).toMatchObject(invalid)
+    expect(await lastAudit('account-invitation.accept')).toMatchObject({ detail: { reason: 'inviter_holds_less' } })
+    app.clock.advance(1)
+    const byAll = await invite(app.admin, path, person.email)
+    expect((await accept(byAll.token, {}, person.call)).status).toBe(200)
   })
 
   test('takes account-scoped roles that exist, and an e-mail address', async () => {

@@ -1,4 +1,4 @@
-import { checkHoldsGrants, type Grant, listMemberRoleGrants } from '../access/delegation.ts'
+import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } from '../access/delegation.ts'
 import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { MEMBER_PATTERNS } from '../access/system-roles.ts'
 import { type Caller, includesAccount } from '../http/caller.ts'
@@ -71,6 +71,7 @@ export async function createInvitation(
     roles,
     tokenHash,
     invitedBy: caller.userId,
+    tokenPatterns: listHeldPatterns(caller, account.id),
     expiresAt,
     now,
   })

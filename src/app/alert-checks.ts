@@ -66,7 +66,7 @@ function describeBacklog(component: 'webhook-out' | 'provisioning', oldestSecond
   }
 }
 
-/** A check of an incident that is the state of something, whose end nobody records. */
+/** A check of an incident that is a state: no event records its end. */
 function checkState(incident: string, read: (db: Database, now: Date) => Promise<State[]>): IncidentCheck {
   return {
     incident,

@@ -4,19 +4,18 @@ import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import { buildAccountLimiter } from '../account/account-limit.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
-import { type Clock, systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
-import { buildServer } from '../http/server.ts'
-import { buildUpgradeRouter } from '../http/upgrade.ts'
+import { buildServer, type ServerOptions } from '../http/server.ts'
+import { buildUpgradeRouter, type UpgradeRouter } from '../http/upgrade.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/http-sender.ts'
-import { loadBrand } from '../pages/brand.ts'
+import { type Brand, loadBrand } from '../pages/brand.ts'
 import { mountPageFiles } from '../pages/page-file.ts'
 import { buildProblemRenderer } from '../pages/problem-page.ts'
 import type { DatabasePool } from '../postgres/database.ts'
@@ -30,15 +29,13 @@ import type { Config, ServiceSecrets } from './config.ts'
 import { mountDevelopmentRoutes } from './development-routes.ts'
 import { type BuiltParts, buildFeatureParts } from './feature-parts.ts'
 import { FEATURES, type FeatureParts } from './features.ts'
+import { buildLifecycle } from './lifecycle.ts'
 import { mountOauthProvider } from './oauth.ts'
 import { listPageFiles, listPages } from './pages.ts'
 import { buildAppChannelFeed, type MountedRealtime, prepareEmbeddedRealtime } from './realtime-server.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 import { decideMetricsAccess, mountServiceRoutes, type ServiceRouteDeps } from './service-routes.ts'
 import { buildWorkers, type Workers } from './workers.ts'
-
-/** Time limit for requests in flight after a stop was requested. */
-const REQUEST_GRACE_MS = 6_000
 
 /** The configuration and the dependencies of the app. */
 export interface AppOptions {
@@ -102,14 +99,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const endpoint = config.otlpEndpoint
   const tracing = await openTracing({ endpoint, instanceId: workerId, version: VERSION, clock, random, logger })
   const { tracer, startTrace } = tracing
-  const { trustProxy, httpMaxConnections: maxConnections, corsAllowedOrigins: corsOrigins } = config
   const upgrades = buildUpgradeRouter()
   const limiter = buildAppLimiter(options)
   const brand = loadBrand({ name: config.brandName, logoPath: config.brandLogoPath })
-  const renderProblem = buildProblemRenderer(brand)
-  const world = { logger, clock, ids, startTrace, upgrades, renderProblem, limitUnknown: limiter.limitVisit }
-  const server = await buildServer({ ...world, trustProxy, maxConnections, corsOrigins, baseUrl: () => baseUrl() })
-  const baseUrl = buildBaseUrl(config, () => readPort(server))
+  const { server, baseUrl } = await buildAppServer(options, { ids, startTrace, upgrades, brand, limiter })
   const sinkUrl = () => `${baseUrl()}${SINK_PATH}`
   const callbackRules = buildCallbackRules(config, sinkUrl)
   const { lookup, ca } = options
@@ -145,43 +138,35 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },
   })
   await server.ready()
-  const running: Promise<void>[] = []
-  let metricsListener: MetricsListener | undefined
-  const built = {
-    ...workers,
-    server,
-    ids,
-    catalogue,
-    keyring,
-    callbackRules,
-    workerId,
-    baseUrl,
-    limiter,
-    realtimeServer,
-  }
   return {
-    ...built,
-    metricsPort: () => metricsListener?.port,
-    start: async () => {
-      await server.listen({ host: config.host, port: config.port })
-      await realtimeServer?.start()
-      metricsListener = await openMetricsPort(options, metrics)
-      workers.start()
-      if (isApi) running.push(limiter.run())
-      void api?.checkEngine?.()
-    },
-    stop: async () => {
-      limiter.stop()
-      // Realtime clients are closed with a code before their connections end.
-      const drained = Promise.resolve(realtimeServer?.stop())
-        .then(feed.stop)
-        .finally(() => upgrades.close())
-      // Requests and POSTs in flight end in parallel, to stay within 10 s.
-      await Promise.all([closeServer(server), workers.stop(), drained])
-      // Last, when every span has ended.
-      await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
-    },
+    ...workers,
+    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, realtimeServer },
+    ...buildLifecycle(options, {
+      ...{ server, workers, limiter, realtimeServer, feed, upgrades, sender, tracing },
+      checkEngine: api?.checkEngine,
+    }),
   }
+}
+
+/** Builds the server without routes, and the base URL, which names the port that it listens on. */
+async function buildAppServer(
+  { config, logger, clock }: AppOptions,
+  parts: Pick<ServerOptions, 'ids' | 'startTrace'> & { upgrades: UpgradeRouter; brand: Brand; limiter: RateLimiter },
+): Promise<{ server: FastifyInstance; baseUrl: () => string }> {
+  const { brand, limiter, ...rest } = parts
+  const server: FastifyInstance = await buildServer({
+    ...rest,
+    logger,
+    clock,
+    trustProxy: config.trustProxy,
+    maxConnections: config.httpMaxConnections,
+    corsOrigins: config.corsAllowedOrigins,
+    baseUrl: () => baseUrl(),
+    renderProblem: buildProblemRenderer(brand),
+    limitUnknown: limiter.limitVisit,
+  })
+  const baseUrl = buildBaseUrl(config, () => readPort(server))
+  return { server, baseUrl }
 }
 
 /** Mounts what a process with the role `api` serves. */
@@ -222,11 +207,6 @@ function buildServiceRouteDeps(
   return { db: database.db, clock, metrics, catalogue, limit: limiter.limitVisit, hasStarted, metricsAccess }
 }
 
-async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
-  const { host, metricsPort: port } = config
-  return port === undefined ? undefined : listenForScrapes({ host, port, metrics, logger })
-}
-
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {
   return buildRateLimiter({
     db: database.db,
@@ -245,18 +225,6 @@ function countRequests(server: FastifyInstance, metrics: Metrics): void {
       metrics.countRequest({ route, method: request.method, status: reply.statusCode, durationMs: reply.elapsedTime })
     done()
   })
-}
-
-/** Waits for requests in flight, then closes the connections that remain. */
-async function closeServer(server: FastifyInstance): Promise<void> {
-  const closed = server.close()
-  const grace = new AbortController()
-  // Real time, because it bounds the network.
-  void systemClock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
-    if (!grace.signal.aborted) server.server.closeAllConnections()
-  })
-  await closed
-  grace.abort()
 }
 
 function buildCallbackRules(config: Config, sinkUrl: () => string): CallbackRules {

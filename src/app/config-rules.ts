@@ -68,7 +68,7 @@ const REALTIME_REQUIRED = ['APP_ID', 'KEY', 'SECRET', 'CLUSTER'].map(
   (name) => `INTEGRATION_REALTIME_${name}` as 'INTEGRATION_REALTIME_KEY',
 )
 
-/** Settings that would have no effect beside the others: somebody believes that they do. */
+/** Settings that would have no effect beside the others. The start is refused, because an operator relies on them. */
 function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
   const isManaged = values.IDENTITY_ENGINE === 'supabase'
   const hasProvider = REALTIME_REQUIRED.some((name) => (values[name] ?? '').trim() !== '')

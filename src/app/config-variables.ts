@@ -40,7 +40,10 @@ function roles(value: string): Role[] {
   return [...new Set(parts as Role[])]
 }
 
-/** Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md` are generated from this table. */
+/**
+ * Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md`
+ * are generated from this table.
+ */
 export const VARIABLES = {
   APP_ENV: variable(
     oneOf('development', 'certification', 'production', 'test'),

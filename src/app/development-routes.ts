@@ -18,7 +18,10 @@ export function mountDevelopmentRoutes(
   if (decideMailWay(config) === 'kept') mountRoutes(server, pipeline, keptMailRoutes, { brand })
 }
 
-/** The sink exists in development, and in certification when its secret is set (docs/contract/webhooks.md#sink-availability). */
+/**
+ * The sink exists in development, and in certification when its secret is set
+ * (docs/contract/webhooks.md#sink-availability).
+ */
 function isSinkMounted(config: Config): boolean {
   if (config.appEnv === 'development') return true
   return config.appEnv === 'certification' && config.webhookSinkSecret !== undefined

@@ -42,8 +42,9 @@ export interface DoctorWorld {
 }
 
 /**
- * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports and egress, and judges
- * them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what the settings name.
+ * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports and
+ * egress, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
+ * the settings name.
  */
 export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
   let config: Config

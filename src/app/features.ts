@@ -130,7 +130,9 @@ export function feature<Deps>(routes: Routes<Deps>, build: (parts: FeatureParts)
 }
 
 const nothing = () => ({})
-const sessionDeps = ({ ids, random, keys, keyring }: FeatureParts) => ({ ids, random, keys, keyring })
+type SessionParts = Pick<FeatureParts, 'ids' | 'random' | 'keys' | 'keyring'>
+
+const sessionDeps = ({ ids, random, keys, keyring }: SessionParts) => ({ ids, random, keys, keyring })
 const factorDeps = (parts: FeatureParts) => ({ ...sessionDeps(parts), serviceName: parts.pages.brand.name })
 const linkDeps = ({ ids, random, keyring, canSendMail, keys, pages }: FeatureParts) => ({
   ids,
@@ -140,13 +142,29 @@ const linkDeps = ({ ids, random, keyring, canSendMail, keys, pages }: FeaturePar
   baseUrl: keys.issuer,
   serviceName: pages.brand.name,
 })
-const webhookDeps = ({ workerId, ...parts }: FeatureParts) => ({
-  ...parts,
+const roleDeps = ({ ids, listPermissions, listAccountPermissions }: FeatureParts) => ({
+  ids,
+  listPermissions,
+  listAccountPermissions,
+})
+/** Dependencies of what is posted to: its URL is checked, its secret is encrypted. */
+const receiverDeps = ({ ids, random, keyring, callbackRules, lookup }: FeatureParts) => ({
+  ids,
+  random,
+  keyring,
+  callbackRules,
+  lookup,
+})
+const webhookDeps = (parts: FeatureParts): WebhookDeps => ({
+  ...receiverDeps(parts),
+  accountLimits: parts.accountLimits,
   checkAccountExists,
   deleteLedger,
-  cancelWaitingDispatches: (...[db, webhook, now]: Parameters<WebhookDeps['cancelWaitingDispatches']>) =>
-    cancelWaitingDispatches(db, { webhook, workerId, now }),
+  cancelWaitingDispatches: (db, webhook, now) =>
+    cancelWaitingDispatches(db, { webhook, workerId: parts.workerId, now }),
 })
+/** Dependencies of what records events or enqueues deliveries. */
+const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
 /** Dependencies of decisions about what apps may do. */
 export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
@@ -155,8 +173,11 @@ export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
   apiResource: () => findApiResource(pages.baseUrl()),
 })
 
-const socialLoginDeps = ({ pages, handshakes, ...parts }: FeatureParts): SocialLoginDeps => ({
-  ...parts,
+const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: FeatureParts): SocialLoginDeps => ({
+  ...sessionDeps(parts),
+  engine,
+  binding,
+  enableApiEventQueue: parts.enableApiEventQueue,
   brand: pages.brand,
   baseUrl: pages.baseUrl,
   redirectRules: pages.redirectRules,
@@ -194,11 +215,11 @@ export const FEATURES: readonly Feature[] = [
   feature(linkRoutes, linkDeps),
   feature(userRoutes, ({ ids, random }) => ({ ids, random })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
-  feature(accountLimitRoutes, (parts) => parts),
+  feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
-  feature(roleRoutes, (parts) => parts),
-  feature(apiKeyRoutes, (parts) => parts),
+  feature(roleRoutes, roleDeps),
+  feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),
   feature(auditRoutes, nothing),
   feature(contractRoutes, ({ ids }) => ({ ids })),
   feature(exportRoutes, nothing),
@@ -212,11 +233,15 @@ export const FEATURES: readonly Feature[] = [
     recordPublications: (one) => publications.record({ ...one, auditEntries: one.auditEntries as AuditRecord[] }),
   })),
   feature(routingExplanationRoutes, nothing),
-  feature(dispatchRoutes, (parts) => parts),
-  feature(replayJobRoutes, (parts) => parts),
-  feature(targetRoutes, (parts) => parts),
-  feature(deliveryRoutes, (parts) => parts),
-  feature(jobRoutes, (parts) => parts),
+  feature(dispatchRoutes, (parts) => ({
+    ...queueDeps(parts),
+    workerId: parts.workerId,
+    accountLimits: parts.accountLimits,
+  })),
+  feature(replayJobRoutes, (parts) => ({ ...queueDeps(parts), accountLimits: parts.accountLimits })),
+  feature(targetRoutes, receiverDeps),
+  feature(deliveryRoutes, queueDeps),
+  feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),

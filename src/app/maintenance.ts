@@ -6,7 +6,8 @@ import type { Clock } from '../clock.ts'
 import { deleteOldEvents } from '../event/event.store.ts'
 import { deleteExpiredPublishKeys } from '../event/publish.store.ts'
 import { PUBLISH_KEY_KEPT_MS } from '../event/publish.ts'
-import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
+import { deleteExpiredIdempotencyKeys } from '../http/idempotency.store.ts'
+import { IDEMPOTENCY_KEPT_MS } from '../http/idempotency.ts'
 import { deleteOldRateWindows } from '../http/rate-limit.store.ts'
 import type { Keyring } from '../keyring.ts'
 import { deleteEndedMails } from '../mail/outbox.store.ts'
@@ -45,7 +46,10 @@ import { buildReencryption } from './reencrypt.ts'
 /** How often the house is swept. */
 const PERIOD_MS = 60_000
 
-/** Rows deleted by one statement: short locks, so that no delivery waits for a sweep (docs/contract/delivery.md#retention). */
+/**
+ * Rows deleted by one statement: short locks, so that no delivery waits for a sweep
+ * (docs/contract/delivery.md#retention).
+ */
 const BATCH_SIZE = 1_000
 
 const DAY_MS = 24 * 3_600_000
@@ -83,7 +87,10 @@ const NONCE_KEPT_MS = 600_000
 const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 /** Answers to refreshes are repeated for a minute at most (`OAUTH_REFRESH_REPEAT_SECONDS`). */
 const REFRESH_ANSWER_KEPT_MS = 120_000
-/** Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a forged one. */
+/**
+ * Flows and challenges of a sign-in that expired are kept this long: the log then distinguishes a late answer from a
+ * forged one.
+ */
 const FLOW_KEPT_MS = 3_600_000
 
 export interface MaintenanceDeps {

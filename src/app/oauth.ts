@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { systemClock } from '../clock.ts'
 import { mountProtocol } from '../http/mount-protocol.ts'
@@ -33,9 +33,10 @@ export async function mountOauthProvider(
   const addresses = new WeakMap<object, string>()
   await mountProtocol(server, {
     prefix: PROVIDER_PATH,
-    limit: (request, reply) => {
-      limiter.limitVisit(request, reply)
+    limit: async (request, reply) => {
       addresses.set(request.raw, request.ip)
+      if (!isRegistration(request)) return limiter.limitVisit(request, reply)
+      await limiter.limitAddress({ strictRateLimit: true }, request, reply)
     },
     handle: (request, response) =>
       serveProvider(mount, request, { response, address: addresses.get(request) ?? '127.0.0.1' }),
@@ -48,10 +49,17 @@ export async function mountOauthProvider(
   })
 }
 
+/** Whether a request registers a client. It carries no credential, and each success writes a row. */
+function isRegistration({ method, url }: FastifyRequest): boolean {
+  // The provider ignores the case of a path and a slash at its end.
+  const path = url.split('?', 1)[0]?.toLowerCase().replace(/\/$/, '')
+  return method === 'POST' && path === `${PROVIDER_PATH}/register`
+}
+
 /** A session cookie that an answer takes away. */
 const ENDED_SESSION = /(^|[ ,])(__Host-)?signalbox_session=;/
 
-/** Tells the clients of a browser that it has signed out at a page of the service, after the answer. */
+/** Posts a logout token to each client of a browser that signed out at a page of the service, after the answer. */
 function followSignOuts(server: FastifyInstance, source: ProviderSource, { logger }: AppOptions): void {
   server.addHook('onResponse', async (request, reply) => {
     const { cookie: cookieHeader } = request.headers

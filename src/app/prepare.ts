@@ -41,11 +41,17 @@ export interface ResourcesOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after the running one. */
+  /**
+   * Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
+   * the running one.
+   */
   stop?: AbortSignal
 }
 
-/** Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader). Does not migrate. */
+/**
+ * Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader). Does not
+ * migrate.
+ */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
   const { config, random, logger, stop } = options
   const secrets = await loadServiceSecrets(config, random)
@@ -98,8 +104,9 @@ export interface Prepared {
 
 /**
  * Prepares a database for this program: migrations, then the catalogue, the permissions and the system roles, in one
- * transaction (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes. Where a newer release has migrated,
- * its catalogue, permissions and roles stay: this program would take away what the processes of that release need.
+ * transaction (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes. Where a newer release
+ * has migrated, its catalogue, permissions and roles stay: this program would take away what the processes of that
+ * release need.
  */
 export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,

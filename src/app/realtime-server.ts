@@ -122,7 +122,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
   })
   await mountProtocol(server, {
     prefix: '/apps',
-    // A publisher is one caller with many requests: its signature, not its address, says whom to serve.
+    // A publisher is one caller with many requests, known by its signature: its address has no limit.
     limit: (request, reply) => {
       if (!running?.isSigned(request.raw)) limiter.limitVisit(request, reply)
     },

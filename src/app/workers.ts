@@ -134,7 +134,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
     ...((parts.onChange || isProvisioner) && { onChange }),
-    onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling goes on'),
+    onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling continues'),
   })
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })

@@ -16,7 +16,7 @@ export const EventTypeRow = named(
     document_id: UuidSchema,
     internal: Type.String({ description: 'The name: `<resource>.<action>`.' }),
     account_scope: AccountScopeSchema,
-    method: nullable(Type.String()),
+    method: nullable(enumSchema(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])),
     route: nullable(Type.String()),
     source: enumSchema(['route', 'synthetic', 'external']),
     description: nullable(Type.String()),

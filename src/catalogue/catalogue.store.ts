@@ -1,5 +1,5 @@
 import type { PermissionScope } from '../http/caller.ts'
-import type { AccountScope } from '../http/route.ts'
+import type { AccountScope, RouteDeclaration } from '../http/route.ts'
 import type { EventTypeId, IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { listArrays, listNames, transpose } from '../postgres/fragment.ts'
@@ -11,7 +11,7 @@ export interface EventTypeRecord {
   id: EventTypeId
   internal: string
   accountScope: AccountScope
-  method: string | null
+  method: RouteDeclaration['method'] | null
   route: string | null
   source: 'route' | 'synthetic' | 'external'
   description: string | null
@@ -43,7 +43,7 @@ export function toEventTypeRecord(row: EventTypeColumns): EventTypeRecord {
     id: row.document_id as EventTypeId,
     internal: row.internal,
     accountScope: row.account_scope as AccountScope,
-    method: row.method,
+    method: row.method as EventTypeRecord['method'],
     route: row.route,
     source: row.source as EventTypeRecord['source'],
     description: row.description,

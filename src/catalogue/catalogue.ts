@@ -6,7 +6,7 @@ export interface CatalogueEntry {
   internal: string
   account_scope: AccountScope
   /** Null for a synthetic event type. */
-  method: string | null
+  method: RouteDeclaration['method'] | null
   route: string | null
   source: 'route' | 'synthetic'
   description: string

@@ -19,23 +19,31 @@ const Count = Type.Integer()
 const SummarySchema = named(
   'DashboardSummary',
   Type.Object({
-    deliveries_24h: Type.Object({
-      pending: Count,
-      retrying: Count,
-      success: Count,
-      exhausted: Count,
-      failed: Count,
-      cancelled: Count,
-    }),
-    webhooks: Type.Object({ active: Count, inactive: Count, auto_disabled: Count }),
+    deliveries_24h: named(
+      'DeliveryCounts',
+      Type.Object({
+        pending: Count,
+        retrying: Count,
+        success: Count,
+        exhausted: Count,
+        failed: Count,
+        cancelled: Count,
+      }),
+    ),
+    webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
     catalogue: nullable(
-      Type.Object(
-        { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
-        { description: 'Null for a caller who holds the permission for some accounts only.' },
+      named(
+        'CatalogueSummary',
+        Type.Object(
+          { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
+          { description: 'Null for a caller who holds the permission for some accounts only.' },
+        ),
       ),
     ),
     recent_failures: Type.Array(DispatchRow),
-    series_24h: Type.Array(Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
+    series_24h: Type.Array(
+      named('HourlyDeliveries', Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
+    ),
   }),
 )
 

@@ -88,7 +88,9 @@ export const PublishAnswer = named(
   'PublishedEvents',
   Type.Object({
     accepted: Type.Integer({ description: 'How many events the request held.' }),
-    events: Type.Array(Type.Object({ event_id: UuidSchema }), { description: 'In the order of the request.' }),
+    events: Type.Array(named('AcceptedEvent', Type.Object({ event_id: UuidSchema })), {
+      description: 'In the order of the request.',
+    }),
   }),
 )
 

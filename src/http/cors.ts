@@ -16,7 +16,7 @@ const EXPOSED_HEADERS = 'idempotency-replayed, location, ratelimit, ratelimit-po
 
 /** Pages of other origins that may call the API. */
 export interface CorsOptions {
-  /** Exact origins; empty: none, and no answer says anything of it. */
+  /** Exact origins; empty: none, and no answer has a CORS header. */
   origins: readonly string[]
   /** Counts a preflight against its address. Throws `rate_limited`. */
   limit?: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
 import { buildPipelineServer, SAMPLE_SECRET } from '../../test/harness/pipeline-server.ts'
-import { deleteExpiredIdempotencyKeys, IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
+import { deleteExpiredIdempotencyKeys } from './idempotency.store.ts'
+import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 
 const THING = '/api/v3/sample/thing'
 

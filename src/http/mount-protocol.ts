@@ -8,7 +8,7 @@ export interface ForeignProtocol {
   /** Serves the raw Node request, whose body is unread. */
   handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
   /** Counts a request against its address before it is handled. Throws `rate_limited`. */
-  limit: (request: FastifyRequest, reply: FastifyReply) => void
+  limit: (request: FastifyRequest, reply: FastifyReply) => Promise<void> | void
 }
 
 /**
@@ -23,7 +23,7 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
     // The body stays in the socket until the handler reads it: the handler limits its size.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     const serve = async (request: FastifyRequest, reply: FastifyReply) => {
-      limit(request, reply)
+      await limit(request, reply)
       reply.hijack()
       reply.raw.setHeader('x-request-id', request.id)
       try {

@@ -12,15 +12,12 @@ import {
 } from './answer.ts'
 import { findPermissionScope } from './caller.ts'
 import { findCallerRefusal } from './caller-refusal.ts'
+import { type IdempotencyKey, isKeyAwaited, isKeyTaken, type KeptAnswer } from './idempotency.store.ts'
 import {
   buildInProgress,
   buildRepeatedAnswer,
   deleteExpiredAnswer,
   findAnswer,
-  type IdempotencyKey,
-  isKeyAwaited,
-  isKeyTaken,
-  type KeptAnswer,
   readIdempotencyKey,
 } from './idempotency.ts'
 import type { Pipeline } from './pipeline-deps.ts'
@@ -124,7 +121,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
     const answer = isChange(route) ? await performChange(served) : await performRead(served)
     return sendAnswer(reply, answer)
   } catch (error) {
-    if (error instanceof Problem && error.code === 'permission_denied')
+    if (error instanceof Problem && error.status === 403)
       await pipeline.recordRefusal({ route, request: context, problem: error })
     throw error
   }

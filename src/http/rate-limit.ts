@@ -19,7 +19,11 @@ const BUCKETS_LIMIT = 100_000
 /** Rate limits as the pipeline checks them, and their exchange between processes. */
 export interface RateLimiter {
   /** Counts a request against its address. Throws `rate_limited`; for a strict route also when it cannot be counted. */
-  limitAddress(route: RouteDeclaration, request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  limitAddress(
+    route: Pick<RouteDeclaration, 'strictRateLimit'>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> | void
   /** Counts a request outside the route tree against its address. Throws `rate_limited`. */
   limitVisit(request: FastifyRequest, reply: FastifyReply): void
   /** Counts a request against its caller. Throws `rate_limited`. */

@@ -1,8 +1,9 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
 import type { Freshness } from './freshness.ts'
+import { takesIdempotencyKey } from './idempotency.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'
-import { isChange, operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
+import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
 /**
  * Names a schema: `name` becomes its key under `components.schemas` of the OpenAPI document, and the name of its type in a
@@ -44,16 +45,24 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
 }
 
 /**
- * A name: one line, not blank, no control characters. The pattern takes linear time, because the two repetitions cannot
- * divide a text in more than one way.
+ * One line, not blank, no control characters. It takes linear time, because the two repetitions cannot divide a text in
+ * more than one way.
  */
+const LINE_PATTERN = '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$'
+
+/** A name: one line, not blank, no control characters. */
 export function lineSchema(maxLength: number) {
   return Type.String({
     minLength: 1,
     maxLength,
-    pattern: '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$',
+    pattern: LINE_PATTERN,
     description: 'Not blank; no control characters.',
   })
+}
+
+/** Whether `lineSchema` accepts a text that comes in another way than as a checked body. */
+export function isLine(text: string, maxLength: number): boolean {
+  return text.length <= maxLength && new RegExp(LINE_PATTERN, 'u').test(text)
 }
 
 /** The body of routes that switch a row on or off. */
@@ -161,9 +170,10 @@ type Node = {
 }
 
 /**
- * Closes every object of a request's schema, also in lists: an unknown member is a 422 (docs/contract/api.md#unknown-members).
- * An object that sets `additionalProperties` keeps it. A schema with an `enum` loses its `type`, so that a wrong value is
- * one error. Throws on alternatives: a broken rule would be one error for each of them.
+ * Closes every object of a request's schema, also in lists: an unknown member is a 422
+ * (docs/contract/api.md#unknown-members). An object that sets `additionalProperties` keeps it. A schema with an `enum`
+ * loses its `type`, so that a wrong value is one error. Throws on alternatives: a broken rule would be one error for
+ * each of them.
  */
 export function closeObjects(schema: TSchema): TSchema {
   const { properties, items, anyOf, enum: values } = schema as Node
@@ -185,11 +195,6 @@ const RESPONSE_DESCRIPTION = 'x-response-description'
 const FRESHNESS_TEXTS: Record<Freshness, string> = {
   factor: 'A person with a second factor must have proven it in the last 10 minutes.',
   'sign-in': 'The person must have signed in, or proven its second factor if it has one, in the last 10 minutes.',
-}
-
-/** Whether the route takes an `Idempotency-Key`. */
-export function takesIdempotencyKey(route: RouteDeclaration): boolean {
-  return isChange(route) && !route.strictRateLimit && !route.page
 }
 
 function needsPermission(route: RouteDeclaration): boolean {

@@ -18,23 +18,22 @@ export interface UpgradeRouter {
 
 /** Builds the router of upgrades by path. */
 export function buildUpgradeRouter(): UpgradeRouter {
-  const handlers = new Map<string, UpgradeHandler>()
+  /** The longest prefix first. */
+  const handlers: { prefix: string; handler: UpgradeHandler }[] = []
   const sockets = new Set<Duplex>()
 
-  /** The handler of the longest prefix of the path, by whole segments. */
+  /** The handler of the longest prefix of the path, by whole segments. Takes time linear in the path. */
   function find(url: string | undefined): UpgradeHandler | undefined {
     const path = url?.split('?', 1)[0] ?? '/'
-    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-      const handler = handlers.get(path.slice(0, end))
-      if (handler) return handler
-    }
-    return undefined
+    return handlers.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))?.handler
   }
 
   return {
     mount: (prefix, handler) => {
-      if (handlers.has(prefix)) throw new Error(`an upgrade handler is already mounted below ${prefix}`)
-      handlers.set(prefix, handler)
+      if (handlers.some((one) => one.prefix === prefix))
+        throw new Error(`an upgrade handler is already mounted below ${prefix}`)
+      handlers.push({ prefix, handler })
+      handlers.sort((one, other) => other.prefix.length - one.prefix.length)
     },
     takes: (url) => find(url) !== undefined,
     upgrade: (request, socket, head) => {

@@ -124,7 +124,10 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
 /** Characters of a path in an error: longer than any path of a schema; cuts unknown members. */
 const PATH_LENGTH_LIMIT = 200
 
-/** Refuses members of a body on a route that takes none (docs/contract/api.md#unknown-members). An empty object is accepted. */
+/**
+ * Refuses members of a body on a route that takes none (docs/contract/api.md#unknown-members). An empty object is
+ * accepted.
+ */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']

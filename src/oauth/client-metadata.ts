@@ -1,8 +1,16 @@
 import type { AdapterPayload } from 'oidc-provider'
+import { invalidField } from '../http/problem.ts'
+import { isLine } from '../http/schema.ts'
 import { isUuid } from '../id.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { type ClientId, type ClientRecord, findClientWithSecrets, insertClient } from './client.store.ts'
-import { checkSettings } from './client.ts'
+import {
+  type ClientId,
+  type ClientRecord,
+  findClientWithSecrets,
+  type GrantType,
+  insertClient,
+} from './client.store.ts'
+import { checkSettings, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 
@@ -36,6 +44,22 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
   }
 }
 
+/** Checks of a client that registers itself what the bodies of the API check of any other. Pure. Throws 422. */
+function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
+  if (!isLine(name, NAME_LENGTH_LIMIT))
+    throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`)
+  const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
+  for (const [member, uris] of Object.entries(lists))
+    if (uris.length > URIS_LIMIT) throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`)
+  if ((backchannelLogoutUri ?? '').length > URI_LENGTH_LIMIT)
+    throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`)
+}
+
+/** The name of a client that gives none: the host of its first redirect URI, else its id. */
+function findName({ client_name: name, redirect_uris: uris }: AdapterPayload, id: string): string {
+  return name ?? (URL.parse(uris?.[0] ?? '')?.host || id)
+}
+
 /** Writes a client that registered itself. Its secret is kept as a hash. Throws a 422 for settings that break a rule. */
 export async function registerDynamicClient(
   db: Database,
@@ -45,12 +69,13 @@ export async function registerDynamicClient(
   const secret = typeof payload.client_secret === 'string' ? payload.client_secret : undefined
   const client: ClientRecord = {
     id: id as ClientId,
-    name: String(payload.client_name ?? new URL(String(payload.redirect_uris?.[0] ?? 'app:')).host),
+    name: findName(payload, id),
     type: payload.token_endpoint_auth_method === 'none' ? 'public' : 'confidential',
     applicationType: payload.application_type === 'native' ? 'native' : 'web',
     redirectUris: [...(payload.redirect_uris ?? [])],
     postLogoutRedirectUris: [...(payload.post_logout_redirect_uris ?? [])],
-    grantTypes: [...(payload.grant_types ?? ['authorization_code'])],
+    // The library refuses any other one.
+    grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
     scopes: String(payload.scope ?? 'openid').split(' '),
     publisher: null,
     isFirstParty: false,
@@ -61,6 +86,7 @@ export async function registerDynamicClient(
     createdAt: now,
     updatedAt: now,
   }
+  checkRegistration(client)
   checkSettings(client)
   await inTransaction(db, (tx) =>
     insertClient(tx, client, secret === undefined ? undefined : { id, hash: hashClientSecret(secret) }),

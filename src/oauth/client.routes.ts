@@ -48,14 +48,15 @@ export const clientRoutes: Routes<ClientDeps> = [
       accountScope: 'none',
       status: 201,
       summary: 'Register an OAuth client',
-      description: 'A confidential client gets a secret, which is in this answer only.',
+      description:
+        'A confidential client gets a secret, which is in this answer only. The scopes of a first-party client open no more than the caller holds for all accounts.',
       body: CreateClientBody,
       data: ClientWithSecret,
       shownOnce: 'client_secret',
     },
     {
-      handle: async (deps: ClientDeps, { db, body, now }) => {
-        const { client, secret } = await createClient(deps, db, { settings: readNewSettings(body), now })
+      handle: async (deps: ClientDeps, { db, body, caller, now }) => {
+        const { client, secret } = await createClient(deps, db, { settings: readNewSettings(body), caller, now })
         return {
           data: { ...toClientRow(client), client_secret: secret },
           message:
@@ -123,8 +124,8 @@ export const clientRoutes: Routes<ClientDeps> = [
     },
     {
       locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
-      handle: async (_deps, { db, params, body, now }) => {
-        const { client, isChanged } = await changeClient(db, params.id, { settings: readSettings(body), now })
+      handle: async (_deps, { db, params, body, caller, now }) => {
+        const { client, isChanged } = await changeClient(db, params.id, { settings: readSettings(body), caller, now })
         return {
           data: toClientRow(client),
           message: isChanged ? 'Client updated.' : 'The client is like that already.',
@@ -151,9 +152,9 @@ export const clientRoutes: Routes<ClientDeps> = [
     },
     {
       locate: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id),
-      handle: async (deps, { db, params, body, now }) => {
+      handle: async (deps, { db, params, body, caller, now }) => {
         const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
-        const { client, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, now })
+        const { client, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, caller, now })
         return {
           data: { ...toClientRow(client), client_secret: secret },
           message: 'Secret added. Store it now; it is not shown again.',

@@ -1,27 +1,26 @@
 import { type Static, Type } from 'typebox'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
-import type { ClientRecord } from './client.store.ts'
-import { type ClientSettings, DEFAULT_SETTINGS } from './client.ts'
+import { type ClientRecord, GRANT_TYPES } from './client.store.ts'
+import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { SCOPES } from './scope-catalogue.ts'
 import { SIGNING_ALGORITHMS } from './signing-key.store.ts'
 
-/** The grant type of a device without a browser (RFC 8628). */
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
-
 const TYPES = ['confidential', 'public'] as const
 const APPLICATION_TYPES = ['web', 'native'] as const
-const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
+
+/** A scope of the catalogue. */
+export const ScopeSchema = named('OauthScope', enumSchema(SCOPES.map(({ name }) => name)))
 
 const clientMembers = {
   document_id: UuidSchema,
-  client_id: Type.String({ description: 'The `client_id` of the protocol.' }),
+  client_id: Type.String({ ...UuidSchema, description: 'The `client_id` of the protocol.' }),
   name: Type.String(),
   type: enumSchema(TYPES),
   application_type: enumSchema(APPLICATION_TYPES),
   redirect_uris: Type.Array(Type.String()),
   post_logout_redirect_uris: Type.Array(Type.String()),
-  grant_types: Type.Array(Type.String()),
-  scopes: Type.Array(Type.String()),
+  grant_types: Type.Array(enumSchema(GRANT_TYPES)),
+  scopes: Type.Array(ScopeSchema),
   publisher: nullable(Type.String()),
   first_party: Type.Boolean(),
   backchannel_logout_uri: nullable(Type.String()),
@@ -46,9 +45,12 @@ export const ClientWithSecret = named(
   }),
 )
 
-const UrisSchema = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 50, uniqueItems: true })
+const UrisSchema = Type.Array(Type.String({ minLength: 1, maxLength: URI_LENGTH_LIMIT }), {
+  maxItems: URIS_LIMIT,
+  uniqueItems: true,
+})
 const GrantTypesSchema = Type.Array(enumSchema(GRANT_TYPES), { minItems: 1, maxItems: 3, uniqueItems: true })
-const ScopesSchema = Type.Array(enumSchema(SCOPES.map(({ name }) => name)), {
+const ScopesSchema = Type.Array(ScopeSchema, {
   minItems: 1,
   maxItems: 100,
   uniqueItems: true,
@@ -57,7 +59,9 @@ const ScopesSchema = Type.Array(enumSchema(SCOPES.map(({ name }) => name)), {
 const PublisherSchema = nullable(
   Type.String({ maxLength: 100, description: 'Who runs the app, for the consent page.' }),
 )
-const BackchannelSchema = nullable(Type.String({ maxLength: 2048, description: 'Where sign-outs are posted to.' }))
+const BackchannelSchema = nullable(
+  Type.String({ maxLength: URI_LENGTH_LIMIT, description: 'Where sign-outs are posted to.' }),
+)
 
 const changeable = {
   post_logout_redirect_uris: Type.Optional(UrisSchema),
@@ -78,7 +82,7 @@ export const CreateClientBody = named(
   'CreateOauthClient',
   Type.Object(
     {
-      name: lineSchema(100),
+      name: lineSchema(NAME_LENGTH_LIMIT),
       type: enumSchema(TYPES),
       application_type: Type.Optional(enumSchema(APPLICATION_TYPES, { description: 'Default web.' })),
       redirect_uris: Type.Optional(UrisSchema),
@@ -91,7 +95,7 @@ export const CreateClientBody = named(
 export const UpdateClientBody = named(
   'UpdateOauthClient',
   Type.Object(
-    { name: Type.Optional(lineSchema(100)), redirect_uris: Type.Optional(UrisSchema), ...changeable },
+    { name: Type.Optional(lineSchema(NAME_LENGTH_LIMIT)), redirect_uris: Type.Optional(UrisSchema), ...changeable },
     { additionalProperties: false, minProperties: 1 },
   ),
 )

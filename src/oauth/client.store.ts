@@ -5,6 +5,14 @@ import type { SigningAlgorithm } from './signing-key.store.ts'
 
 export type ClientId = Id<'oauth client'>
 
+/** The grant type of a device without a browser (RFC 8628). */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** The grant types that a client may use. */
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
+
+export type GrantType = (typeof GRANT_TYPES)[number]
+
 /** A row of the `oauth_client` table. */
 export interface ClientRecord {
   /** Also the `client_id` of the protocol. */
@@ -14,7 +22,7 @@ export interface ClientRecord {
   applicationType: 'web' | 'native'
   redirectUris: string[]
   postLogoutRedirectUris: string[]
-  grantTypes: string[]
+  grantTypes: GrantType[]
   scopes: string[]
   publisher: string | null
   isFirstParty: boolean
@@ -84,7 +92,7 @@ export function toClientRecord(row: Loose<ClientColumns>): ClientRecord {
     applicationType: row.application_type as ClientRecord['applicationType'],
     redirectUris: row.redirect_uris,
     postLogoutRedirectUris: row.post_logout_redirect_uris,
-    grantTypes: row.grant_types,
+    grantTypes: row.grant_types as GrantType[],
     scopes: row.scopes,
     publisher: row.publisher,
     isFirstParty: row.first_party,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { systemRandom } from '../random.ts'
-import { DEVICE_GRANT } from './client.schema.ts'
+import { DEVICE_GRANT } from './client.store.ts'
 import { checkSettings, DEFAULT_SETTINGS } from './client.ts'
 import { createClientSecret, describeSecrets, isOneOfSecrets } from './client-secret.ts'
 
@@ -82,6 +82,48 @@ describe('a client', () => {
   test('cannot be managed without the permission', async () => {
     const { call } = await app.signInMember()
     expect((await call('POST', PATH, BODY)).status).toBe(403)
+  })
+})
+
+describe('a first-party client', () => {
+  const OPENS = ['contract:find-all', 'contract:find-one']
+  const FIRST_PARTY = { ...BODY, first_party: true, scopes: ['openid', 'contract:read'] }
+
+  /** A program with these permissions. */
+  async function programWith(permissions: string[]) {
+    const reply = await app.admin('POST', '/api/v3/identity/api-key', { name: 'program', permissions })
+    return app.callAs(reply.body.data.key)
+  }
+
+  test('opens no more than the caller holds for all accounts', async () => {
+    const narrow = await programWith(['oauth-client:*'])
+    expect(await narrow('POST', PATH, FIRST_PARTY)).toMatchObject({
+      status: 403,
+      body: { missing: { permission: 'contract:find-all' } },
+    })
+    expect((await narrow('POST', PATH, { ...FIRST_PARTY, first_party: false })).status).toBe(201)
+    expect((await narrow('POST', PATH, { ...FIRST_PARTY, scopes: ['openid', 'profile'] })).status).toBe(201)
+    const wide = await programWith(['oauth-client:*', ...OPENS])
+    expect((await wide('POST', PATH, FIRST_PARTY)).status).toBe(201)
+  })
+
+  test('is not taken over by a caller that holds less: not by a redirect URI, a new secret or its scopes', async () => {
+    const narrow = await programWith(['oauth-client:*'])
+    const trusted = (await app.admin('POST', PATH, FIRST_PARTY)).body.data.document_id
+    const path = `${PATH}/${trusted}`
+    const patch = (body: object) => narrow('PATCH', path, body)
+    expect((await patch({ redirect_uris: ['https://elsewhere.example.com/callback'] })).status).toBe(403)
+    expect((await patch({ first_party: false, scopes: ['openid'] })).status).toBe(403)
+    expect((await narrow('POST', `${path}/rotate-secret`, {})).status).toBe(403)
+    const plain = await make({ scopes: ['openid', 'contract:read'] })
+    expect((await narrow('PATCH', `${PATH}/${plain.document_id}`, { first_party: true })).status).toBe(403)
+    expect((await app.admin('GET', path)).body.data).toMatchObject({ redirect_uris: BODY.redirect_uris })
+  })
+
+  test('may be deleted by who may delete clients, because that gives nothing', async () => {
+    const narrow = await programWith(['oauth-client:delete'])
+    const trusted = (await app.admin('POST', PATH, FIRST_PARTY)).body.data.document_id
+    expect((await narrow('DELETE', `${PATH}/${trusted}`)).status).toBe(200)
   })
 })
 

@@ -1,3 +1,4 @@
+import { type CallerHoldings, checkHoldsGrants } from '../access/delegation.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
@@ -14,6 +15,16 @@ import {
 import { createClientSecret } from './client-secret.ts'
 import { endClientWithNext } from './exchange.store.ts'
 import { findRedirectFault } from './redirect-uri.ts'
+import { findPermissionsOf } from './scope.ts'
+
+/** Longest name, in characters. */
+export const NAME_LENGTH_LIMIT = 100
+
+/** Most redirect URIs, and most of those after a sign-out. */
+export const URIS_LIMIT = 50
+
+/** Longest URI, in characters. */
+export const URI_LENGTH_LIMIT = 2048
 
 /** Limit of secrets of one client that are valid at once. */
 const LIVE_SECRETS_LIMIT = 5
@@ -69,6 +80,24 @@ function isLoopback(uri: string): boolean {
   return url?.protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
 }
 
+/**
+ * Checks that `caller` holds, for all accounts, what the scopes of first-party clients open: such a client gets it from every
+ * person without a question (docs/contract/oauth.md#first-party-clients). Throws 403.
+ */
+function checkMayTrust(
+  caller: CallerHoldings,
+  clients: readonly Pick<ClientSettings, 'isFirstParty' | 'scopes'>[],
+): void {
+  const opened = clients
+    .filter(({ isFirstParty }) => isFirstParty)
+    .flatMap(({ scopes }) => findPermissionsOf(scopes.join(' ')))
+  checkHoldsGrants(
+    caller,
+    opened.map((pattern) => ({ pattern, place: 'everywhere' })),
+    'make or change this first-party client',
+  )
+}
+
 /** The client with this id. Throws 404. */
 export async function loadClient(db: Database, id: string): Promise<ClientRecord> {
   const client = await findClient(db, id)
@@ -76,13 +105,14 @@ export async function loadClient(db: Database, id: string): Promise<ClientRecord
   return client
 }
 
-/** Creates a client. A confidential one gets a secret, which is returned once. Throws 422. */
+/** Creates a client. A confidential one gets a secret, which is returned once. Throws 422 and 403. */
 export async function createClient(
   deps: ClientDeps,
   db: Database,
-  { settings, now }: { settings: ClientSettings; now: Date },
+  { settings, caller, now }: { settings: ClientSettings; caller: CallerHoldings; now: Date },
 ): Promise<{ client: ClientRecord; secret: string | null }> {
   checkSettings(settings)
+  checkMayTrust(caller, [settings])
   const made = settings.type === 'confidential' ? createClientSecret(deps.random) : undefined
   const id = deps.ids.next<'oauth client'>()
   const client: ClientRecord = { ...settings, id, registration: 'administrator', createdAt: now, updatedAt: now }
@@ -90,15 +120,23 @@ export async function createClient(
   return { client, secret: made?.secret ?? null }
 }
 
-/** Changes a client. Throws 404 and 422. What it may ask for in future changes at once; grants stay as they are. */
+/**
+ * Changes a client. What it may ask for in future changes at once; grants stay as they are. Throws 404, 422, and 403 for
+ * one that is first-party before or after and opens more than the caller holds.
+ */
 export async function changeClient(
   db: Database,
   id: string,
-  { settings, now }: { settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>; now: Date },
+  {
+    settings,
+    caller,
+    now,
+  }: { settings: Partial<Omit<ClientSettings, 'type' | 'applicationType'>>; caller: CallerHoldings; now: Date },
 ): Promise<{ client: ClientRecord; isChanged: boolean }> {
   const { client: before } = await lockExisting(db, id, now)
   const client = { ...before, ...settings }
   checkSettings(client)
+  checkMayTrust(caller, [before, client])
   if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
@@ -107,14 +145,15 @@ export async function changeClient(
 
 /**
  * Adds a secret, which is returned once. The secrets before it stay valid for `overlapSeconds`, so that the client changes
- * over without an interruption. Throws 404, 409 for a public client and for too many valid secrets.
+ * over without an interruption. Throws 404, 409 for a public client and for too many valid secrets, 403.
  */
 export async function rotateSecret(
   deps: ClientDeps,
   db: Database,
-  { id, overlapSeconds, now }: { id: string; overlapSeconds: number; now: Date },
+  { id, overlapSeconds, caller, now }: { id: string; overlapSeconds: number; caller: CallerHoldings; now: Date },
 ): Promise<{ client: ClientRecord; secret: string }> {
   const { client, liveSecrets } = await lockExisting(db, id, now)
+  checkMayTrust(caller, [client])
   if (client.type === 'public') throw new Problem('conflict', 'A public client has no secret.')
   if (liveSecrets >= LIVE_SECRETS_LIMIT && overlapSeconds > 0)
     throw new Problem(

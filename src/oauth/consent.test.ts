@@ -106,6 +106,24 @@ describe('consent', () => {
     expect(grants.body.data).toMatchObject([{ user: who.userId, client_name: 'Our app' }])
   })
 
+  test.each([
+    ['an app that asks', {}],
+    ['a first-party client', { first_party: true }],
+  ])('of %s leaves out scopes that there are not, so that none is given before it exists', async (_name, more) => {
+    const asking = await world.client(more)
+    const own = await openFlow(world, asking)
+    const who = await world.person()
+    const many = Array.from({ length: 500 }, (_, index) => `future:${index}`).join(' ')
+    const { tokens } = await own.signIn(openBrowser(), { person: who, scope: `openid email openid ${many}` })
+    expect(tokens.scope).toBe('openid email')
+    const { body } = await world.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${asking.id}`)
+    expect(body.data).toMatchObject([{ user: who.userId, scopes: ['openid', 'email'] }])
+    const { rows } = await world.app.database.pool.query('select refused_scopes from oauth_grant where client = $1', [
+      asking.id,
+    ])
+    expect(rows).toEqual([{ refused_scopes: [] }])
+  })
+
   test('is asked of a native client each time', async () => {
     const uris = ['http://127.0.0.1/callback']
     const own = await world.client({

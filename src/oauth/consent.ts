@@ -14,6 +14,7 @@ import {
 } from './interaction.store.ts'
 import { buildGrantMembers, createFamilyPart, FAMILY_SECONDS } from './provider/family-members.ts'
 import { buildFamilyId, findGrantIdOf } from './provider/state-id.ts'
+import { keepKnownScopes, listScopeNames } from './scope.ts'
 import { findScope } from './scope-catalogue.ts'
 
 /** Dependencies of a decision. */
@@ -44,9 +45,9 @@ export interface RecordedDecision {
   authorizeUrl: string
 }
 
-/** The scopes that a request asks for. */
+/** The scopes of the catalogue that a request asks for. */
 export function readAskedScopes({ params }: Pick<ClaimedInteraction, 'params'>): string[] {
-  return typeof params.scope === 'string' && params.scope !== '' ? params.scope.split(' ') : []
+  return typeof params.scope === 'string' ? keepKnownScopes(listScopeNames(params.scope)) : []
 }
 
 /**

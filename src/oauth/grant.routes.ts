@@ -3,6 +3,7 @@ import { findOwners } from '../access/own-rows.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
+import { ScopeSchema } from './client.schema.ts'
 import { selectEngineGrants } from './engine-grant.store.ts'
 import { type GrantRecord, selectGrants, toGrantRecord } from './grant.store.ts'
 import { type GrantDeps, loadOwnGrant, revokeGrant } from './grant.ts'
@@ -16,7 +17,7 @@ const GrantRow = named(
     client: UuidSchema,
     client_name: Type.String(),
     publisher: nullable(Type.String()),
-    scopes: Type.Array(Type.String()),
+    scopes: Type.Array(ScopeSchema),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { invalidField, Problem } from '../http/problem.ts'
-import { defineRoute, type RefusalOutcome, type Routes } from '../http/route.ts'
+import { defineRoute, type RefusalOutcome, type RequestFacts, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { isUuid } from '../id.ts'
 import { readHeader } from '../session/session.routes.ts'
@@ -60,16 +60,9 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
       problems: ['signature_invalid'],
     },
     {
-      // The signature is judged first: who cannot sign learns nothing else.
-      prepare: async ({ hookKeys }: TokenHookDeps, { headers, rawBody: body, now }) => {
-        const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
-          readHeader(headers, `webhook-${name}`),
-        ) as [string | null, string | null, string | null]
-        const fault = findHookFault(hookKeys, { id, timestamp, signature, body, now })
-        if (fault === undefined) return
-        const detail = 'The signature does not fit OAUTH_HOOK_SECRET, or its timestamp is off by more than 300 s.'
-        throw new Problem('signature_invalid', detail, { reason: fault })
-      },
+      // Runs when the body is invalid: a caller that cannot sign gets the same 401 for every body.
+      locate: async (deps: TokenHookDeps, request) => checkSignature(deps, request),
+      prepare: async (deps, request) => checkSignature(deps, request),
       handle: async ({ baseUrl }: TokenHookDeps, { db, body }) => {
         const claims = body.claims as HookClaims
         if (claims.sub !== body.user_id || !isUuid(body.user_id))
@@ -93,6 +86,19 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
     },
   ),
 ]
+
+/** Throws 401 `signature_invalid` for a call that the engine did not sign. */
+function checkSignature(
+  { hookKeys }: TokenHookDeps,
+  { headers, rawBody: body, now }: Pick<RequestFacts<unknown, unknown, unknown>, 'headers' | 'rawBody' | 'now'>,
+): void {
+  const read = (name: string) => readHeader(headers, `webhook-${name}`)
+  const message = { id: read('id'), timestamp: read('timestamp'), signature: read('signature'), body, now }
+  const fault = findHookFault(hookKeys, message)
+  if (fault === undefined) return
+  const detail = 'The signature does not fit OAUTH_HOOK_SECRET, or its timestamp is off by more than 300 s.'
+  throw new Problem('signature_invalid', detail, { reason: fault })
+}
 
 /** The app of a token; null for a token of the person itself. */
 function readClient({ client_id: id, scope }: HookClaims): { id: string; scope: string } | null {

@@ -154,6 +154,16 @@ describe('the hook', () => {
     expect(rows).toMatchObject([{ action: 'oauth-hook.access-token', outcome: 'failure', detail: { reason: message } }])
   })
 
+  test('judges the signature before the body, and of a repeat with the same Idempotency-Key again', async () => {
+    const foreign = { secrets: [FOREIGN_SECRET] }
+    expect((await send('{"user_id":1}', foreign)).status).toBe(401)
+    expect((await send('{"user_id":1}')).status).toBe(422)
+    const call = JSON.stringify(callFor((await makePerson()).subject))
+    const headers = { 'idempotency-key': 'again' }
+    expect((await send(call, { headers })).status).toBe(200)
+    expect((await send(call, { ...foreign, headers })).status).toBe(401)
+  })
+
   test('gives a person a token again once it is enabled', async () => {
     const { userId, subject } = await makePerson()
     await app.admin('POST', `/api/v3/identity/user/${userId}/disable`)

@@ -149,7 +149,8 @@ async function syncToDisk(path: string): Promise<void> {
 /** The environment of initdb and the server: English messages, for parsing, and no variables of this process. Pure. */
 export function buildServerEnvironment(platform: NodeJS.Platform): NodeJS.ProcessEnv {
   const common = { LC_ALL: 'C', LC_MESSAGES: 'C', TZ: 'UTC' }
-  // Windows programs do not start without SystemRoot; elsewhere initdb starts `postgres` through a shell and needs the standard path.
+  // Windows programs do not start without SystemRoot; elsewhere initdb starts `postgres` through a shell and needs the
+  // standard path.
   return platform === 'win32' ? { ...common, SystemRoot: 'C:\\Windows' } : { ...common, PATH: '/usr/bin:/bin' }
 }
 

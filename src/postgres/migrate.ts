@@ -71,10 +71,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates the database. Returns the migrations that ran now, and those that a newer release ran (`ahead`), which are additive. Forward
- * only; each runs in a transaction of its own. Safe in concurrent processes: one migrates, the others wait for it. Throws a
- * `MigrationError` when the database is older than PostgreSQL 15, holds an edited migration, or one that this program lacks and that is
- * not additive.
+ * Migrates the database. Returns the migrations that ran now, and those that a newer release ran (`ahead`), which are
+ * additive. Forward only; each runs in a transaction of its own. Safe in concurrent processes: one migrates, the others
+ * wait for it. Throws a `MigrationError` when the database is older than PostgreSQL 15, holds an edited migration, or
+ * one that this program lacks and that is not additive.
  */
 export async function migrateSchema(
   connectionString: string,
@@ -101,7 +101,7 @@ export async function migrate(connectionString: string, options: MigrateOptions 
   return (await migrateSchema(connectionString, options)).ran
 }
 
-/** What `migrateSchema` would do now. Changes nothing, waits for nobody. Throws as it does. */
+/** What `migrateSchema` would do now. Changes nothing and takes no lock. Throws as it does. */
 export async function readSchemaPlan(
   connectionString: string,
   options: Pick<MigrateOptions, 'migrations'> = {},
@@ -180,8 +180,9 @@ export function checkVersionNumber(versionNumber: number): void {
 }
 
 /**
- * Compares the migrations that ran with the files. Throws a `MigrationError` when a file was edited after it ran, when a migration ran
- * that the files lack and that is not additive, and when one ran that they lack although others of theirs have not run.
+ * Compares the migrations that ran with the files. Throws a `MigrationError` when a file was edited after it ran, when
+ * a migration ran that the files lack and that is not additive, and when one ran that they lack although others of
+ * theirs have not run.
  */
 export function planMigrations(
   migrations: readonly Migration[],

@@ -45,7 +45,10 @@ export interface NotifierOptions {
   random: Random
   /** Monotonic milliseconds, real time also in tests: they bound network delays. */
   monotonicMs?: () => number
-  /** Runs when this or another process notifies of work, and after each reconnect. Without it, the notifier does not LISTEN for work. */
+  /**
+   * Runs when this or another process notifies of work, and after each reconnect. Without it, the notifier does not
+   * LISTEN for work.
+   */
   onWork?: () => void
   /** The worker of this process, which holds a lock of this name for as long as the listening connection lives. */
   workerId?: string

@@ -45,6 +45,7 @@ export interface AccountInvitation {
   revoked_at: Timestamp | null;
   roles: string[];
   token_hash: Buffer;
+  token_patterns: string[] | null;
   updated_at: Timestamp;
 }
 

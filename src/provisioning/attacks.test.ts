@@ -104,3 +104,16 @@ it('no row, list, event, audit entry or log of an answer has the secret or the t
   expect(JSON.stringify(await world.call('GET', `${TARGETS}/${id}`))).not.toContain('whsec_')
   expect(JSON.stringify(await world.call('GET', TARGETS))).not.toMatch(/whsec_|nobody-may-read/)
 })
+
+it('the token of a SCIM service is not sent to another host: a URL there needs a token of its own', async () => {
+  const body = { url: 'https://example.com/scim/v2', protocol: 'scim', token: 'stored' }
+  const { document_id: id } = await world.call('POST', TARGETS, body)
+  const patch = (change: object) => world.tryCall('PATCH', `${TARGETS}/${id}`, change)
+  for (const url of ['https://elsewhere.example.org/scim/v2', 'https://example.com:8443/scim/v2']) {
+    const answer = await patch({ url })
+    expect([answer.status, answer.body.errors?.[0].path]).toEqual([422, 'token'])
+  }
+  expect((await patch({ url: 'https://example.com/scim/v2/tenant' })).status).toBe(200)
+  expect((await patch({ url: 'https://elsewhere.example.org/scim/v2', token: 'theirs' })).status).toBe(200)
+  expect((await world.call('GET', `${TARGETS}/${id}`)).url).toBe('https://elsewhere.example.org/scim/v2')
+})

@@ -114,7 +114,8 @@ export const targetRoutes: Routes<TargetDeps> = [
       path: `${PATH}/{id}`,
       action: 'update',
       summary: 'Change a provisioning target',
-      description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
+      description:
+        'The URL rules are applied to the row as it will be, whatever the update changes. A URL of another host needs the `token` of that SCIM service too.',
       params: IdParams,
       body: UpdateTargetBody,
       data: TargetRow,

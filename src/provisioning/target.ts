@@ -76,6 +76,16 @@ export function checkBase({ protocol, url }: { protocol: TargetProtocol; url: st
 }
 
 /**
+ * Checks that the token of a SCIM service stays at its service: a URL of another origin needs a token of its own, so that
+ * a caller who may change a target cannot have its stored token sent elsewhere. Throws a 422 on `token`.
+ */
+function checkTokenOfUrl(target: TargetRecord, { url, token }: Pick<ChangeTargetInput, 'url' | 'token'>): void {
+  if (target.protocol !== 'scim' || url === undefined || token !== undefined) return
+  if (new URL(url).origin !== new URL(target.url).origin)
+    throw invalidField('token', 'required', 'is required with a URL of another host: the stored one is not sent there')
+}
+
+/**
  * Creates an active target whose URL was checked. Its secret is in this answer only; one that speaks SCIM has a token
  * instead. Throws a 422 on `token`, and 409 `limit_reached`.
  */
@@ -129,6 +139,7 @@ export async function changeTarget(
   checkUrl(deps, input.url ?? target.url)
   checkBase({ protocol: target.protocol, url: input.url ?? target.url })
   if (token !== undefined) checkToken({ protocol: target.protocol, token })
+  checkTokenOfUrl(target, input)
   const change: TargetChange = {
     ...findChange(target, input),
     ...(token !== undefined && { secretEncrypted: deps.keyring.seal(token, targetSecretContextOf(target.id)) }),

@@ -1,7 +1,7 @@
 import { type Caller, findPermissionScope, type PermissionScope } from '../http/caller.ts'
 
 /** The permission that authorizes private channels. */
-const AUTH_PERMISSION = 'realtime:auth'
+export const AUTH_PERMISSION = 'realtime:auth'
 
 /** What an administrator holds (docs/contract/identity.md#system-roles). */
 const EVERYTHING = '*:*'

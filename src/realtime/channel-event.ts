@@ -1,5 +1,5 @@
 /** The names of channel events: those of the webhooks of the Pusher protocol. */
-const CHANNEL_EVENT_NAMES = [
+export const CHANNEL_EVENT_NAMES = [
   'channel_occupied',
   'channel_vacated',
   'member_added',

@@ -19,13 +19,16 @@ const COLUMNS = [
   'updated_at',
 ] as const
 
+/** The states of a message (docs/contract/realtime.md). */
+export const MESSAGE_STATUSES = ['pending', 'retrying', 'published', 'rejected', 'exhausted'] as const
+
 /** A message of the ledger. */
 export interface MessageRecord {
   id: string
   account: AccountId
   event: string
   contract: string | null
-  status: string
+  status: (typeof MESSAGE_STATUSES)[number]
   attempts: number
   lastStatusCode: number | null
   lastError: string | null
@@ -52,7 +55,7 @@ export function toMessageRecord(row: MessageColumns): MessageRecord {
     account: row.account as AccountId,
     event: row.event as string,
     contract: row.contract,
-    status: row.status as string,
+    status: row.status as MessageRecord['status'],
     attempts: row.attempts as number,
     lastStatusCode: row.last_status_code,
     lastError: row.last_error,

@@ -4,7 +4,9 @@ import { readPage } from '../listing/page.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'
 import { listChannels } from './channel.ts'
+import { AUTH_PERMISSION } from './channel-access.ts'
 import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel-event.store.ts'
+import type { ChannelEventName } from './channel-event.ts'
 import { type MessageRecord, selectMessages, toMessageRecord } from './message.store.ts'
 import { listOccupiedChannels } from './occupied-channels.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -21,6 +23,9 @@ import {
   ProviderWebhookBody,
   RealtimeConfig,
 } from './realtime.schema.ts'
+
+/** The permission of what an operator looks at. */
+const INSPECT_PERMISSION = 'realtime:inspect'
 
 /** Dependencies of the realtime routes. */
 export interface RealtimeDeps extends AuthorizationDeps {
@@ -68,11 +73,13 @@ const CHANNEL_EVENT_FIELDS = {
 } as const
 
 const toChannelEventRow = ({
+  name,
   happened_at: happenedAt,
   created_at: createdAt,
   ...row
 }: Awaited<ReturnType<ReturnType<typeof selectChannelEvents>['execute']>>[number]): Static<typeof ChannelEventRow> => ({
   ...row,
+  name: name as ChannelEventName,
   happened_at: happenedAt.toISOString(),
   created_at: createdAt.toISOString(),
 })
@@ -85,6 +92,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       path: '/api/v3/realtime/realtime/auth',
       resource: 'realtime',
       action: 'auth',
+      permission: AUTH_PERMISSION,
       accountScope: 'none',
       ownAccounts: true,
       writes: false,
@@ -110,7 +118,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       path: '/api/v3/realtime/realtime/user-auth',
       resource: 'realtime',
       action: 'user-auth',
-      permission: 'realtime:auth',
+      permission: AUTH_PERMISSION,
       accountScope: 'none',
       ownAccounts: true,
       writes: false,
@@ -160,7 +168,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       path: '/api/v3/realtime/message',
       resource: 'realtime-message',
       action: 'find-all',
-      permission: 'realtime:inspect',
+      permission: INSPECT_PERMISSION,
       accountScope: 'none',
       ownAccounts: true,
       summary: 'List realtime messages',
@@ -182,7 +190,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       path: '/api/v3/realtime/channel',
       resource: 'realtime-channel',
       action: 'find-all',
-      permission: 'realtime:inspect',
+      permission: INSPECT_PERMISSION,
       accountScope: 'none',
       summary: 'List occupied private channels',
       description: 'The channels that somebody has joined, as the realtime provider knows them.',
@@ -214,7 +222,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       path: '/api/v3/realtime/channel-event',
       resource: 'realtime-channel-event',
       action: 'find-all',
-      permission: 'realtime:inspect',
+      permission: INSPECT_PERMISSION,
       accountScope: 'none',
       summary: 'List what happened in realtime channels',
       description:

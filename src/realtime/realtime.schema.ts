@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
-import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { CHANNEL_EVENT_NAMES } from './channel-event.ts'
+import { MESSAGE_STATUSES } from './message.store.ts'
 
 const SocketId = Type.String({
   pattern: '^[0-9]{1,20}[.][0-9]{1,20}$',
@@ -58,7 +60,7 @@ export const MessageRow = named(
     account: UuidSchema,
     event: Type.String({ description: 'The event type: the name of the message on its channels.' }),
     channels: Type.Array(Type.String()),
-    status: Type.String({ description: '`pending`, `retrying`, `published`, `rejected` or `exhausted`.' }),
+    status: enumSchema(MESSAGE_STATUSES),
     attempts: Type.Integer(),
     last_status_code: nullable(Type.Integer()),
     last_error: nullable(Type.String({ description: 'The class of the last failure.' })),
@@ -89,10 +91,7 @@ export const ChannelEventRow = named(
   'RealtimeChannelEvent',
   Type.Object({
     document_id: UuidSchema,
-    name: Type.String({
-      description:
-        '`channel_occupied`, `channel_vacated`, `member_added`, `member_removed`, `client_event`, `cache_miss` or `subscription_count`.',
-    }),
+    name: enumSchema(CHANNEL_EVENT_NAMES),
     channel: Type.String(),
     user_id: nullable(Type.String({ description: 'The member, or the sender of a client event.' })),
     event: nullable(Type.String({ description: 'The name of a client event.' })),
@@ -108,7 +107,9 @@ export const ProviderWebhookBody = named(
   Type.Object(
     {
       time_ms: Type.Integer({ minimum: 0, description: 'When the provider sent it, in milliseconds.' }),
-      events: Type.Array(Type.Object({ name: Type.String({ maxLength: 200 }) }, OPEN), { maxItems: 1_000 }),
+      events: Type.Array(named('RealtimeProviderEvent', Type.Object({ name: Type.String({ maxLength: 200 }) }, OPEN)), {
+        maxItems: 1_000,
+      }),
     },
     OPEN,
   ),

@@ -61,21 +61,24 @@ export const SessionRow = named(
   'Session',
   Type.Object({
     session: nullable(
-      Type.Object({
-        document_id: UuidSchema,
-        parent: nullable(UuidSchema),
-        client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
-        scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
-        address: nullable(Type.String()),
-        user_agent: nullable(Type.String()),
-        amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
-        acr: nullable(Type.String()),
-        auth_time: TimestampSchema,
-        last_used_at: TimestampSchema,
-        expires_at: TimestampSchema,
-        created_at: TimestampSchema,
-        updated_at: TimestampSchema,
-      }),
+      named(
+        'SessionFacts',
+        Type.Object({
+          document_id: UuidSchema,
+          parent: nullable(UuidSchema),
+          client_id: nullable(Type.String({ description: 'The app that the session is for; null for the person.' })),
+          scope: nullable(Type.String({ description: 'What the person let the app do, separated by spaces.' })),
+          address: nullable(Type.String()),
+          user_agent: nullable(Type.String()),
+          amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+          acr: nullable(Type.String()),
+          auth_time: TimestampSchema,
+          last_used_at: TimestampSchema,
+          expires_at: TimestampSchema,
+          created_at: TimestampSchema,
+          updated_at: TimestampSchema,
+        }),
+      ),
     ),
     api_key: nullable(UuidSchema),
     user: SessionUserRow,
@@ -83,9 +86,10 @@ export const SessionRow = named(
     accounts: Type.Array(AccountNameRow),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
-    membership_permissions: Type.Array(Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) }), {
-      description: 'Patterns that hold in one account each: those of the roles of a membership.',
-    }),
+    membership_permissions: Type.Array(
+      named('MembershipPermissions', Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) })),
+      { description: 'Patterns that hold in one account each: those of the roles of a membership.' },
+    ),
     key_permissions: nullable(
       Type.Array(Type.String(), {
         description:

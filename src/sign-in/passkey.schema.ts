@@ -21,13 +21,16 @@ export const NewCredential = named(
   Type.Object(
     {
       ...COMMON,
-      response: Type.Object(
-        {
-          clientDataJSON: bytes(8192),
-          attestationObject: bytes(16_384),
-          transports: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 10 })),
-        },
-        open,
+      response: named(
+        'PasskeyRegistrationResponse',
+        Type.Object(
+          {
+            clientDataJSON: bytes(8192),
+            attestationObject: bytes(16_384),
+            transports: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 10 })),
+          },
+          open,
+        ),
       ),
     },
     open,
@@ -40,14 +43,17 @@ export const CredentialProof = named(
   Type.Object(
     {
       ...COMMON,
-      response: Type.Object(
-        {
-          clientDataJSON: bytes(8192),
-          authenticatorData: bytes(8192),
-          signature: bytes(8192),
-          userHandle: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
-        },
-        open,
+      response: named(
+        'PasskeyProofResponse',
+        Type.Object(
+          {
+            clientDataJSON: bytes(8192),
+            authenticatorData: bytes(8192),
+            signature: bytes(8192),
+            userHandle: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
+          },
+          open,
+        ),
       ),
     },
     open,

@@ -44,13 +44,16 @@ export const AttemptRow = named(
     response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
     response_headers: nullable(Type.Record(Type.String(), Type.String())),
     timings: nullable(
-      Type.Object({
-        dns_ms: Milliseconds,
-        connect_ms: Milliseconds,
-        tls_ms: Milliseconds,
-        first_byte_ms: Milliseconds,
-        total_ms: Milliseconds,
-      }),
+      named(
+        'AttemptTimings',
+        Type.Object({
+          dns_ms: Milliseconds,
+          connect_ms: Milliseconds,
+          tls_ms: Milliseconds,
+          first_byte_ms: Milliseconds,
+          total_ms: Milliseconds,
+        }),
+      ),
     ),
   }),
 )

@@ -16,6 +16,7 @@ import {
   endUserTokens,
   loadManagedUser,
   loadUser,
+  READ_USER_PERMISSION,
   type UserDeps,
 } from './user.ts'
 
@@ -106,6 +107,7 @@ export const userRoutes: Routes<UserDeps> = [
       path: '/api/v3/identity/user/{id}',
       resource: 'user',
       action: 'find-one',
+      permission: READ_USER_PERMISSION,
       accountScope: 'none',
       summary: 'Read one user',
       params: IdParams,

@@ -24,6 +24,9 @@ import {
   updateUser,
 } from './user.store.ts'
 
+/** The permission to read one user, its e-mail address included. */
+export const READ_USER_PERMISSION = 'user:find-one'
+
 /** Dependencies of the operations on users. */
 export interface UserDeps {
   ids: IdMaker

@@ -11,15 +11,18 @@ export const EnvelopeBody = named(
       api_version: Type.String(),
       created_at: TimestampSchema,
       attempt: Type.Integer({ minimum: 1 }),
-      data: Type.Object(
-        {
-          account: nullable(UuidSchema),
-          resource: Type.String(),
-          action: Type.String(),
-          id: nullable(Type.String()),
-          url: nullable(Type.String()),
-        },
-        { additionalProperties: false },
+      data: named(
+        'EnvelopeData',
+        Type.Object(
+          {
+            account: nullable(UuidSchema),
+            resource: Type.String(),
+            action: Type.String(),
+            id: nullable(Type.String()),
+            url: nullable(Type.String()),
+          },
+          { additionalProperties: false },
+        ),
       ),
     },
     { additionalProperties: false },

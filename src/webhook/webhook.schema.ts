@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { EventTypeRow } from '../catalogue/catalogue.schema.ts'
-import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { SubscriptionRecord } from './subscription.store.ts'
-import type { WebhookRecord } from './webhook.store.ts'
+import { DISABLED_REASONS, type WebhookRecord } from './webhook.store.ts'
 
 const UrlSchema = Type.String({
   minLength: 1,
@@ -33,11 +33,7 @@ const webhookMembers = {
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
-  disabled_reason: nullable(
-    Type.String({
-      description: '`consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`.',
-    }),
-  ),
+  disabled_reason: nullable(enumSchema(DISABLED_REASONS, { description: 'Why the service disabled it.' })),
   created_by: nullable(UuidSchema),
   updated_by: nullable(UuidSchema),
   created_at: TimestampSchema,

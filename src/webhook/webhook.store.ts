@@ -5,6 +5,11 @@ import { writeAtEnd } from '../postgres/closing.ts'
 import type { Database } from '../postgres/database.ts'
 import { statement } from '../postgres/statement.ts'
 
+/** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
+export const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const
+
+export type DisabledReason = (typeof DISABLED_REASONS)[number]
+
 /** A row of the `webhook` table, without its secret. */
 export interface WebhookRecord {
   id: WebhookId
@@ -16,7 +21,7 @@ export interface WebhookRecord {
   isActived: boolean
   consecutiveFailures: number
   disabledAt: Date | null
-  disabledReason: string | null
+  disabledReason: DisabledReason | null
   createdBy: UserId | null
   updatedBy: UserId | null
   createdAt: Date
@@ -77,7 +82,7 @@ export function toWebhookRecord(row: WebhookColumns): WebhookRecord {
     isActived: row.is_actived,
     consecutiveFailures: row.consecutive_failures,
     disabledAt: row.disabled_at,
-    disabledReason: row.disabled_reason,
+    disabledReason: row.disabled_reason as DisabledReason | null,
     createdBy: row.created_by as UserId | null,
     updatedBy: row.updated_by as UserId | null,
     createdAt: row.created_at,

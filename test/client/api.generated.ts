@@ -19,6 +19,10 @@ export interface components {
       data: components['schemas']['AcceptedAccountInvitation']
       message: string
     }
+    AcceptedEvent: {
+      /** A UUID in lower case. */
+      event_id: string
+    }
     AcceptedProviderWebhook: {
       /** How many events it held. */
       accepted: number
@@ -91,24 +95,9 @@ export interface components {
     AccountLimit: {
       /** A UUID in lower case. */
       account: string
-      /** What holds for the account. */
-      limits: {
-        webhooks: number
-        subscriptions: number
-        published_per_minute: number
-        replays_per_minute: number
-      }
-      /** What an operator has set for the account; null: the default of the service. */
-      own: {
-        webhooks: number | null
-        subscriptions: number | null
-        published_per_minute: number | null
-        replays_per_minute: number | null
-      }
-      used: {
-        webhooks: number
-        subscriptions: number
-      }
+      limits: components['schemas']['AccountLimits']
+      own: components['schemas']['OwnAccountLimits']
+      used: components['schemas']['UsedAccountLimits']
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** When an operator last set them. */
@@ -117,6 +106,13 @@ export interface components {
     AccountLimitAnswer: {
       data: components['schemas']['AccountLimit']
       message: string
+    }
+    /** What holds for the account. */
+    AccountLimits: {
+      webhooks: number
+      subscriptions: number
+      published_per_minute: number
+      replays_per_minute: number
     }
     AccountMember: {
       /** A UUID in lower case. */
@@ -229,16 +225,17 @@ export interface components {
       /** The first 1 KiB of the answer. */
       response_excerpt: string | null
       response_headers: Record<string, string> | null
-      timings: {
-        dns_ms: number | null
-        connect_ms: number | null
-        tls_ms: number | null
-        first_byte_ms: number | null
-        total_ms: number | null
-      } | null
+      timings: components['schemas']['AttemptTimings'] | null
     }
     /** The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or cannot be read. */
     AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable"
+    AttemptTimings: {
+      dns_ms: number | null
+      connect_ms: number | null
+      tls_ms: number | null
+      first_byte_ms: number | null
+      total_ms: number | null
+    }
     AuditEntry: {
       /** A UUID in lower case. */
       document_id: string
@@ -302,6 +299,12 @@ export interface components {
     CatalogueStatusAnswer: {
       data: components['schemas']['CatalogueStatus']
       message: string
+    }
+    /** Null for a caller who holds the permission for some accounts only. */
+    CatalogueSummary: {
+      generated_count: number
+      synced_count: number
+      in_sync: boolean
     }
     ChangePassword: {
       current_password: string
@@ -404,7 +407,7 @@ export interface components {
       post_logout_redirect_uris?: Array<string>
       grant_types?: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
       /** The scopes that the client may ask for. */
-      scopes?: Array<"openid" | "profile" | "email" | "offline_access" | "session:read" | "account:read" | "contract:read" | "contract:write" | "webhook:read" | "webhook:write" | "event:read" | "event:publish">
+      scopes?: Array<components['schemas']['OauthScope']>
       /** Who runs the app, for the consent page. */
       publisher?: string | null
       /** The app of the platform itself: on the web it is allowed without a question. */
@@ -497,36 +500,23 @@ export interface components {
       message: string
     }
     DashboardSummary: {
-      deliveries_24h: {
-        pending: number
-        retrying: number
-        success: number
-        exhausted: number
-        failed: number
-        cancelled: number
-      }
-      webhooks: {
-        active: number
-        inactive: number
-        auto_disabled: number
-      }
-      /** Null for a caller who holds the permission for some accounts only. */
-      catalogue: {
-        generated_count: number
-        synced_count: number
-        in_sync: boolean
-      } | null
+      deliveries_24h: components['schemas']['DeliveryCounts']
+      webhooks: components['schemas']['WebhookCounts']
+      catalogue: components['schemas']['CatalogueSummary'] | null
       recent_failures: Array<components['schemas']['Dispatch']>
-      series_24h: Array<{
-        /** ISO 8601, UTC, milliseconds. */
-        hour: string
-        success: number
-        failed: number
-      }>
+      series_24h: Array<components['schemas']['HourlyDeliveries']>
     }
     DashboardSummaryAnswer: {
       data: components['schemas']['DashboardSummary']
       message: string
+    }
+    DeliveryCounts: {
+      pending: number
+      retrying: number
+      success: number
+      exhausted: number
+      failed: number
+      cancelled: number
     }
     Dispatch: {
       /** A UUID in lower case. */
@@ -643,14 +633,15 @@ export interface components {
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       attempt: number
-      data: {
-        /** A UUID in lower case. */
-        account: string | null
-        resource: string
-        action: string
-        id: string | null
-        url: string | null
-      }
+      data: components['schemas']['EnvelopeData']
+    }
+    EnvelopeData: {
+      /** A UUID in lower case. */
+      account: string | null
+      resource: string
+      action: string
+      id: string | null
+      url: string | null
     }
     EventOccurrence: {
       /** What every subscriber receives as `id`. */
@@ -701,7 +692,7 @@ export interface components {
       /** The name: `<resource>.<action>`. */
       internal: string
       account_scope: components['schemas']['AccountScope']
-      method: string | null
+      method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | null
       route: string | null
       source: "route" | "synthetic" | "external"
       description: string | null
@@ -832,6 +823,12 @@ export interface components {
       message: string
     }
     HealthStatus: "operational" | "degraded" | "down"
+    HourlyDeliveries: {
+      /** ISO 8601, UTC, milliseconds. */
+      hour: string
+      success: number
+      failed: number
+    }
     Identity: {
       /** A UUID in lower case. */
       document_id: string
@@ -922,6 +919,11 @@ export interface components {
       data: components['schemas']['MailAccepted']
       message: string
     }
+    MembershipPermissions: {
+      /** A UUID in lower case. */
+      account: string
+      permissions: Array<string>
+    }
     /** Of a `permission_denied`. */
     MissingPermission: {
       /** `permission`: the token does not hold it. `scope`: it holds it for some accounts, and this needs it for all. `account`: it does not hold it for this account. `app_scope`: no scope of the app opens it. */
@@ -948,8 +950,8 @@ export interface components {
       application_type: "web" | "native"
       redirect_uris: Array<string>
       post_logout_redirect_uris: Array<string>
-      grant_types: Array<string>
-      scopes: Array<string>
+      grant_types: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
+      scopes: Array<components['schemas']['OauthScope']>
       publisher: string | null
       first_party: boolean
       backchannel_logout_uri: string | null
@@ -981,8 +983,8 @@ export interface components {
       application_type: "web" | "native"
       redirect_uris: Array<string>
       post_logout_redirect_uris: Array<string>
-      grant_types: Array<string>
-      scopes: Array<string>
+      grant_types: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
+      scopes: Array<components['schemas']['OauthScope']>
       publisher: string | null
       first_party: boolean
       backchannel_logout_uri: string | null
@@ -1017,7 +1019,7 @@ export interface components {
       client: string
       client_name: string
       publisher: string | null
-      scopes: Array<string>
+      scopes: Array<components['schemas']['OauthScope']>
       /** ISO 8601, UTC, milliseconds. */
       created_at: string
       /** ISO 8601, UTC, milliseconds. */
@@ -1043,6 +1045,7 @@ export interface components {
       data: components['schemas']['OauthRecordedDecision']
       message: string
     }
+    OauthScope: "openid" | "profile" | "email" | "offline_access" | "session:read" | "account:read" | "contract:read" | "contract:write" | "webhook:read" | "webhook:write" | "event:read" | "event:publish"
     OccupiedChannel: {
       name: string
       /** Null where the provider does not count. */
@@ -1054,6 +1057,13 @@ export interface components {
     OccupiedChannelsAnswer: {
       data: components['schemas']['OccupiedChannels']
       message: string
+    }
+    /** What an operator has set for the account; null: the default of the service. */
+    OwnAccountLimits: {
+      webhooks: number | null
+      subscriptions: number | null
+      published_per_minute: number | null
+      replays_per_minute: number | null
     }
     Pagination: {
       page_size: number
@@ -1103,15 +1113,16 @@ export interface components {
       rawId: string
       type: "public-key"
       clientExtensionResults: Record<string, never>
-      response: {
-        /** Base64url. */
-        clientDataJSON: string
-        /** Base64url. */
-        authenticatorData: string
-        /** Base64url. */
-        signature: string
-        userHandle?: string | null
-      }
+      response: components['schemas']['PasskeyProofResponse']
+    }
+    PasskeyProofResponse: {
+      /** Base64url. */
+      clientDataJSON: string
+      /** Base64url. */
+      authenticatorData: string
+      /** Base64url. */
+      signature: string
+      userHandle?: string | null
     }
     PasskeyRegistration: {
       /** Base64url. */
@@ -1120,13 +1131,14 @@ export interface components {
       rawId: string
       type: "public-key"
       clientExtensionResults: Record<string, never>
-      response: {
-        /** Base64url. */
-        clientDataJSON: string
-        /** Base64url. */
-        attestationObject: string
-        transports?: Array<string>
-      }
+      response: components['schemas']['PasskeyRegistrationResponse']
+    }
+    PasskeyRegistrationResponse: {
+      /** Base64url. */
+      clientDataJSON: string
+      /** Base64url. */
+      attestationObject: string
+      transports?: Array<string>
     }
     PasskeyRequestOptions: {
       /** For `PublicKeyCredential.parseRequestOptionsFromJSON`. */
@@ -1425,10 +1437,7 @@ export interface components {
       /** How many events the request held. */
       accepted: number
       /** In the order of the request. */
-      events: Array<{
-        /** A UUID in lower case. */
-        event_id: string
-      }>
+      events: Array<components['schemas']['AcceptedEvent']>
     }
     PublishedEventsAnswer: {
       data: components['schemas']['PublishedEvents']
@@ -1437,8 +1446,7 @@ export interface components {
     RealtimeChannelEvent: {
       /** A UUID in lower case. */
       document_id: string
-      /** `channel_occupied`, `channel_vacated`, `member_added`, `member_removed`, `client_event`, `cache_miss` or `subscription_count`. */
-      name: string
+      name: "channel_occupied" | "channel_vacated" | "member_added" | "member_removed" | "client_event" | "cache_miss" | "subscription_count"
       channel: string
       /** The member, or the sender of a client event. */
       user_id: string | null
@@ -1479,8 +1487,7 @@ export interface components {
       /** The event type: the name of the message on its channels. */
       event: string
       channels: Array<string>
-      /** `pending`, `retrying`, `published`, `rejected` or `exhausted`. */
-      status: string
+      status: "pending" | "retrying" | "published" | "rejected" | "exhausted"
       attempts: number
       last_status_code: number | null
       /** The class of the last failure. */
@@ -1502,12 +1509,13 @@ export interface components {
       message: string
       pagination: components['schemas']['Pagination']
     }
+    RealtimeProviderEvent: {
+      name: string
+    }
     RealtimeProviderWebhook: {
       /** When the provider sent it, in milliseconds. */
       time_ms: number
-      events: Array<{
-        name: string
-      }>
+      events: Array<components['schemas']['RealtimeProviderEvent']>
     }
     RecoveryCodes: {
       recovery_codes: Array<string>
@@ -1693,31 +1701,7 @@ export interface components {
       message: string
     }
     Session: {
-      session: {
-        /** A UUID in lower case. */
-        document_id: string
-        /** A UUID in lower case. */
-        parent: string | null
-        /** The app that the session is for; null for the person. */
-        client_id: string | null
-        /** What the person let the app do, separated by spaces. */
-        scope: string | null
-        address: string | null
-        user_agent: string | null
-        /** The methods of the sign-in (RFC 8176). */
-        amr: Array<string>
-        acr: string | null
-        /** ISO 8601, UTC, milliseconds. */
-        auth_time: string
-        /** ISO 8601, UTC, milliseconds. */
-        last_used_at: string
-        /** ISO 8601, UTC, milliseconds. */
-        expires_at: string
-        /** ISO 8601, UTC, milliseconds. */
-        created_at: string
-        /** ISO 8601, UTC, milliseconds. */
-        updated_at: string
-      } | null
+      session: components['schemas']['SessionFacts'] | null
       /** A UUID in lower case. */
       api_key: string | null
       user: components['schemas']['SessionUser']
@@ -1728,11 +1712,7 @@ export interface components {
       /** Patterns that hold in the caller's accounts. */
       account_permissions: Array<string>
       /** Patterns that hold in one account each: those of the roles of a membership. */
-      membership_permissions: Array<{
-        /** A UUID in lower case. */
-        account: string
-        permissions: Array<string>
-      }>
+      membership_permissions: Array<components['schemas']['MembershipPermissions']>
       /** What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app. */
       key_permissions: Array<string> | null
     }
@@ -1744,6 +1724,31 @@ export interface components {
     SessionAnswer: {
       data: components['schemas']['Session']
       message: string
+    }
+    SessionFacts: {
+      /** A UUID in lower case. */
+      document_id: string
+      /** A UUID in lower case. */
+      parent: string | null
+      /** The app that the session is for; null for the person. */
+      client_id: string | null
+      /** What the person let the app do, separated by spaces. */
+      scope: string | null
+      address: string | null
+      user_agent: string | null
+      /** The methods of the sign-in (RFC 8176). */
+      amr: Array<string>
+      acr: string | null
+      /** ISO 8601, UTC, milliseconds. */
+      auth_time: string
+      /** ISO 8601, UTC, milliseconds. */
+      last_used_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      expires_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      created_at: string
+      /** ISO 8601, UTC, milliseconds. */
+      updated_at: string
     }
     SessionTokens: {
       jwt: string
@@ -1893,7 +1898,7 @@ export interface components {
       post_logout_redirect_uris?: Array<string>
       grant_types?: Array<"authorization_code" | "refresh_token" | "urn:ietf:params:oauth:grant-type:device_code">
       /** The scopes that the client may ask for. */
-      scopes?: Array<"openid" | "profile" | "email" | "offline_access" | "session:read" | "account:read" | "contract:read" | "contract:write" | "webhook:read" | "webhook:write" | "event:read" | "event:publish">
+      scopes?: Array<components['schemas']['OauthScope']>
       /** Who runs the app, for the consent page. */
       publisher?: string | null
       /** The app of the platform itself: on the web it is allowed without a question. */
@@ -1947,6 +1952,10 @@ export interface components {
       /** A UUID in lower case. */
       account?: string | null
     }
+    UsedAccountLimits: {
+      webhooks: number
+      subscriptions: number
+    }
     User: {
       /** A UUID in lower case. */
       document_id: string
@@ -1993,8 +2002,8 @@ export interface components {
       consecutive_failures: number
       /** ISO 8601, UTC, milliseconds. */
       disabled_at: string | null
-      /** `consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`. */
-      disabled_reason: string | null
+      /** Why the service disabled it. */
+      disabled_reason: "consecutive-failures" | "account-deleted" | "legacy-secret-rotation-required" | null
       /** A UUID in lower case. */
       created_by: string | null
       /** A UUID in lower case. */
@@ -2009,6 +2018,11 @@ export interface components {
     WebhookAnswer: {
       data: components['schemas']['Webhook']
       message: string
+    }
+    WebhookCounts: {
+      active: number
+      inactive: number
+      auto_disabled: number
     }
     WebhookPage: {
       data: Array<components['schemas']['Webhook']>
@@ -2046,8 +2060,8 @@ export interface components {
       consecutive_failures: number
       /** ISO 8601, UTC, milliseconds. */
       disabled_at: string | null
-      /** `consecutive-failures`, `account-deleted` or `legacy-secret-rotation-required`. */
-      disabled_reason: string | null
+      /** Why the service disabled it. */
+      disabled_reason: "consecutive-failures" | "account-deleted" | "legacy-secret-rotation-required" | null
       /** A UUID in lower case. */
       created_by: string | null
       /** A UUID in lower case. */

@@ -15,6 +15,10 @@ const NAMES = [
   ...['Subscription', 'User', 'Webhook', 'WebhookWithSecret'],
   ...['CreateAccount', 'CreateApiKey', 'CreateContract', 'CreateEventType', 'CreateReplayJob', 'CreateRole'],
   ...['CreateSubscription', 'CreateUser', 'CreateWebhook', 'PublishEvents', 'ReplaceEventSet', 'ReplayDispatch'],
+  ...['AccountInvitation', 'AccountLimit', 'AccountLimits', 'AttemptTimings', 'Identity', 'ListedSession'],
+  ...['MembershipPermissions', 'OauthClient', 'OauthClientWithSecret', 'OauthGrant', 'OauthScope', 'Passkey'],
+  ...['ProvisioningDelivery', 'ProvisioningJob', 'ProvisioningTarget', 'RealtimeChannelEvent', 'RealtimeMessage'],
+  ...['SessionFacts', 'CreateAccountInvitation', 'CreateOauthClient', 'CreateProvisioningTarget'],
   ...['UpdateAccount', 'UpdateContract', 'UpdateRole', 'UpdateSubscription', 'UpdateUser', 'UpdateWebhook'],
 ] as const satisfies readonly (keyof Schemas)[]
 
@@ -105,6 +109,24 @@ describe('openapi.json', () => {
       if (!Array.isArray(node.enum)) continue
       expect(node.type).toEqual(node.enum.includes(null) ? ['string', 'null'] : 'string')
     }
+  })
+
+  test('gives every object with members a name, also inside of others', () => {
+    const schemas = Object.values(DOCUMENT.components.schemas ?? {})
+    const inner = schemas.flatMap((schema) => listNodes(schema).filter((node) => node !== schema))
+    const nameless = [...listNodes(DOCUMENT.paths), ...inner].filter(
+      ({ type, properties }) => [type].flat().includes('object') && Object.keys(properties ?? {}).length > 0,
+    )
+    expect(nameless).toEqual([])
+  })
+
+  test('lists the words of every text that takes one of some', () => {
+    const words = /^`[\w-]+`(?:, `[\w-]+`)* or `[\w-]+`\./
+    const loose = listNodes(DOCUMENT).filter(
+      ({ type, enum: listed, description }) =>
+        [type].flat().includes('string') && !listed && words.test(String(description)),
+    )
+    expect(loose).toEqual([])
   })
 
   test('gives ids and times a format', () => {

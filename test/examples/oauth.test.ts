@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DEVICE_GRANT } from '../../src/oauth/client.schema.ts'
+import { DEVICE_GRANT } from '../../src/oauth/client.store.ts'
 import { type OauthExample, startExample, startOauthExample } from '../harness/oauth-example.ts'
 import { openBrowser, readForm } from '../harness/oauth-world.ts'
 

@@ -4,7 +4,7 @@ import type { Database } from '../../src/postgres/database.ts'
 
 /** Waits until `count` connections of this test's database wait for a lock. */
 export async function untilWaiting(db: Database, count: number): Promise<void> {
-  await vi.waitFor(async () => expect(await countWaiting(db)).toBe(count), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await countWaiting(db)).toBe(count), { timeout: 30_000 })
 }
 
 /** How many connections of this test's database wait for a lock. */

@@ -48,7 +48,6 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/tracing/span-export.ts': 'bounds a request to the collector in real time; decides nothing',
   },
   'SQL stands in stores': {
-    'src/http/idempotency.ts': "the shell's own table; rule and statements are one page",
     'src/listing/filter.ts': 'builds the conditions of every list; names no table',
     'src/listing/listing.ts': 'builds the order and the page of every list; names no table',
   },

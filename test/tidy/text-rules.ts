@@ -66,6 +66,13 @@ export const BANNED_TEXTS: readonly BannedText[] = [
     message: 'put the statement into the <feature>.store.ts of its table',
   },
   {
+    name: 'a permission is written once',
+    pattern: /\b(?:findPermissionScope|isUnderCeiling|checkKeyMay|findOwners)\(\s*\w+(?:\.\w+)*,\s*['`]/,
+    holdsFor: isService,
+    looksAt: 'text',
+    message: 'take the permission of the request, or a constant that the declaration of the route uses too',
+  },
+  {
     name: 'no test is switched off or narrowed',
     pattern: /\b(?:test|it|describe|suite)(?:\.\w+)*\.(?:skip|only|todo|skipIf|runIf|fails)\b/,
     holdsFor: isTestFile,

@@ -13,7 +13,7 @@ import {
   startOauthWorld,
 } from '../../../test/harness/oauth-world.ts'
 import { waitFor } from '../../../test/harness/wait.ts'
-import { DEVICE_GRANT } from '../client.schema.ts'
+import { DEVICE_GRANT } from '../client.store.ts'
 import { rotateSigningKeys } from '../signing-key.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true }
@@ -165,6 +165,29 @@ describe('registration by the client itself', () => {
   test('cannot choose its id, which could be that of a person', async () => {
     const made = await (await register({ client_id: person.userId })).json()
     expect(made.client_id).not.toBe(person.userId)
+  })
+
+  test('has the limits of a client of an administrator: one line of 100 characters as its name, 50 URIs', async () => {
+    const uris = (count: number) => Array.from({ length: count }, (_, index) => `https://app.example.com/${index}`)
+    expect((await register({ client_name: 'x'.repeat(100), redirect_uris: uris(50) })).status).toBe(201)
+    expect((await register({ client_name: 'x'.repeat(101) })).status).toBe(400)
+    expect((await register({ client_name: 'Your bank\nSign in again' })).status).toBe(400)
+    expect((await register({ client_name: ' ' })).status).toBe(400)
+    expect((await register({ redirect_uris: uris(51) })).status).toBe(400)
+    expect((await register({ post_logout_redirect_uris: uris(51) })).status).toBe(400)
+    expect((await register({ backchannel_logout_uri: `https://app.example.com/${'x'.repeat(2048)}` })).status).toBe(400)
+  })
+
+  test('counts against the strict limit of the address, however its path is written', async () => {
+    await using strict = await startOauthWorld({
+      env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '3' },
+    })
+    const post = (path: string) => fetch(`${strict.issuer}/${path}`, { method: 'POST', body: '{}' })
+    const statuses = []
+    for (const path of ['register', 'Register', 'register/', 'register?x=1']) statuses.push((await post(path)).status)
+    expect(statuses.slice(0, 3)).not.toContain(429)
+    expect(statuses[3]).toBe(429)
+    expect((await fetch(`${strict.issuer}/jwks`)).status).toBe(200)
   })
 
   test('does not exist unless it is configured', async () => {

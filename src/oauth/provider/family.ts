@@ -3,6 +3,7 @@ import type { IdMaker, UserId } from '../../id.ts'
 import type { Random } from '../../random.ts'
 import type { ClientId } from '../client.store.ts'
 import { type GrantRecord, upsertGrant } from '../grant.store.ts'
+import { keepKnownScopes } from '../scope.ts'
 import { buildGrantMembers, createFamilyPart } from './family-members.ts'
 import { buildFamilyId, findGrantIdOf } from './state-id.ts'
 import { type ReadDeps, readGrant } from './state-reader.ts'
@@ -19,7 +20,7 @@ type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
 /**
  * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the person allowed
  * before, on whatever device. Undefined when the person has allowed this client nothing. A first-party client on the web is
- * allowed what it asks for without a question.
+ * allowed what it asks for without a question, as far as the catalogue has it.
  */
 export async function findFamily(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
   const { oidc } = ctx
@@ -52,8 +53,7 @@ async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise
   const grant = await readGrant(deps, { userId, clientId }, ctx)
   const isSilent = client?.metadata().first_party === true && client.applicationType === 'web'
   if (!isSilent) return grant
-  const asked = [...requestParamScopes]
-  const scopes = [...new Set([...(grant?.scopes ?? []), ...asked])]
+  const scopes = [...new Set([...(grant?.scopes ?? []), ...keepKnownScopes(requestParamScopes)])]
   if (grant && scopes.length === grant.scopes.length) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
   return upsertGrant(deps.db, { ...row, now: new Date(deps.machineClock.now()) })

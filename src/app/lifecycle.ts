@@ -1,0 +1,74 @@
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from '../clock.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { UpgradeRouter } from '../http/upgrade.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
+import type { HttpSender } from '../outbound/http-sender.ts'
+import type { App, AppOptions } from './app.ts'
+import type { MountedRealtime } from './realtime-server.ts'
+import type { Workers } from './workers.ts'
+
+/** Time limit for requests in flight after a stop was requested. */
+const REQUEST_GRACE_MS = 6_000
+
+/** What starts and stops with the app. */
+export interface RunningParts {
+  server: FastifyInstance
+  workers: Workers
+  limiter: RateLimiter
+  realtimeServer: MountedRealtime | undefined
+  feed: { stop(): Promise<void> }
+  upgrades: UpgradeRouter
+  sender: Pick<HttpSender, 'close'>
+  tracing: { stop(): Promise<void> }
+  /** Looks at the identity engine, and logs what is wrong with it. */
+  checkEngine: (() => Promise<void>) | undefined
+}
+
+/** Builds the start and the stop of the app. */
+export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<App, 'metricsPort' | 'start' | 'stop'> {
+  const { config } = options
+  const { server, workers, limiter, realtimeServer, feed, upgrades, sender, tracing, checkEngine } = parts
+  const running: Promise<void>[] = []
+  let metricsListener: MetricsListener | undefined
+  return {
+    metricsPort: () => metricsListener?.port,
+    start: async () => {
+      await server.listen({ host: config.host, port: config.port })
+      await realtimeServer?.start()
+      metricsListener = await openMetricsPort(options, workers.metrics)
+      workers.start()
+      if (config.roles.includes('api')) running.push(limiter.run())
+      void checkEngine?.()
+    },
+    stop: async () => {
+      limiter.stop()
+      // Realtime clients are closed with a code before their connections end.
+      const drained = Promise.resolve(realtimeServer?.stop())
+        .then(feed.stop)
+        .finally(() => upgrades.close())
+      // Requests and POSTs in flight end in parallel, to stay within 10 s.
+      await Promise.all([closeServer(server), workers.stop(), drained])
+      // Last, when every span has ended.
+      await Promise.all([sender.close(), tracing.stop(), metricsListener?.close(), ...running])
+    },
+  }
+}
+
+async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
+  const { host, metricsPort: port } = config
+  return port === undefined ? undefined : listenForScrapes({ host, port, metrics, logger })
+}
+
+/** Waits for requests in flight, then closes the connections that remain. */
+async function closeServer(server: FastifyInstance): Promise<void> {
+  const closed = server.close()
+  const grace = new AbortController()
+  // Real time, because it bounds the network.
+  void systemClock.sleep(REQUEST_GRACE_MS, grace.signal).then(() => {
+    if (!grace.signal.aborted) server.server.closeAllConnections()
+  })
+  await closed
+  grace.abort()
+}
