@@ -1033,7 +1033,13 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_route_idx ON public.webhook_event USING btree (event, account) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE (deleted_at IS NULL);
+
+create table "webhook_fan_out" (
+  event_id uuid not null,
+  reached uuid,
+  constraint webhook_fan_out_pkey PRIMARY KEY (event_id)
+);
 
 create table "webhook_queue" (
   webhook uuid not null,

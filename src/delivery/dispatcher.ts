@@ -47,7 +47,7 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
 
 /** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
-  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting'>
+  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
   /** Held by the statement that claims for this dispatcher, until it has accepted the rows. */
   turn: Turn
   /** Looks for due rows now. Cheap; any number of calls make one round. */
@@ -56,6 +56,8 @@ export interface Dispatcher {
   inFlight(): number
   /** What routed rows may be claimed with; without room while the dispatcher does not run. */
   measureRoom(): ClaimRequest
+  /** Whether there is room for so many attempts that a claim of them is worth a statement. */
+  hasRoom(): boolean
   /**
    * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
    * when the dispatcher was stopped meanwhile.
@@ -285,6 +287,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },
+    hasRoom: () => !isFastFull(),
     accept: async (rows) => {
       const works = rows.map((row) => policy.readWork(row))
       if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))
