@@ -708,6 +708,7 @@ create table "realtime_message_open" (
 );
 CREATE INDEX realtime_message_open_account_idx ON public.realtime_message_open USING btree (account, created_at);
 CREATE INDEX realtime_message_open_lease_idx ON public.realtime_message_open USING btree (lease_owner, account) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX realtime_message_open_order_idx ON public.realtime_message_open USING btree (account, ((document_id)::text) COLLATE "C") WHERE (lease_owner IS NULL);
 
 create unlogged table "realtime_process" (
   id uuid not null,

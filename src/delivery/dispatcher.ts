@@ -100,7 +100,6 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   function measure(): ClaimRequest {
     const nowMs = clock.now()
     const { fastSlots, slowSlots, slowGroups, byGroup } = lanes.measure(nowMs)
-    const { perGroup } = policy
     return {
       workerId: deps.workerId,
       now: new Date(nowMs),
@@ -108,7 +107,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       slowSlots,
       slowGroups,
       inFlight: byGroup,
-      perGroup,
+      perGroup: policy.perGroup,
       hasPeers: lease.hasPeers(),
     }
   }
@@ -138,7 +137,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         acknowledger.add(ended)
         deps.onRoom?.()
         // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
-        if (isScarce || (mayWait && isFull && !isFastFull())) notify()
+        if (isScarce || (mayWait && isFull && hasRoom())) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -175,8 +174,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const nowMs = clock.now()
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
-      const claims = await queue.reclaim(request)
-      const lost = claims.filter((one) => !held.has(nameClaim(one)))
+      const lost = (await queue.reclaim(request)).filter((one) => !held.has(nameClaim(one)))
       if (lost.length === 0) continue
       policy.onSettled(await queue.settle(lost))
       logger.warn({ worker: workerId, attempts: lost.length }, 'attempts lost with their process are made again')
@@ -202,10 +200,9 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /** Whether fewer fast slots are free than make a claim worth its transaction. */
-  function isFastFull(): boolean {
+  function hasRoom(): boolean {
     const { fastSlots, inFlight } = lanes.measure(clock.now())
-    return inFlight > 0 && fastSlots < Math.max(1, policy.concurrency / 8)
+    return inFlight === 0 || fastSlots >= Math.max(1, policy.concurrency / 8)
   }
 
   /** Whether slow groups may be served although no fast slot is free. */
@@ -254,7 +251,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        isFull = isFastFull()
+        isFull = !hasRoom()
         mayWait = true
         const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
@@ -287,7 +284,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },
-    hasRoom: () => !isFastFull(),
+    hasRoom,
     accept: async (rows) => {
       const works = rows.map((row) => policy.readWork(row))
       if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))

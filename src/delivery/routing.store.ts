@@ -92,7 +92,10 @@ export async function routeBatch(
       written[index] ?? '',
     ])
     const aside = `aside as materialized (${listAside(policies)})`
-    const marked = markRouted('select event_id from taken where event_id <> all(array(select event_id from aside))', '$3')
+    const marked = markRouted(
+      'select event_id from taken where event_id <> all(array(select event_id from aside))',
+      '$3',
+    )
     return `with ${[taken, ...parts, aside, marked].join(', ')}
       select (select count(*)::int from taken) as events, (select max(event_id::text) from taken) as last,
         exists (select from aside) as is_aside, ${listAnswers(policies).join(', ')}`

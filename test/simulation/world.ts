@@ -227,7 +227,14 @@ async function launch(world: World, fault: Fault): Promise<SimulatedProcess> {
   const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
   const onError = (line: string) => world.faults.push(line)
   const deps = { ...world, connectionString: database.connectionString, answer, onError }
-  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, ...parts, isRunning: dice.chance(0.5) })
+  const process = await startProcess(deps, {
+    workerId,
+    fault,
+    afterPosts,
+    ...caps,
+    ...parts,
+    isRunning: dice.chance(0.5),
+  })
   world.processes.push(process)
   await waitUntilIdle(world)
   return process

@@ -4,12 +4,7 @@ import type { Database } from '../../postgres/database.ts'
 import { describeAttempt } from '../../signed-post/attempt-line.ts'
 import { endLost } from '../../signed-post/lost-attempt.ts'
 import { attemptDelivery, type DeliveryAttemptDeps } from './attempt.ts'
-import {
-  claimDeliveries,
-  findLostDeliveries,
-  findNextDeliveryAt,
-  releaseDeliveries,
-} from './claim.store.ts'
+import { claimDeliveries, findLostDeliveries, findNextDeliveryAt, releaseDeliveries } from './claim.store.ts'
 import { type ClaimedDelivery, readClaimedDelivery } from './claimed-delivery.ts'
 import {
   type EndedDelivery,

@@ -133,7 +133,8 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     }
   }
 
-  const expectReads = <Result>(most: number, work: (db: Database) => Promise<Result>) => expectFewReads(watched, most, work)
+  const expectReads = <Result>(most: number, work: (db: Database) => Promise<Result>) =>
+    expectFewReads(watched, { most }, work)
 
   it('routes with the subscriptions of the account and the global ones only', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
@@ -247,10 +248,7 @@ const TABLES = [
   'webhook_event',
 ]
 
-async function fill(
-  db: Database,
-  input: { busy: readonly WebhookId[]; crowded: AccountId; now: Date },
-): Promise<void> {
+async function fill(db: Database, input: { busy: readonly WebhookId[]; crowded: AccountId; now: Date }): Promise<void> {
   const { busy, crowded, now } = input
   await sql`
     with strangers as (

@@ -31,7 +31,11 @@ async function openRouter() {
   /** Writes the parts of events that were set aside, each of `limit` rows; returns how many rows those were. */
   const routeParts = async (limit: number): Promise<number> => {
     const writePart = () =>
-      routeFanOut(database.db, { name: 'webhook', written: buildWebhookFanOut(buildRequest(), limit), now: ledger.now() })
+      routeFanOut(database.db, {
+        name: 'webhook',
+        written: buildWebhookFanOut(buildRequest(), limit),
+        now: ledger.now(),
+      })
     let rows = 0
     for (let part = await writePart(); part; part = await writePart()) rows += part.opened
     return rows
