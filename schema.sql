@@ -738,6 +738,7 @@ create table "realtime_message_open" (
 );
 CREATE INDEX realtime_message_open_account_idx ON public.realtime_message_open USING btree (account, created_at);
 CREATE INDEX realtime_message_open_lease_idx ON public.realtime_message_open USING btree (lease_owner, account) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX realtime_message_open_order_idx ON public.realtime_message_open USING btree (account, ((document_id)::text) COLLATE "C") WHERE (lease_owner IS NULL);
 
 create unlogged table "realtime_process" (
   id uuid not null,
@@ -1063,7 +1064,13 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_route_idx ON public.webhook_event USING btree (event, account) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE (deleted_at IS NULL);
+
+create table "webhook_fan_out" (
+  event_id uuid not null,
+  reached uuid,
+  constraint webhook_fan_out_pkey PRIMARY KEY (event_id)
+);
 
 create table "webhook_queue" (
   webhook uuid not null,

@@ -63,8 +63,10 @@ const RECORDED = `
   ),
   queued as (${buildQueueInsert('recorded where routed_at is null')} returning event_id)`
 
-const record = statement<{ broken: number[] }>(
-  `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}`,
+const IS_QUEUED = 'exists (select from queued) as is_queued'
+
+const record = statement<{ broken: number[]; is_queued: boolean }>(
+  `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}, ${IS_QUEUED}`,
 )
 
 /** What became of the publications of several requests. */
@@ -81,7 +83,7 @@ export async function recordPublicationBatch(
   items: readonly Publications[],
 ): Promise<RecordedPublications> {
   const [row] = await record(db, listValues(items))
-  return { broken: new Set(row?.broken), isQueued: true }
+  return { broken: new Set(row?.broken), isQueued: row?.is_queued ?? false }
 }
 
 /** The same, and routes the events in that statement, unless they go to too many. */
@@ -97,7 +99,7 @@ export async function recordAndRoute(
     policies,
     (parts, answers) =>
       `with ${[...parts, RECORDED].join(', ')}
-       select ${[BROKEN, 'exists (select from queued) as is_queued', ...answers].join(', ')}`,
+       select ${[BROKEN, IS_QUEUED, ...answers].join(', ')}`,
   )
   return { broken: new Set(row.broken as number[]), isQueued: row.is_queued as boolean, byPolicy }
 }

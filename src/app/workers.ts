@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { AlertWorker } from '../alert/alert-worker.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { buildDispatcher, type Dispatcher } from '../delivery/dispatcher.ts'
+import type { JobRunner } from '../delivery/job-runner.ts'
 import { buildRouter, type Router } from '../delivery/router.ts'
 import { buildWorkerLease } from '../delivery/worker-lease.ts'
 import type { IdMaker } from '../id.ts'
@@ -14,14 +15,14 @@ import type { HttpSender } from '../outbound/http-sender.ts'
 import type { DatabasePool } from '../postgres/database.ts'
 import { buildNotifier } from '../postgres/notify.ts'
 import type { RecordedDelivery } from '../provisioning/delivery/settle.ts'
-import { buildJobWorker, type JobWorker } from '../provisioning/job/job-worker.ts'
+import { buildJobWorker } from '../provisioning/job/job-worker.ts'
 import { buildTargetGate } from '../provisioning/target-gate.ts'
 import type { Random } from '../random.ts'
 import { buildSecretCache } from '../signed-post/secret-cache.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { VERSION } from '../version.ts'
 import { buildWebhookPolicy } from '../webhook/delivery/webhook-policy.ts'
-import { buildReplayWorker, type ReplayWorker } from '../webhook/replay/replay-job-worker.ts'
+import { buildReplayWorker } from '../webhook/replay/replay-job-worker.ts'
 import { secretContextOf } from '../webhook/webhook.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import type { Config } from './config.ts'
@@ -68,8 +69,8 @@ export interface Workers {
   realtime: RealtimeParts
   router: Router
   provisioner: Dispatcher
-  provisioningJobs: JobWorker
-  replayWorker: ReplayWorker
+  provisioningJobs: JobRunner
+  replayWorker: JobRunner
   maintenance: Maintenance
   mailWorker: MailWorker
   alertWorker: AlertWorker

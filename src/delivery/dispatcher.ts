@@ -47,7 +47,7 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
 
 /** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
-  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting'>
+  policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
   /** Held by the statement that claims for this dispatcher, until it has accepted the rows. */
   turn: Turn
   /** Looks for due rows now. Cheap; any number of calls make one round. */
@@ -56,6 +56,8 @@ export interface Dispatcher {
   inFlight(): number
   /** What routed rows may be claimed with; without room while the dispatcher does not run. */
   measureRoom(): ClaimRequest
+  /** Whether there is room for so many attempts that a claim of them is worth a statement. */
+  hasRoom(): boolean
   /**
    * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
    * when the dispatcher was stopped meanwhile.
@@ -98,7 +100,6 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   function measure(): ClaimRequest {
     const nowMs = clock.now()
     const { fastSlots, slowSlots, slowGroups, byGroup } = lanes.measure(nowMs)
-    const { perGroup } = policy
     return {
       workerId: deps.workerId,
       now: new Date(nowMs),
@@ -106,7 +107,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       slowSlots,
       slowGroups,
       inFlight: byGroup,
-      perGroup,
+      perGroup: policy.perGroup,
       hasPeers: lease.hasPeers(),
     }
   }
@@ -136,7 +137,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         acknowledger.add(ended)
         deps.onRoom?.()
         // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
-        if (isScarce || (mayWait && isFull && !isFastFull())) notify()
+        if (isScarce || (mayWait && isFull && hasRoom())) notify()
       })
       running.add(attempt)
       void attempt.finally(() => running.delete(attempt))
@@ -173,8 +174,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const nowMs = clock.now()
       const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
       const request = { workerId, claimedBefore, now: new Date(nowMs), limit: RECLAIM_BATCH_SIZE }
-      const claims = await queue.reclaim(request)
-      const lost = claims.filter((one) => !held.has(nameClaim(one)))
+      const lost = (await queue.reclaim(request)).filter((one) => !held.has(nameClaim(one)))
       if (lost.length === 0) continue
       policy.onSettled(await queue.settle(lost))
       logger.warn({ worker: workerId, attempts: lost.length }, 'attempts lost with their process are made again')
@@ -200,10 +200,9 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /** Whether fewer fast slots are free than make a claim worth its transaction. */
-  function isFastFull(): boolean {
+  function hasRoom(): boolean {
     const { fastSlots, inFlight } = lanes.measure(clock.now())
-    return inFlight > 0 && fastSlots < Math.max(1, policy.concurrency / 8)
+    return inFlight === 0 || fastSlots >= Math.max(1, policy.concurrency / 8)
   }
 
   /** Whether slow groups may be served although no fast slot is free. */
@@ -252,7 +251,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
           recoveredAtMs = clock.now()
           await recoverLost()
         }
-        isFull = isFastFull()
+        isFull = !hasRoom()
         mayWait = true
         const claimed = isFull && !hasSlowRoom() ? 0 : await round()
         if (claimed === 0 && !stopping.signal.aborted) await waitForWork()
@@ -285,6 +284,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
         ? request
         : { ...request, fastSlots: 0, slowSlots: 0 }
     },
+    hasRoom,
     accept: async (rows) => {
       const works = rows.map((row) => policy.readWork(row))
       if (stopping.signal.aborted) await queue.release(works, new Date(clock.now()))

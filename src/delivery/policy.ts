@@ -90,6 +90,11 @@ export interface RoutingPart {
    * is when the next row is due whose group is not blocked (`listBlocked`).
    */
   written: Fragment
+  /**
+   * Rows of one event that the part writes at most; undefined for any number. An event with more is in its part
+   * `<policy>_aside (event_id)`: nothing of it is in `_opened`, and `buildFanOut` writes its rows.
+   */
+  rowsOfEvent?: number
 }
 
 /** How one kind of delivery is routed, queued, attempted and settled. */
@@ -102,6 +107,13 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
   perGroup: number
   queue: DeliveryQueue<Claimed, Ended, Settled>
   buildRouting(request: ClaimRequest): RoutingPart
+  /**
+   * Parts of a `with` clause that write up to `limit` further rows of one event that was set aside, and remember how far they
+   * came. They have the three parts of `RoutingPart` and `<policy>_reached (event_id, is_last)`: the event, and whether
+   * these were its last rows; no row when none was set aside, or others write those
+   * (docs/decisions/0025-fan-out-in-parts.md).
+   */
+  buildFanOut?(request: ClaimRequest, limit: number): Fragment
   /** Reads a row of `<policy>_work`. */
   readWork(json: unknown): Claimed
   /** Makes one attempt. Never throws: what fails is a result. `signal` interrupts it. */

@@ -32,6 +32,10 @@ function buildProbe(name: string) {
     accepted: [] as unknown[],
     notified: 0,
     leaks: 0,
+    /** Rows of an event that was set aside, and of the parts that were written of them; a broken part fails. */
+    left: 0,
+    parts: [] as number[],
+    isBroken: false,
   }
   const measureRoom = (): ClaimRequest => ({
     workerId: 'worker-a',
@@ -61,14 +65,26 @@ function buildProbe(name: string) {
       values: [probe.fanOut, fastSlots, probe.nextDueAt],
     },
   })
+  const buildFanOut = (_request: ClaimRequest, limit: number) => {
+    const rows = Math.min(limit, probe.left)
+    if (rows > 0) probe.parts.push(rows)
+    if (!probe.isBroken) probe.left -= rows
+    const text = `
+      ${name}_reached as (select gen_random_uuid() as event_id, false as is_last where $1::int > 0),
+      ${name}_opened as (select n as id from generate_series(1, $1::int / case when $2::boolean then 0 else 1 end) n),
+      ${name}_work as (select null::json as work where false),
+      ${name}_next as (select null::timestamptz as due_at)`
+    return { name, text, values: [rows, probe.isBroken] }
+  }
   const dispatcher: Dispatcher = {
-    policy: { name, buildRouting },
+    policy: { name, buildRouting, buildFanOut },
     turn: buildTurn(),
     notify: () => {
       probe.notified += 1
     },
     inFlight: () => 0,
     measureRoom,
+    hasRoom: () => true,
     accept: async (rows) => {
       probe.accepted.push(...rows)
     },
@@ -345,6 +361,49 @@ describe('a running router', () => {
         return (await t.listRows()).length === 2
       })
       expect(t.first.probe.accepted).toHaveLength(1)
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+
+  it('writes part after part of an event that was set aside, and routes between them what comes meanwhile', async () => {
+    await using t = await openRouter()
+    Object.assign(t.first.probe, { slots: 10, left: Number.MAX_SAFE_INTEGER })
+    const router = t.build()
+    const running = router.run()
+    try {
+      await waitFor('some parts', () => t.first.probe.parts.length > 3)
+      await t.record()
+      router.notify()
+      await waitFor('the event that came meanwhile', async () => (await t.listRows()).length === 1)
+      t.first.probe.left = 25
+      t.first.probe.parts.length = 0
+      await waitFor('the last part', () => t.first.probe.left === 0)
+      expect(t.first.probe.parts).toEqual([10, 10, 5])
+    } finally {
+      router.stop()
+      await running
+    }
+  })
+
+  it('routes events while the parts of another one fail, and tries those again after a second', async () => {
+    let failures = 0
+    await using t = await openRouter((message) => {
+      if (message.startsWith('part of a fan-out failed')) failures += 1
+    })
+    Object.assign(t.first.probe, { slots: 10, left: 5, isBroken: true })
+    const router = t.build()
+    const running = router.run()
+    try {
+      await waitFor('a part that failed', () => failures === 1)
+      await t.record()
+      router.notify()
+      await waitFor('the event that came meanwhile', async () => (await t.listRows()).length === 1)
+      expect(failures).toBe(1)
+      t.first.probe.isBroken = false
+      t.clock.advance(1_000)
+      await waitFor('the part', () => t.first.probe.left === 0)
     } finally {
       router.stop()
       await running

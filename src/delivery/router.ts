@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { buildFanOut } from './fan-out.ts'
 import { type NamedPart, type RoutedBatch, type RoutedRows, routeBatch } from './routing.store.ts'
 
 /** How long the router sleeps at most when nothing notifies it. */
@@ -22,7 +23,7 @@ const BATCH_ROWS = 10_000
  */
 const BUSY_REST_MS = 4
 
-/** How long the router waits for room before it queues rows that nobody has room for yet. */
+/** How long the router waits for room before it queues rows that nobody has room for yet: of a batch, or of a part. */
 const ROOM_WAIT_MS = 50
 
 /** How long a statement of the request path waits for its turn to claim. */
@@ -46,6 +47,8 @@ export interface RouterDeps {
    * written all the same, and they wait in its queue.
    */
   dispatchers: readonly [Dispatcher, ...Dispatcher[]]
+  /** Rows of one part at most, of an event that goes to many. Default: 1,000. */
+  partRows?: number
 }
 
 /** Routes what is recorded, as it comes, to all policies. One for each process with the role `dispatcher`. */
@@ -76,13 +79,19 @@ export interface InlineRouting {
 
 /** Builds the router. */
 export function buildRouter(deps: RouterDeps): Router {
-  const { clock, db, logger, dispatchers, rest = clock.sleep } = deps
+  const { clock, db, logger, dispatchers, partRows, rest = clock.sleep } = deps
   const stopping = new AbortController()
   let notified = Promise.withResolvers<void>()
   let room = Promise.withResolvers<void>()
   /** Rows for each event of the last batch. */
-  let fanOut = 1
-  const notify = () => notified.resolve()
+  let rowsOfEvent = 1
+  let isNotified = false
+  const fanOuts = dispatchers.map((dispatcher) => buildFanOut({ clock, db, dispatcher, partRows }))
+
+  const notify = () => {
+    isNotified = true
+    notified.resolve()
+  }
 
   const countSlots = () => dispatchers[0].measureRoom().fastSlots
 
@@ -106,17 +115,17 @@ export function buildRouter(deps: RouterDeps): Router {
   }
 
   async function route(after: string, slots: number): Promise<RoutedBatch & { isFull: boolean }> {
-    const limit = Math.max(1, Math.min(BATCH_EVENTS, slots || BATCH_EVENTS, Math.floor(BATCH_ROWS / fanOut)))
+    const limit = Math.max(1, Math.min(BATCH_EVENTS, slots || BATCH_EVENTS, Math.floor(BATCH_ROWS / rowsOfEvent)))
     for (const one of dispatchers) await one.turn.take()
     try {
       const batch = await routeBatch(db, { after, limit, now: new Date(clock.now()) }, buildParts())
       const rows = Math.max(...batch.byPolicy.map((one) => one.opened))
-      fanOut = batch.events > 0 ? Math.max(1, rows / batch.events) : fanOut
+      rowsOfEvent = batch.events > 0 ? Math.max(1, rows / batch.events) : rowsOfEvent
       await accept(batch.byPolicy)
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {
       // One event in a statement of its own, should the batch have been too much for one.
-      fanOut = BATCH_ROWS
+      rowsOfEvent = BATCH_ROWS
       expectLeaks()
       throw error
     } finally {
@@ -147,19 +156,52 @@ export function buildRouter(deps: RouterDeps): Router {
 
   async function drain() {
     const total = { events: 0, dispatches: 0 }
-    for (;;) {
+    for (let hasMore = true; hasMore && !stopping.signal.aborted; ) {
       const { events, byPolicy, isFull } = await route(FIRST, countSlots())
       total.events += events
       total.dispatches += byPolicy.reduce((sum, one) => sum + one.opened, 0)
-      if (!isFull || stopping.signal.aborted) return total
+      hasMore = isFull
+    }
+    for (let rows = await writeParts(); rows !== undefined; rows = await writeParts()) total.dispatches += rows
+    return total
+  }
+
+  /** Writes a part of the rows of events that were set aside. Returns how many; undefined when there is no such event. */
+  async function writeParts(): Promise<number | undefined> {
+    let total: number | undefined
+    for (const one of fanOuts) {
+      const rows = await one.writePart()
+      if (rows !== undefined) total = (total ?? 0) + rows
+    }
+    return total
+  }
+
+  /** The same, and waits for room for the next ones; false when there are none. A failure ends it until the next look. */
+  async function continueFanOut(): Promise<boolean> {
+    try {
+      if ((await writeParts()) === undefined) return false
+      await waitForRoom(() => dispatchers[0].hasRoom())
+      return true
+    } catch (error) {
+      logger.error({ err: error }, 'part of a fan-out failed: see docs/operations.md, database')
+      return false
     }
   }
 
-  /** Waits until an attempt ended, for rows that are claimed as they are routed cost less; not for long. */
-  async function waitForRoom(): Promise<void> {
+  /** Waits until attempts ended, for rows that are claimed as they are routed cost less; not for long. */
+  async function waitForRoom(hasRoom: () => boolean): Promise<void> {
     room = Promise.withResolvers()
-    if (countSlots() > 0) return
-    await Promise.race([room.promise, rest(ROOM_WAIT_MS, stopping.signal)])
+    if (hasRoom()) return
+    const limit = new AbortController()
+    let isOver = false
+    const over = rest(ROOM_WAIT_MS, limit.signal).then(() => {
+      isOver = true
+    })
+    while (!isOver && !hasRoom() && !stopping.signal.aborted) {
+      await Promise.race([room.promise, over])
+      room = Promise.withResolvers()
+    }
+    limit.abort('over')
   }
 
   async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
@@ -173,21 +215,29 @@ export function buildRouter(deps: RouterDeps): Router {
     let lookedAtMs = Number.NEGATIVE_INFINITY
     let after = FIRST
     let hasBacklog = false
+    let hasFanOut = false
+    const isPollDue = () => Math.abs(clock.now() - lookedAtMs) >= POLL_MS
     while (!stopping.signal.aborted) {
       try {
         notified = Promise.withResolvers()
-        await waitForRoom()
-        const nowMs = clock.now()
+        isNotified = false
+        await waitForRoom(() => countSlots() > 0)
         // Rows come and go at one end of the queue, and what is left there of those that went is slow to look through.
-        const isWhole = Math.abs(nowMs - lookedAtMs) >= POLL_MS
-        if (isWhole) lookedAtMs = nowMs
-        const { isFull, last, events } = await route(isWhole ? FIRST : after, countSlots())
+        const isWhole = isPollDue()
+        if (isWhole) lookedAtMs = clock.now()
+        const { isFull, last, events, isAside } = await route(isWhole ? FIRST : after, countSlots())
         after = isFull && last ? last : firstIdAt(clock.now() - RECENT_MS)
         const isBacklogEnd = hasBacklog && !isFull && !isWhole
         hasBacklog = isFull
         // Other processes held events of the backlog when this one passed them; what they left is behind its back.
         if (isBacklogEnd) lookedAtMs = Number.NEGATIVE_INFINITY
-        if (isFull || isBacklogEnd) continue
+        // A process that went down, or others, may have left events that were set aside.
+        hasFanOut ||= isAside || isWhole
+        // Events that come meanwhile are routed between two parts.
+        if (hasFanOut)
+          do hasFanOut = await continueFanOut()
+          while (hasFanOut && !isFull && !isNotified && !isPollDue())
+        if (isFull || isBacklogEnd || hasFanOut) continue
         if (events > 1) await rest(BUSY_REST_MS, stopping.signal)
         await waitFor(notified.promise, Math.max(0, POLL_MS - (clock.now() - lookedAtMs)))
       } catch (error) {

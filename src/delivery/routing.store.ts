@@ -17,6 +17,8 @@ export interface RoutedBatch {
   events: number
   /** The last of the events, to go on behind it; null when there was none. */
   last: string | null
+  /** Whether some of the events go to so many that their rows are written in parts (`routeFanOut`). */
+  isAside: boolean
   byPolicy: RoutedRows[]
 }
 
@@ -34,9 +36,13 @@ const TAKE_EVENTS = `
     delete from event_queue where event_id = any(array(
       select event_id from event_queue where event_id > $1 order by event_id limit $2 for update skip locked))
     returning event_id
-  ), routed as (
-    update event_occurrence set routed_at = $3 where document_id = any(array(select event_id from taken)) returning *
+  ), routed as materialized (
+    select * from event_occurrence where document_id = any(array(select event_id from taken))
   )`
+
+/** The part that marks events as routed, at the time that the parameter `now` holds. */
+const markRouted = (events: string, now: string) => `
+  marked as (update event_occurrence set routed_at = ${now} where document_id = any(array(${events})))`
 
 /** The part of the routing statement of one policy, with its name. */
 export interface NamedPart {
@@ -46,15 +52,22 @@ export interface NamedPart {
 
 const listParts = (policies: readonly NamedPart[]) => policies.map(({ part }) => part.written)
 
+/** The events that the policies set aside, as a query. */
+const listAside = (policies: readonly NamedPart[]) =>
+  policies
+    .filter(({ part }) => part.rowsOfEvent !== undefined)
+    .map(({ name }) => `select event_id from ${name}_aside`)
+    .join(' union all ') || 'select event_id from taken where false'
+
 /** The columns that answer for the policies. */
-const listAnswers = (policies: readonly NamedPart[]) =>
+const listAnswers = (policies: readonly { name: string }[]) =>
   policies.flatMap(({ name }) => [
     `(select coalesce(json_agg(work), '[]') from ${name}_work) as ${name}_work`,
     `(select count(*)::int from ${name}_opened) as ${name}_opened`,
     `(select due_at from ${name}_next) as ${name}_next`,
   ])
 
-function readRouted(policies: readonly NamedPart[], row: Record<string, unknown>): RoutedRows[] {
+function readRouted(policies: readonly { name: string }[], row: Record<string, unknown>): RoutedRows[] {
   return policies.map(({ name }) => ({
     work: row[`${name}_work`] as unknown[],
     opened: row[`${name}_opened`] as number,
@@ -78,13 +91,38 @@ export async function routeBatch(
       `${name}_matched as (${part.matched})`,
       written[index] ?? '',
     ])
-    return `with ${[taken, ...parts].join(', ')}
+    const aside = `aside as materialized (${listAside(policies)})`
+    const marked = markRouted(
+      'select event_id from taken where event_id <> all(array(select event_id from aside))',
+      '$3',
+    )
+    return `with ${[taken, ...parts, aside, marked].join(', ')}
       select (select count(*)::int from taken) as events, (select max(event_id::text) from taken) as last,
-        ${listAnswers(policies).join(', ')}`
+        exists (select from aside) as is_aside, ${listAnswers(policies).join(', ')}`
   })
   const { rows } = await db.executeQuery(query)
   const [row = {}] = rows
-  return { events: row.events as number, last: row.last as string | null, byPolicy: readRouted(policies, row) }
+  const { events, last, is_aside: isAside } = row as { events: number; last: string | null; is_aside: boolean }
+  return { events, last, isAside, byPolicy: readRouted(policies, row) }
+}
+
+/**
+ * Writes a part of the rows of an event that was set aside, in one statement; the last part marks the event as routed.
+ * Undefined when none was set aside, or others write those.
+ */
+export async function routeFanOut(
+  db: Database,
+  { name, written, now }: { name: string; written: Fragment; now: Date },
+): Promise<RoutedRows | undefined> {
+  const query = joinFragments<Record<string, unknown>>(
+    [{ name: 'fan-out', text: '$1::timestamptz', values: [now] }, written],
+    ([at = '', parts = '']) => `
+      with ${parts}, ${markRouted(`select event_id from ${name}_reached where is_last`, at)}
+      select exists (select from ${name}_reached) as is_found, ${listAnswers([{ name }]).join(', ')}`,
+  )
+  const { rows } = await db.executeQuery(query)
+  const [row = {}] = rows
+  return row.is_found ? readRouted([{ name }], row)[0] : undefined
 }
 
 /** Rows that events are routed to as they are recorded at most; beyond, they are left to the router. */
@@ -103,11 +141,13 @@ export async function routeInline(
   const query = joinFragments<Record<string, unknown>>(
     [head, ...listParts(policies)],
     ([recorded = '', ...written]) => {
+      // Within what a policy writes of one event, so that it sets none aside.
+      const mostRows = ({ rowsOfEvent = INLINE_ROWS }: RoutingPart) => Math.min(INLINE_ROWS, rowsOfEvent)
       const found = policies.map(
         ({ name, part }) =>
-          `${name}_found as materialized (select * from (${part.matched}) m limit ${INLINE_ROWS + 1})`,
+          `${name}_found as materialized (select * from (${part.matched}) m limit ${mostRows(part) + 1})`,
       )
-      const counts = policies.map(({ name }) => `(select count(*) <= ${INLINE_ROWS} from ${name}_found)`)
+      const counts = policies.map(({ name, part }) => `(select count(*) <= ${mostRows(part)} from ${name}_found)`)
       const parts = policies.flatMap(({ name }, index) => [
         `${name}_matched as (select * from ${name}_found where (select is_inline from inline))`,
         written[index] ?? '',

@@ -79,3 +79,8 @@ function isGone(one: OtherWorker, lostSince: ReadonlyMap<string, number>, nowMs:
   const since = lostSince.get(one.workerId)
   return one.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)
 }
+
+/** The duration of an attempt that was lost with its worker, ms: not known, and never longer than its claim held. Pure. */
+export function measureLost(startedAt: Date, now: Date): number {
+  return Math.min(LEASE_MS, Math.max(0, now.getTime() - startedAt.getTime()))
+}

@@ -32,7 +32,10 @@ export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT
     unrouted as (
       select count(*) as backlog,
         min((select e.created_at from event_occurrence e where e.document_id = q.event_id)) as since
-      from (select event_id from event_queue order by event_id limit ${limit}) q
+      from (
+        (select event_id from event_queue order by event_id limit ${limit})
+        union all (select event_id from webhook_fan_out order by event_id limit ${limit})
+      ) q
     )
     select
       (select count(*) from (

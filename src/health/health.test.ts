@@ -142,6 +142,19 @@ describe('work that waits', () => {
     await app.settle()
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })
   })
+
+  it('for the parts of an event that goes to many counts as one for its routing does', async () => {
+    await app.database.pool.query(
+      `with recorded as (
+         insert into event_occurrence (document_id, event, resource, action, created_at)
+         values (gen_random_uuid(), 'contract.create', 'contract', 'create', $1) returning document_id
+       ) insert into webhook_fan_out select document_id from recorded`,
+      [new Date(app.clock.now() - 300_000)],
+    )
+    expect(await read()).toMatchObject({ status: 'degraded', details: { backlog: 1, oldest_pending_s: 300 } })
+    await app.settle()
+    expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })
+  })
 })
 
 it('the overall status is that of the worst component', async () => {

@@ -852,6 +852,11 @@ export interface WebhookEvent {
   webhook: string;
 }
 
+export interface WebhookFanOut {
+  event_id: string;
+  reached: string | null;
+}
+
 export interface WebhookQueue {
   is_held: Generated<boolean>;
   visit_at: Timestamp;
@@ -929,5 +934,6 @@ export interface DB {
   webhook_dispatch_ended: WebhookDispatchEnded;
   webhook_dispatch_open: WebhookDispatchOpen;
   webhook_event: WebhookEvent;
+  webhook_fan_out: WebhookFanOut;
   webhook_queue: WebhookQueue;
 }

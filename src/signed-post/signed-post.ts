@@ -26,7 +26,7 @@ export interface PostOutcome {
 
 /** One POST to one receiver. */
 export interface SignedPost {
-  /** The id of the receiver; its connections are kept apart from those of others. */
+  /** The id of the receiver, that its secret is sealed for. */
   receiver: string
   url: string
   /** The sealed secret; null while the receiver has none. */

@@ -36,6 +36,9 @@ export interface ProcessPlan {
   afterPosts: number
   concurrency: number
   perWebhook: number
+  /** Webhooks that one event is routed to in one statement; for more of them `partRows` in each. */
+  rowsOfEvent: number
+  partRows: number
   /** Its dispatcher runs by itself, so that it claims rows as it routes them. */
   isRunning: boolean
 }
@@ -152,7 +155,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
     isEnabled: true,
     onDispatcherPoint,
   })
-  const router = buildRouter({ clock, rest, db, logger, dispatchers: [dispatcher] })
+  const router = buildRouter({ clock, rest, db, logger, dispatchers: [dispatcher], partRows: plan.partRows })
   const publish = async (events: readonly EventRecord[]) => {
     const items = [{ events, pairs: [], auditEntries: [] }]
     const routing = await router.takeInline()

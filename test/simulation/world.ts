@@ -46,6 +46,8 @@ export interface World extends AsyncDisposable {
   /** Those whose connections the server may not have ended yet. */
   dead: SimulatedProcess[]
   seenLog: Set<string>
+  /** Webhooks that one event is routed to in one statement. */
+  rowsOfEvent: number
 }
 
 /** Processes that work at once at most. */
@@ -79,6 +81,7 @@ export async function openWorld(seed: number): Promise<World> {
     processes: [],
     dead: [],
     seenLog: new Set(),
+    rowsOfEvent: dice.pick([0, 2, 5, 1_000]),
     [Symbol.asyncDispose]: async () => {
       for (const process of [...world.processes, ...world.hung]) process.kill()
       await database[Symbol.asyncDispose]()
@@ -221,13 +224,14 @@ async function launch(world: World, fault: Fault, chosen?: Pick<ProcessPlan, 'is
     await bury(world)
   }
   const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
+  const parts = { rowsOfEvent: world.rowsOfEvent, partRows: dice.pick([1, 3, 10]) }
   const afterPosts = dice.between(0, 30)
   const workerId = `worker-${dice.between(1, 1e9)}`
   const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
   const onError = (line: string) => world.faults.push(line)
   const deps = { ...world, connectionString: database.connectionString, answer, onError }
   const isRunning = dice.chance(0.5)
-  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, isRunning, ...chosen })
+  const process = await startProcess(deps, { workerId, fault, afterPosts, ...caps, ...parts, isRunning, ...chosen })
   world.processes.push(process)
   await waitUntilIdle(world)
   return process

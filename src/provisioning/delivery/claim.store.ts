@@ -40,7 +40,7 @@ const CLAIM = `
     cross join lateral (
       select s.user_id, s.due_at from provisioning_stream s
       where s.target = l.target and s.due_at <= $2
-      order by s.due_at, s.user_id
+      order by s.due_at
       limit least(greatest($5::int - l.in_flight, 0), $3::int + $4::int)
     ) s
   ),

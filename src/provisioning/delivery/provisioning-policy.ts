@@ -1,15 +1,10 @@
 import type { Logger } from 'pino'
 import type { DeliveryPolicy, RoutingPart } from '../../delivery/policy.ts'
-import { LEASE_MS } from '../../delivery/worker-lease.ts'
 import type { Database } from '../../postgres/database.ts'
+import { describeAttempt } from '../../signed-post/attempt-line.ts'
+import { endLost } from '../../signed-post/lost-attempt.ts'
 import { attemptDelivery, type DeliveryAttemptDeps } from './attempt.ts'
-import {
-  claimDeliveries,
-  findLostDeliveries,
-  findNextDeliveryAt,
-  type LostDelivery,
-  releaseDeliveries,
-} from './claim.store.ts'
+import { claimDeliveries, findLostDeliveries, findNextDeliveryAt, releaseDeliveries } from './claim.store.ts'
 import { type ClaimedDelivery, readClaimedDelivery } from './claimed-delivery.ts'
 import {
   type EndedDelivery,
@@ -46,7 +41,7 @@ export function buildProvisioningPolicy(
       release: (claims, now) => releaseDeliveries(db, claims, now),
       reclaim: async (request) => {
         const claims = await findLostDeliveries(db, request)
-        return claims.map((one) => toInterrupted(one, request.now))
+        return claims.map((one) => ({ ...endLost(one, request.now), generation: null }))
       },
       nextDueAt: (room) => findNextDeliveryAt(db, room),
     },
@@ -72,40 +67,12 @@ function buildNoRouting(): RoutingPart {
   return { matched: 'select document_id from routed where false', written: { name: 'provisioning', text, values: [] } }
 }
 
-function toInterrupted(claim: LostDelivery, now: Date): EndedDelivery {
-  return {
-    ...claim,
-    generation: null,
-    traceId: null,
-    endedAt: now,
-    // How long it really ran is not known; never longer than its claim held.
-    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),
-    result: { errorClass: 'interrupted' },
-    responseExcerpt: null,
-    responseHeaders: null,
-    timings: null,
-  }
-}
-
-/** The one line of an attempt: ids first, the decision included. Never a body, an address or a signature. */
-function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedDelivery): void {
-  const line = {
-    trace_id: attempt.traceId,
-    delivery: attempt.id,
-    target: attempt.target,
-    user: attempt.user,
-    event: attempt.type,
-    attempt: attempt.attempt,
-    trigger: attempt.trigger,
-    worker: attempt.workerId,
-    status_code: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
-    error: decision.lastError,
-    duration_ms: Math.round(attempt.durationMs),
-    status: decision.status,
-    next_attempt_at: decision.nextAttemptAt?.toISOString() ?? null,
-    recorded: isRecorded,
-  }
-  if (isRecorded && decision.status === 'dead_letter')
+/** The one line of an attempt. */
+function logAttempt(logger: Logger, recorded: RecordedDelivery): void {
+  const { attempt, decision } = recorded
+  const ids = { delivery: attempt.id, target: attempt.target, user: attempt.user, event: attempt.type }
+  const line = describeAttempt(recorded, ids)
+  if (recorded.isRecorded && decision.status === 'dead_letter')
     logger.error(line, 'provisioning dead letter: see docs/operations.md, dead letters')
   else if (decision.lastError === null) logger.info(line, 'provisioning attempt')
   else logger.warn(line, 'provisioning attempt')

@@ -19,6 +19,12 @@ const VISITED = { perSlot: 2, least: 16, most: 256 }
 /** Messages that one claim looks at for each free slot, over all accounts that it visits; of one account four at least. */
 const DUE = { perSlot: 2, leastOfOne: 4 }
 
+/**
+ * The order of the messages `source` of an account, as its index has it: a claim reads as many messages as it may take,
+ * however many wait. The index holds the text of the id, so that nothing looks an id up in it.
+ */
+const inOrder = (source: string) => `order by (${source}.document_id::text) collate "C"`
+
 const lockHeads = statement<{ account: AccountId; visit_at: Date }>(`
   select account, visit_at from realtime_queue where visit_at <= $1 and account <> all($3::uuid[])
   order by visit_at limit $2
@@ -26,7 +32,8 @@ const lockHeads = statement<{ account: AccountId; visit_at: Date }>(`
 
 /**
  * As the claim of webhooks, but for the order: of each account the messages in the order of their events, up to the first
- * one that is not due, and none while another worker publishes messages of this account.
+ * one that is not due, and none while another worker publishes messages of this account. `held` asks for `next_attempt_at`,
+ * which a claimed message has not: by `lease_owner` the planner may read the whole index of the order instead of the ids.
  */
 const CLAIM = `
   with visited as materialized (
@@ -43,7 +50,7 @@ const CLAIM = `
         select r.document_id, bool_and(r.next_attempt_at <= $2) over (order by r.document_id) as is_due from (
           select w.document_id, w.next_attempt_at from realtime_message_open w
           where w.account = v.account and w.lease_owner is null
-          order by w.document_id
+          ${inOrder('w')}
           limit least(greatest($5::int - v.in_flight, 0), $11::int)
         ) r
       ) f where f.is_due
@@ -62,7 +69,7 @@ const CLAIM = `
     select d.document_id from realtime_message_open d
     where d.document_id = any(array(
       select document_id from placed where place <= case when is_slow then $4::int else $3::int end))
-      and d.lease_owner is null
+      and d.next_attempt_at is not null
     for update
   ),
   claimed as (
@@ -78,7 +85,7 @@ const CLAIM = `
       select d.next_attempt_at from realtime_message_open d
       where d.account = v.account and d.lease_owner is null
         and d.document_id <> all(array(select document_id from held))
-      order by d.document_id limit 1) as due_at
+      ${inOrder('d')} limit 1) as due_at
     from visited v
   ),
   revisited as (

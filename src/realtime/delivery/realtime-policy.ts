@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../clock.ts'
 import type { Claim, DeliveryPolicy } from '../../delivery/policy.ts'
-import { LEASE_MS } from '../../delivery/worker-lease.ts'
+import { measureLost } from '../../delivery/worker-lease.ts'
 import type { AccountId, EventId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
 import { listChannels } from '../channel.ts'
@@ -109,13 +109,7 @@ async function settle(db: Database, ended: readonly EndedMessage[]): Promise<Rec
 }
 
 function toInterrupted({ startedAt, ...lost }: LostMessage, now: Date): EndedMessage {
-  return {
-    ...lost,
-    endedAt: now,
-    // How long it really ran is not known; never longer than its claim held.
-    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - startedAt.getTime())),
-    result: { kind: 'interrupted' },
-  }
+  return { ...lost, endedAt: now, durationMs: measureLost(startedAt, now), result: { kind: 'interrupted' } }
 }
 
 /** The one line of an attempt (docs/contract/api.md#log-lines). Never the message. */

@@ -1,23 +1,19 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import {
-  type ExecutedStatement,
-  openWatched,
-  type PlanNode,
-  type WatchedDatabase,
-} from '../../../test/harness/explain.ts'
+import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
 import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
 import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
-import { routeBatch, routeInline } from '../../delivery/routing.store.ts'
+import { routeBatch, routeFanOut, routeInline } from '../../delivery/routing.store.ts'
 import { renewLease } from '../../delivery/worker.store.ts'
 import type { AccountId, DispatchId, WebhookId } from '../../id.ts'
 import { type Database, INDEX_ONLY_PLANS } from '../../postgres/database.ts'
 import { cancelOrphanedDispatches } from '../ledger/removal.store.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
-import { buildWebhookRouting } from './routing.store.ts'
+import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import { type EndedAttempt, settleAttempts } from './settle.ts'
 
 const OPEN = 20_000
@@ -29,6 +25,8 @@ const BUSY = 20
 const LOST = 200
 /** Webhooks of other accounts that subscribe to the same type. */
 const STRANGERS = 5_000
+/** Webhooks of one account that all receive its events. */
+const CROWD = 3_000
 
 /**
  * Statements of every round must cost what they return, not what the tables hold. Their plans are prepared on empty tables,
@@ -42,18 +40,20 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
   let watched: WatchedDatabase
   let ledger: Ledger
   let account: AccountId
+  let crowded: AccountId
 
   beforeAll(async () => {
     database = await createTestDatabase()
     ledger = buildLedger(database.db, clock)
     watched = openWatched(database, INDEX_ONLY_PLANS)
-    await keepUnanalysed(database.db)
+    await keepUnanalysed(database.db, TABLES)
     await prepareAll()
     account = await ledger.addAccount()
+    crowded = await ledger.addAccount()
     await ledger.addEventType('contract.create')
     const busy: WebhookId[] = []
     for (let index = 0; index < BUSY; index += 1) busy.push(await ledger.addWebhook())
-    await fill(database.db, { busy, now })
+    await fill(database.db, { busy, crowded, now })
     for (let index = 0; index < 2; index += 1) await ledger.addWebhook({ account, events: ['contract.create'] })
     await ledger.addWebhook({ events: ['contract.create'] })
   })
@@ -77,6 +77,8 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const input = { after: '00000000-0000-0000-0000-000000000000', limit: 500, now }
     return routeBatch(db, input, [{ name: 'webhook', part: buildWebhookRouting(request(change)) }])
   }
+  const writePart = (db: Database, limit: number) =>
+    routeFanOut(db, { name: 'webhook', written: buildWebhookFanOut(request(), limit), now })
   /** Routes events in a statement of its own, as that of a publication does. */
   const inline = (db: Database, events: readonly string[]) => {
     const text = 'routed as materialized (select * from event_occurrence where document_id = any($1::uuid[]))'
@@ -119,6 +121,7 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     const nothing = { id, fence: 1, attempt: 1, webhook }
     for (let round = 0; round < 2; round += 1) {
       await route(watched.db)
+      await writePart(watched.db, 100)
       await inline(watched.db, [id])
       await claim(watched.db)
       await settle(watched.db, [end(nothing, 200), end(nothing, 500)])
@@ -130,18 +133,8 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
     }
   }
 
-  /** Runs `work` and expects of its statements that they read no table through, and `most` rows at most. */
-  async function expectReads<Result>(most: number, work: (db: Database) => Promise<Result>): Promise<Result> {
-    let result: Result | undefined
-    const executed = await watched.watch(async (db) => {
-      result = await work(db)
-    })
-    expect(executed.length).toBeGreaterThan(0)
-    expect(listReadThrough(executed)).toEqual([])
-    const read = executed.flatMap(({ nodes }) => nodes).reduce((sum, node) => sum + countRowsRead(node), 0)
-    expect(read, describeReads(executed)).toBeLessThanOrEqual(most)
-    return result as Result
-  }
+  const expectReads = <Result>(most: number, work: (db: Database) => Promise<Result>) =>
+    expectFewReads(watched, { most }, work)
 
   it('routes with the subscriptions of the account and the global ones only', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
@@ -227,25 +220,36 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
   it('looks for rows of deleted webhooks with reads of the heads of the queue', async () => {
     expect(await expectReads(6 * BUSY, cancelOrphans)).toBe(0)
   })
+
+  // Last, because what it writes waits in the queue.
+  it('sets an event for thousands aside with reads of as many webhooks as decide that', async () => {
+    await ledger.recordMany('contract.create', { account: crowded })
+    const { isAside, byPolicy } = await expectReads(1_001 * 2 + 2 * LOST, (db) => route(db))
+    expect({ isAside, opened: byPolicy[0]!.opened }).toEqual({ isAside: true, opened: 0 })
+  })
+
+  it('writes each part of an event for thousands with reads of its own webhooks', async () => {
+    const parts = [await writePart(watched.db, 900)]
+    for (let rest = CROWD + 1 - 900; rest > 0; rest -= 100)
+      parts.push(await expectReads(100 * 3 + 2 * LOST, (db) => writePart(db, 100)))
+    expect(parts.map((one) => one?.opened)).toEqual([900, ...Array(21).fill(100), 1])
+  })
 })
 
-/** Nothing may analyse the tables while the test runs. */
-async function keepUnanalysed(db: Database): Promise<void> {
-  for (const table of [
-    'webhook_dispatch_open',
-    'webhook_dispatch_ended',
-    'webhook_queue',
-    'webhook_attempt',
-    'event_occurrence',
-    'event_queue',
-    'webhook',
-    'webhook_event',
-  ])
-    await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(db)
-}
+const TABLES = [
+  'webhook_dispatch_open',
+  'webhook_dispatch_ended',
+  'webhook_queue',
+  'webhook_fan_out',
+  'webhook_attempt',
+  'event_occurrence',
+  'event_queue',
+  'webhook',
+  'webhook_event',
+]
 
-async function fill(db: Database, input: { busy: readonly WebhookId[]; now: Date }): Promise<void> {
-  const { busy, now } = input
+async function fill(db: Database, input: { busy: readonly WebhookId[]; crowded: AccountId; now: Date }): Promise<void> {
+  const { busy, crowded, now } = input
   await sql`
     with strangers as (
       insert into account (document_id, name, created_at, updated_at)
@@ -255,6 +259,10 @@ async function fill(db: Database, input: { busy: readonly WebhookId[]; now: Date
       select gen_random_uuid(), 'https://stranger.example.com/', false, document_id, ${now}, ${now} from strangers
       returning document_id
     ) select count(*) from hooks`.execute(db)
+  await sql`
+    insert into webhook (document_id, url, is_global, account, created_at, updated_at)
+    select gen_random_uuid(), 'https://crowd.example.com/', false, ${crowded}::uuid, ${now}, ${now}
+    from generate_series(1, ${CROWD}::int)`.execute(db)
   await sql`
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
     select gen_random_uuid(), w.document_id, e.document_id, ${now}, ${now}
@@ -282,28 +290,4 @@ async function fill(db: Database, input: { busy: readonly WebhookId[]; now: Date
   await sql`
     insert into webhook_queue select webhook, min(next_attempt_at) from webhook_dispatch_open
     where next_attempt_at is not null group by webhook`.execute(db)
-}
-
-/** Steps that read a table through. */
-function listReadThrough(executed: readonly ExecutedStatement[]): string[] {
-  return executed
-    .flatMap(({ nodes }) => nodes)
-    .filter((node) => node['Node Type'] === 'Seq Scan' && node['Actual Loops'] !== 0)
-    .map((node) => node['Relation Name'] ?? '')
-}
-
-/** Rows that a step took from a table or an index, with those that it then passed over. */
-function countRowsRead(node: PlanNode): number {
-  if (!node['Node Type'].includes('Scan') || !node['Relation Name']) return 0
-  const passedOver = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
-  return ((node['Actual Rows'] ?? 0) + passedOver) * (node['Actual Loops'] ?? 1)
-}
-
-/** What read most, for the message of a failure. */
-function describeReads(executed: readonly ExecutedStatement[]): string {
-  return executed
-    .flatMap(({ nodes }) => nodes)
-    .filter((node) => countRowsRead(node) > 0)
-    .map((node) => `${countRowsRead(node)} by ${node['Node Type']} of ${node['Relation Name']}`)
-    .join('\n')
 }

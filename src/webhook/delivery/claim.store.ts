@@ -24,8 +24,11 @@ const DUE = { perSlot: 2, leastOfOne: 4 }
 /** Tests of inactive webhooks that one claim takes at most. */
 const TESTS_AT_ONCE = 16
 
-/** Before the rows of the queue, as the router does: two that wait for each other would be a deadlock. */
-const lockClaims = aheadStatement('select from claims_of_others($1)')
+/**
+ * The lock of `claims_of_others`, taken before the rows of the queue, as the router does: two that wait for each other
+ * would be a deadlock.
+ */
+const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320115)')
 
 const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
   select webhook, visit_at from webhook_queue where not is_held and visit_at <= $1 and webhook <> all($3::uuid[])
@@ -140,7 +143,7 @@ async function claimOnce(
 ): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
-    if (request.hasPeers) await lockClaims(tx, [workerId])
+    if (request.hasPeers) await lockClaims(tx, [])
     const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)

@@ -5,13 +5,13 @@ import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
-import { routeBatch } from '../../delivery/routing.store.ts'
+import { routeBatch, routeFanOut } from '../../delivery/routing.store.ts'
 import { recordEvents } from '../../event/event.ts'
 import type { AccountId, EventId, WebhookId } from '../../id.ts'
 import { deleteOrphanedDispatches } from '../ledger/removal.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
 import { readTotals } from './delivery-count.store.ts'
-import { buildWebhookRouting } from './routing.store.ts'
+import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import { decideRouting, type RoutedEvent, type RoutedWebhook } from './routing.ts'
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -21,23 +21,36 @@ async function openRouter() {
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   /** Routes up to 1,000 events, and returns what this worker claimed of their rows: none without slots. */
-  const route = async (change: Partial<ClaimRequest> = {}): Promise<ClaimedDispatch[]> => {
-    const request: ClaimRequest = {
-      workerId: 'worker-a',
-      now: ledger.now(),
-      fastSlots: 0,
-      slowSlots: 0,
-      slowGroups: [],
-      inFlight: new Map(),
-      perGroup: 100,
-      hasPeers: true,
-      ...change,
-    }
+  const route = async (change: Partial<ClaimRequest> = {}, rowsOfEvent?: number): Promise<ClaimedDispatch[]> => {
+    const request = buildRequest(change)
     const input = { after: FIRST, limit: 1_000, now: ledger.now() }
-    const part = buildWebhookRouting(request)
+    const part = buildWebhookRouting(request, rowsOfEvent)
     const { byPolicy } = await routeBatch(database.db, input, [{ name: 'webhook', part }])
     return byPolicy[0]!.work.map(readClaimedDispatch)
   }
+  /** Writes the parts of events that were set aside, each of `limit` rows; returns how many rows those were. */
+  const routeParts = async (limit: number): Promise<number> => {
+    const writePart = () =>
+      routeFanOut(database.db, {
+        name: 'webhook',
+        written: buildWebhookFanOut(buildRequest(), limit),
+        now: ledger.now(),
+      })
+    let rows = 0
+    for (let part = await writePart(); part; part = await writePart()) rows += part.opened
+    return rows
+  }
+  const buildRequest = (change: Partial<ClaimRequest> = {}): ClaimRequest => ({
+    workerId: 'worker-a',
+    now: ledger.now(),
+    fastSlots: 0,
+    slowSlots: 0,
+    slowGroups: [],
+    inFlight: new Map(),
+    perGroup: 100,
+    hasPeers: true,
+    ...change,
+  })
   /** Routes all that waits, and tells to which webhooks each event went. */
   const routeAll = async () => {
     await route()
@@ -52,6 +65,7 @@ async function openRouter() {
     clock,
     ledger,
     route,
+    routeParts,
     routeAll,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
@@ -361,8 +375,8 @@ type Sides = typeof SIDES extends fc.Arbitrary<infer Value> ? Value : never
 
 /** Writes the sides, and returns them as `decideRouting` takes them. */
 async function writeSides(t: Awaited<ReturnType<typeof openRouter>>, accounts: readonly AccountId[], sides: Sides) {
-  await sql`truncate webhook_dispatch_open, webhook_queue, event_queue, event_occurrence, webhook_event, webhook, event
-    cascade`.execute(t.db)
+  await sql`truncate webhook_dispatch_open, webhook_queue, webhook_fan_out, event_queue, event_occurrence, webhook_event,
+    webhook, event cascade`.execute(t.db)
   await t.ledger.addEventType('contract.create', sides.scope, sides.isTypeActive)
   await t.ledger.addEventType('contract.update')
   const at = (ageMs: number) => new Date(t.clock.now() - ageMs)
@@ -422,5 +436,25 @@ describe('the statement and the rules', () => {
     await fc.assert(agree, { numRuns: 100 })
     // Samples of which nothing is delivered would agree about anything.
     expect(delivered).toBeGreaterThan(50)
+  })
+
+  it('agree about events that are routed in parts too, however large a part is', async () => {
+    await using t = await openRouter()
+    const accounts = [await t.ledger.addAccount(), await t.ledger.addAccount()]
+    let inParts = 0
+    const agree = fc.asyncProperty(SIDES, fc.nat(2), fc.integer({ min: 1, max: 4 }), async (sides, most, limit) => {
+      const { events, webhooks } = await writeSides(t, accounts, sides)
+      await t.route({}, most)
+      inParts += await t.routeParts(limit)
+      const wanted = events.flatMap((event) =>
+        webhooks.filter((one) => decideRouting(event, one) === 'deliver').map((one) => `${event.id} ${one.id}`),
+      )
+      const routed = (await t.ledger.listRouted()).map((row) => `${row.event_id} ${row.webhook}`)
+      expect(routed.sort()).toEqual(wanted.sort())
+      const waiting = await t.db.selectFrom('event_occurrence').select('event').where('routed_at', 'is', null).execute()
+      expect(waiting).toEqual([])
+    })
+    await fc.assert(agree, { numRuns: 100 })
+    expect(inParts).toBeGreaterThan(50)
   })
 })

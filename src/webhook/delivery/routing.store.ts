@@ -1,4 +1,5 @@
 import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
+import type { Fragment } from '../../postgres/fragment.ts'
 import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
@@ -11,34 +12,114 @@ const DISPATCH_ID = `
   (substr(e.document_id::text, 1, 14) || '7' || substr(e.document_id::text, 16, 3) || '-8' || substr(h.hash, 1, 3) || '-'
     || substr(h.hash, 4, 12))::uuid`
 
-/**
- * Whom an event is delivered to, by the rules of `decideRouting` (a test holds both together). The index of subscriptions
- * by event type and account gives only those. `offset 0` keeps the order in which the tables are read: with the conditions on
- * webhooks beside the join, the planner may read all webhooks first.
- */
-const MATCHED = `
-    select ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
+/** The columns of a row that is written, of the event `e`, the webhook `w` and the hash `h` of both. */
+const COLUMNS = `
+    ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
-      w.secret_encrypted
-    from routed e
+      w.secret_encrypted`
+
+const HASH = 'cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h'
+
+/** The type `t` of the event `e`. */
+const TYPE_OF_EVENT = `
     cross join lateral (
       select t.document_id, t.account_scope, t.is_actived from event t where t.internal = e.event offset 0
-    ) t
-    cross join lateral (
-      select s.webhook from webhook_event s
-      where s.event = t.document_id and s.account is null and s.deleted_at is null
-      union all
-      select s.webhook from webhook_event s
-      where s.event = t.document_id and s.account = e.account and s.deleted_at is null
-        and t.account_scope = 'account' and not e.is_purge
-    ) s
+    ) t`
+
+/** The webhook `w` with this id, and what it must be to receive the event `e`. */
+const findWebhook = (id: string) => `
     cross join lateral (
       select w.document_id, w.is_actived, w.deleted_at, w.created_at, w.url, w.secret_encrypted
-      from webhook w where w.document_id = s.webhook offset 0
-    ) w
-    cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h
-    where t.is_actived and w.is_actived and w.deleted_at is null and w.created_at <= e.created_at
+      from webhook w where w.document_id = ${id} offset 0
+    ) w`
+const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and w.created_at <= e.created_at
       and e.excluded_webhook is distinct from w.document_id`
+
+/** Which subscriptions `s` an event `e` of the type `t` reaches: the global ones, and those of its account. */
+const IS_GLOBAL = 's.event = t.document_id and s.account is null and s.deleted_at is null'
+const IS_OF_ACCOUNT = `s.event = t.document_id and s.account = e.account and s.deleted_at is null
+      and t.account_scope = 'account' and not e.is_purge`
+
+/**
+ * Whom an event is delivered to, by the rules of `decideRouting` (a test holds both together): `most` and one more at most.
+ * The index of subscriptions by event type and account gives only those. `offset 0` keeps the order in which the tables are
+ * read: with the conditions on webhooks beside the join, the planner may read all webhooks first.
+ */
+const findMatched = (most: number) => `
+    select ${COLUMNS}
+    from routed e
+    ${TYPE_OF_EVENT}
+    cross join lateral (
+      select w.document_id, w.url, w.secret_encrypted
+      from (
+        select s.webhook from webhook_event s where ${IS_GLOBAL}
+        union all
+        select s.webhook from webhook_event s where ${IS_OF_ACCOUNT}
+      ) s
+      ${findWebhook('s.webhook')}
+      where ${IS_RECIPIENT}
+      limit ${most + 1}
+    ) w
+    ${HASH}
+    where t.is_actived`
+
+/** `webhook_kept`: what is written now. Events that go to more than `most` webhooks are set aside. */
+const setAside = (most: number) => `
+  webhook_aside as materialized (
+    select event_id from webhook_matched group by event_id having count(*) > ${most}
+  ),
+  webhook_put_aside as (insert into webhook_fan_out (event_id) select event_id from webhook_aside),
+  webhook_kept as (
+    select * from webhook_matched where event_id <> all(array(select event_id from webhook_aside))
+  )`
+
+/** Below every id of a webhook. */
+const FIRST = `'00000000-0000-0000-0000-000000000000'`
+
+/**
+ * The next subscriptions of one event that was set aside, in the order of their webhooks, and how far they reach. Each
+ * webhook is judged as it is now, once: its id never changes. The rows of each `select` have one account, so it reads the
+ * index in the order of webhooks, and no more than its part.
+ */
+const NEXT_PART = `
+  webhook_taken as materialized (
+    select event_id, reached from webhook_fan_out order by event_id limit 1 for update skip locked
+  ),
+  webhook_part as materialized (
+    select e.*, s.webhook
+    from webhook_taken f
+    cross join lateral (select * from event_occurrence e where e.document_id = f.event_id offset 0) e
+    ${TYPE_OF_EVENT}
+    cross join lateral (
+      select s.webhook from (
+        (select s.webhook from webhook_event s where ${IS_GLOBAL} and s.webhook > coalesce(f.reached, ${FIRST})
+          order by s.account, s.webhook limit $11)
+        union all
+        (select s.webhook from webhook_event s where ${IS_OF_ACCOUNT} and s.webhook > coalesce(f.reached, ${FIRST})
+          order by s.account, s.webhook limit $11)
+      ) s order by s.webhook limit $11
+    ) s
+    where t.is_actived
+  ),
+  webhook_reached as materialized (
+    select f.event_id, (select count(*) from webhook_part) < $11 as is_last,
+      (select webhook from webhook_part order by webhook desc limit 1) as reached
+    from webhook_taken f
+  ),
+  webhook_moved as (
+    update webhook_fan_out set reached = (select reached from webhook_reached)
+    where event_id = any(array(select event_id from webhook_reached where not is_last))
+  ),
+  webhook_done as (
+    delete from webhook_fan_out where event_id = any(array(select event_id from webhook_reached where is_last))
+  ),
+  webhook_kept as (
+    select ${COLUMNS}
+    from webhook_part e
+    ${findWebhook('e.webhook')}
+    ${HASH}
+    where ${IS_RECIPIENT}
+  )`
 
 /**
  * Which rows this worker claims as they are written: as many as it has slots for, no more of a webhook than its cap allows,
@@ -54,7 +135,7 @@ const PLACED = `
       from (
         select n.*, row_number() over (partition by n.webhook order by n.event_id)
           + ${inFlightOf('webhook_busy', 'n.webhook')} as turn
-        from webhook_matched n
+        from webhook_kept n
       ) m
     ) t
   )`
@@ -84,21 +165,37 @@ const WRITTEN = `
     ) as due_at
   )`
 
+/** Webhooks that one event is routed to in one statement; one with more is routed in parts. */
+const ROWS_OF_EVENT = 1_000
+
+const FAN_OUT = [NEXT_PART, PLACED, WRITTEN].join(', ')
+
+/** The texts by `rowsOfEvent`, which is the same for all statements of a process. */
+const texts = new Map<number, { matched: string; written: string }>()
+
+function findTexts(rowsOfEvent: number): { matched: string; written: string } {
+  const found = texts.get(rowsOfEvent)
+  if (found) return found
+  const made = { matched: findMatched(rowsOfEvent), written: [setAside(rowsOfEvent), PLACED, WRITTEN].join(', ') }
+  texts.set(rowsOfEvent, made)
+  return made
+}
+
 /** The part of the routing statement that writes the ledger rows of webhooks. */
-export function buildWebhookRouting(request: ClaimRequest): RoutingPart {
+export function buildWebhookRouting(request: ClaimRequest, rowsOfEvent = ROWS_OF_EVENT): RoutingPart {
+  const { matched, written } = findTexts(rowsOfEvent)
+  const values = listRoutingValues(request)
+  return { matched, written: { name: `webhook ${rowsOfEvent}`, text: written, values }, rowsOfEvent }
+}
+
+/** The parts that write up to `limit` further rows of an event that was set aside. */
+export function buildWebhookFanOut(request: ClaimRequest, limit: number): Fragment {
+  return { name: 'webhook fan-out', text: FAN_OUT, values: [...listRoutingValues(request), limit] }
+}
+
+function listRoutingValues(request: ClaimRequest): unknown[] {
   const { workerId, now, fastSlots, perGroup, slowGroups, hasPeers } = request
   const [webhooks, counts] = listBusy(request)
-  const values = [
-    workerId,
-    now,
-    fastSlots,
-    perGroup,
-    webhooks,
-    counts,
-    slowGroups,
-    findShard(workerId),
-    hasPeers,
-    listBlocked(request),
-  ]
-  return { matched: MATCHED, written: { name: 'webhook', text: [PLACED, WRITTEN].join(', '), values } }
+  const shard = findShard(workerId)
+  return [workerId, now, fastSlots, perGroup, webhooks, counts, slowGroups, shard, hasPeers, listBlocked(request)]
 }

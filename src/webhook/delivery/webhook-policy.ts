@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import type { DeliveryPolicy } from '../../delivery/policy.ts'
-import { LEASE_MS } from '../../delivery/worker-lease.ts'
 import type { Database } from '../../postgres/database.ts'
+import { describeAttempt } from '../../signed-post/attempt-line.ts'
+import { endLost } from '../../signed-post/lost-attempt.ts'
 import { type AttemptDeps, makeAttempt } from './attempt.ts'
-import { claimDispatches, findLostClaims, findNextDueAt, type LostClaim, releaseClaims } from './claim.store.ts'
+import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
-import { buildWebhookRouting } from './routing.store.ts'
+import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import {
   type EndedAttempt,
   type RecordedAttempt,
@@ -23,6 +24,8 @@ export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {
   concurrency: number
   /** POSTs in flight for one webhook at most, over all processes (WEBHOOK_CONCURRENCY_PER_WEBHOOK). */
   perWebhook: number
+  /** Webhooks that one event is routed to in one statement. Default: 1,000. */
+  rowsOfEvent?: number
   /** Gets each recorded attempt and notice, for metrics. */
   onRecorded?: (recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]) => void
 }
@@ -42,11 +45,12 @@ export function buildWebhookPolicy(
       release: (claims, now) => releaseClaims(db, claims, now),
       reclaim: async (request) => {
         const claims = await findLostClaims(db, request)
-        return claims.map((one) => toInterrupted(one, request.now))
+        return claims.map((one) => endLost(one, request.now))
       },
       nextDueAt: (room) => findNextDueAt(db, room),
     },
-    buildRouting: buildWebhookRouting,
+    buildRouting: (request) => buildWebhookRouting(request, deps.rowsOfEvent),
+    buildFanOut: buildWebhookFanOut,
     readWork: readClaimedDispatch,
     attempt: (work, signal) => makeAttempt(deps, work, signal),
     onSettled: ({ recorded, notices }) => {
@@ -61,39 +65,11 @@ export function buildWebhookPolicy(
   }
 }
 
-function toInterrupted(claim: LostClaim, now: Date): EndedAttempt {
-  return {
-    ...claim,
-    traceId: null,
-    endedAt: now,
-    // How long it really ran is not known; never longer than its claim held.
-    durationMs: Math.min(LEASE_MS, Math.max(0, now.getTime() - claim.startedAt.getTime())),
-    result: { errorClass: 'interrupted' },
-    responseExcerpt: null,
-    responseHeaders: null,
-    timings: null,
-  }
-}
-
-/** The one line of an attempt: ids first, the decision included (docs/contract/api.md#log-lines). Never a body or a signature. */
-function logAttempt(logger: Logger, { attempt, decision, isRecorded }: RecordedAttempt): void {
-  const isSuccess = decision.lastError === null
-  if (!logger.isLevelEnabled(isSuccess ? 'info' : 'warn')) return
-  const line = {
-    trace_id: attempt.traceId,
-    dispatch: attempt.id,
-    webhook: attempt.webhook,
-    event: attempt.event,
-    attempt: attempt.attempt,
-    trigger: attempt.trigger,
-    worker: attempt.workerId,
-    status_code: 'statusCode' in attempt.result ? attempt.result.statusCode : null,
-    error: decision.lastError,
-    duration_ms: Math.round(attempt.durationMs),
-    status: decision.status,
-    next_attempt_at: decision.nextAttemptAt?.toISOString() ?? null,
-    recorded: isRecorded,
-  }
-  if (isSuccess) logger.info(line, 'attempt')
-  else logger.warn(line, 'attempt')
+/** The one line of an attempt. */
+function logAttempt(logger: Logger, recorded: RecordedAttempt): void {
+  const { attempt, decision } = recorded
+  const level = decision.lastError === null ? 'info' : 'warn'
+  if (!logger.isLevelEnabled(level)) return
+  const ids = { dispatch: attempt.id, webhook: attempt.webhook, event: attempt.event }
+  logger[level](describeAttempt(recorded, ids), 'attempt')
 }

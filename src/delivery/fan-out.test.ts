@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { buildFanOut } from './fan-out.ts'
+import { buildTurn } from './turn.ts'
+
+/** One event was set aside while there are rows; a broken statement divides by zero. */
+const PARTS = `
+  probe_reached as (select gen_random_uuid() as event_id, false as is_last where $1::int > 0),
+  probe_opened as (select n as id from generate_series(1, $1::int / case when $3::boolean then 0 else 1 end) n),
+  probe_work as (select json_build_array(id) as work from probe_opened),
+  probe_next as (select $2::timestamptz as due_at)`
+
+/** A dispatcher of a policy that has `left` rows to write, and what the policy was asked for. */
+function buildProbe() {
+  const probe = {
+    left: 0,
+    slots: 0,
+    hasRoom: true,
+    nextDueAt: null as Date | null,
+    limits: [] as number[],
+    accepted: [] as unknown[],
+    notified: 0,
+    leaks: 0,
+    isBroken: false,
+  }
+  const turn = buildTurn()
+  const dispatcher: Dispatcher = {
+    policy: {
+      name: 'probe',
+      buildRouting: () => ({ matched: '', written: { name: '', text: '', values: [] } }),
+      buildFanOut: (_request, limit) => {
+        probe.limits.push(limit)
+        const rows = Math.min(limit, probe.left)
+        if (!probe.isBroken) probe.left -= rows
+        return { name: 'probe', text: PARTS, values: [rows, probe.nextDueAt, probe.isBroken] }
+      },
+    },
+    turn,
+    notify: () => {
+      probe.notified += 1
+    },
+    inFlight: () => 0,
+    measureRoom: () => ({
+      workerId: 'worker-a',
+      now: new Date(0),
+      fastSlots: probe.slots,
+      slowSlots: 0,
+      slowGroups: [],
+      inFlight: new Map(),
+      perGroup: 10,
+      hasPeers: false,
+    }),
+    hasRoom: () => probe.hasRoom,
+    accept: async (rows) => {
+      probe.accepted.push(...rows)
+    },
+    expectLeak: () => {
+      probe.leaks += 1
+    },
+    mayLeak: () => probe.leaks > 0,
+    drain: async () => 0,
+    stop: async () => {},
+    run: async () => {},
+  }
+  return { probe, dispatcher, turn }
+}
+
+async function openFanOut() {
+  const database = await createTestDatabase()
+  const clock = buildManualClock()
+  const { probe, dispatcher, turn } = buildProbe()
+  const fanOut = buildFanOut({ clock, db: database.db, dispatcher })
+  return { probe, clock, turn, fanOut, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+describe('a part of a fan-out', () => {
+  it('has as many rows as there are free slots, and hands over what was claimed', async () => {
+    await using t = await openFanOut()
+    Object.assign(t.probe, { left: 150, slots: 100 })
+    expect(await t.fanOut.writePart()).toBe(100)
+    expect(t.probe.accepted).toHaveLength(100)
+    expect(await t.fanOut.writePart()).toBe(50)
+    expect(await t.fanOut.writePart()).toBeUndefined()
+    expect(t.probe.limits).toEqual([100, 100, 100])
+    expect(t.probe.notified).toBe(0)
+  })
+
+  it('has 1,000 rows at most, and so many where there is no room or no slot: they wait in the queue', async () => {
+    await using t = await openFanOut()
+    Object.assign(t.probe, { left: 10_000, slots: 5_000 })
+    await t.fanOut.writePart()
+    t.probe.slots = 0
+    await t.fanOut.writePart()
+    Object.assign(t.probe, { slots: 3, hasRoom: false })
+    await t.fanOut.writePart()
+    expect(t.probe.limits).toEqual([1_000, 1_000, 1_000])
+  })
+
+  it('leaves half of the room to rows that are due in the queue, and lets the dispatcher look for them', async () => {
+    await using t = await openFanOut()
+    Object.assign(t.probe, { left: 10_000, slots: 101, nextDueAt: new Date(t.clock.now()) })
+    await t.fanOut.writePart()
+    expect(t.probe.notified).toBe(1)
+    t.probe.nextDueAt = new Date(t.clock.now() + 1)
+    await t.fanOut.writePart()
+    await t.fanOut.writePart()
+    expect(t.probe.limits).toEqual([101, 51, 101])
+    expect(t.probe.notified).toBe(1)
+  })
+
+  it('waits for the turn of its dispatcher, and ends it', async () => {
+    await using t = await openFanOut()
+    t.probe.left = 1
+    await t.turn.take()
+    const part = t.fanOut.writePart()
+    await new Promise(setImmediate)
+    expect(t.probe.limits).toEqual([])
+    t.turn.release()
+    expect(await part).toBe(1)
+    await t.turn.take()
+  })
+
+  it('lets its dispatcher look for claims that a failed statement may have made, and ends its turn', async () => {
+    await using t = await openFanOut()
+    Object.assign(t.probe, { left: 1, isBroken: true })
+    await expect(t.fanOut.writePart()).rejects.toThrow('division by zero')
+    expect(t.probe.leaks).toBe(1)
+    t.probe.isBroken = false
+    expect(await t.fanOut.writePart()).toBe(1)
+  })
+})

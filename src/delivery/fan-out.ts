@@ -1,0 +1,62 @@
+import type { Clock } from '../clock.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { routeFanOut } from './routing.store.ts'
+
+/** Rows of one part at most, and of each one that is written although there is no room: they wait in the queue. */
+const PART_ROWS = 1_000
+
+/** What a fan-out is built from. */
+export interface FanOutDeps {
+  clock: Clock
+  db: Database
+  /** The dispatcher of the policy whose rows are written. */
+  dispatcher: Dispatcher
+  /** Rows of one part at most. Default: 1,000. */
+  partRows?: number | undefined
+}
+
+/** Writes the rows of events that a policy set aside, because they go to more than one statement writes. */
+export interface FanOut {
+  /**
+   * Writes one part of one event, of as many rows as this process can claim as they are written. Returns how many rows that
+   * were; undefined when no event is set aside, or others write those.
+   */
+  writePart(): Promise<number | undefined>
+}
+
+/** Builds the fan-out of one policy. Any number of processes may write parts at once, of one event one at a time. */
+export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: FanOutDeps): FanOut {
+  const { policy, turn } = dispatcher
+  /** Whether due rows wait in the queue: then half of the room is left for them. */
+  let hasDue = false
+
+  function countRows(fastSlots: number): number {
+    if (fastSlots === 0 || !dispatcher.hasRoom()) return partRows
+    return Math.min(partRows, hasDue ? Math.ceil(fastSlots / 2) : fastSlots)
+  }
+
+  async function writePart(): Promise<number | undefined> {
+    if (!policy.buildFanOut) return undefined
+    await turn.take()
+    try {
+      const request = dispatcher.measureRoom()
+      const { now } = request
+      const written = policy.buildFanOut(request, countRows(request.fastSlots))
+      const rows = await routeFanOut(db, { name: policy.name, written, now })
+      if (!rows) return undefined
+      await dispatcher.accept(rows.work)
+      hasDue = rows.nextDueAt !== null && rows.nextDueAt.getTime() <= clock.now()
+      if (hasDue) dispatcher.notify()
+      return rows.opened
+    } catch (error) {
+      // The statement may have claimed all the same: its answer can be lost.
+      dispatcher.expectLeak()
+      throw error
+    } finally {
+      turn.release()
+    }
+  }
+
+  return { writePart }
+}

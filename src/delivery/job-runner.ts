@@ -1,0 +1,117 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import { type Database, inTransaction, isDatabaseUnavailable } from '../postgres/database.ts'
+
+/** How long the runner sleeps when no job runs. */
+const IDLE_POLL_MS = 1_000
+
+/** How long it sleeps while its jobs wait for what they queued. */
+const HELD_POLL_MS = 250
+
+/** Rounds of a job that may fail one after the other before it ends as `failed`. */
+const MAX_FAILURES = 5
+
+/** What a batch of a job came to. */
+export interface MovedJob<Job> {
+  job: Job
+  /** Rows that it added to the queue. */
+  queued: number
+}
+
+/** How jobs of one kind are moved, and what they are built from. */
+export interface JobRunnerDeps<Id, Job extends { status: string }> {
+  db: Database
+  clock: Clock
+  logger: Logger
+  /** What its log lines call a job: `replay job`. */
+  name: string
+  /** The log line of a round of a job that failed. */
+  failedLine: string
+  /** The jobs that run, of all processes. */
+  listRunning(db: Database): Promise<readonly Id[]>
+  /** Moves a job by one batch in the transaction `tx`. Undefined when there is nothing to do for it now. */
+  advance(tx: Database, id: Id, now: Date): Promise<MovedJob<Job> | undefined>
+  /** Counts a round that failed (`countJobFailure`). Undefined when the job does not run any more. */
+  fail(tx: Database, id: Id, now: Date): Promise<Job | undefined>
+  /** The fields of a job for the log. */
+  describe(job: Job): Record<string, unknown>
+  /** Runs when rows were added to the queue. */
+  onQueued: () => void
+  /** Resolves when there may be jobs, or at the abort. Default: always. */
+  gate?: ((signal: AbortSignal) => Promise<unknown>) | undefined
+}
+
+/** Moves jobs that fill a queue in batches. Any number of processes may run one; a job is moved by one of them at a time. */
+export interface JobRunner {
+  /** Moves every job as far as it may now: to its end, or until enough of it is on its way. Returns whether one moved. */
+  drain(): Promise<boolean>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** What a round came to: a job moved, all of them wait, or none runs. */
+type Round = 'moved' | 'held' | 'idle'
+
+/** Builds a runner. */
+export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunnerDeps<Id, Job>): JobRunner {
+  const { db, clock, logger, name } = deps
+  const stopping = new AbortController()
+
+  async function round(): Promise<Round> {
+    const jobs = await deps.listRunning(db)
+    let result: Round = jobs.length > 0 ? 'held' : 'idle'
+    for (const id of jobs) if (!stopping.signal.aborted && (await advance(id))) result = 'moved'
+    return result
+  }
+
+  /** One batch of one job. Whatever fails is undone with the progress it would have made, so nothing is queued twice. */
+  async function advance(id: Id): Promise<boolean> {
+    const now = new Date(clock.now())
+    try {
+      const moved = await inTransaction(db, (tx) => deps.advance(tx, id, now))
+      if (!moved) return false
+      if (moved.queued > 0) deps.onQueued()
+      if (moved.job.status === 'done') logger.info(deps.describe(moved.job), `${name} done`)
+      return true
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error
+      const job = await inTransaction(db, (tx) => deps.fail(tx, id, now))
+      logger.error({ err: error, ...(job && deps.describe(job)) }, deps.failedLine)
+      return false
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await deps.gate?.(stopping.signal)
+        const result = await round()
+        if (result !== 'moved') await clock.sleep(result === 'held' ? HELD_POLL_MS : IDLE_POLL_MS, stopping.signal)
+      } catch (error) {
+        logger.error({ err: error }, `${name} worker round failed: see docs/operations.md, database`)
+        await clock.sleep(IDLE_POLL_MS, stopping.signal)
+      }
+    }
+  }
+
+  return {
+    drain: async () => {
+      let hasMoved = false
+      while ((await round()) === 'moved') hasMoved = true
+      return hasMoved
+    },
+    run,
+    stop: () => stopping.abort(),
+  }
+}
+
+/**
+ * What one more round that failed makes of a job that had `before` of them: after a few in a row it ends as failed, so that
+ * a broken one does not run for ever. Pure.
+ */
+export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
+  const failures = before + 1
+  if (failures < MAX_FAILURES) return { failures }
+  const lastError = `${failures} rounds failed one after the other; the log says why. Resume it when that is mended.`
+  return { failures, status: 'failed', lastError }
+}

@@ -1,0 +1,158 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
+import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
+import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
+import { buildManualClock } from '../../../test/harness/manual-clock.ts'
+import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
+import type { ClaimRequest } from '../../delivery/policy.ts'
+import { routeBatch } from '../../delivery/routing.store.ts'
+import type { AccountId, EventId } from '../../id.ts'
+import { type Database, INDEX_ONLY_PLANS } from '../../postgres/database.ts'
+import { claimMessages, findLostMessages, findNextDueAt, releaseMessages } from './claim.store.ts'
+import type { ClaimedMessage } from './claimed-message.ts'
+import { buildRealtimeRouting } from './routing.store.ts'
+import { type MessageChange, makeMessagesDue, settleMessages } from './settle.store.ts'
+
+const OPEN = 20_000
+const ENDED = 20_000
+/** Accounts with waiting messages: the first has half of them, as after an outage of the provider. */
+const BUSY = 20
+/** Messages that a lost worker has claimed. */
+const LOST = 200
+
+/** As those of webhooks: made on empty tables, executed on large ones that were never analysed. */
+describe(`plans of realtime messages made on empty tables, on ${OPEN} open and ${ENDED} ended ones`, () => {
+  const clock = buildManualClock()
+  const now = new Date(clock.now())
+  let database: TestDatabase
+  let watched: WatchedDatabase
+  let ledger: Ledger
+  let account: AccountId
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    ledger = buildLedger(database.db, clock)
+    watched = openWatched(database, INDEX_ONLY_PLANS)
+    await keepUnanalysed(database.db, TABLES)
+    await prepareAll()
+    account = await ledger.addAccount()
+    const busy: AccountId[] = []
+    for (let index = 0; index < BUSY; index += 1) busy.push(await ledger.addAccount())
+    await fill(database.db, busy, now)
+  })
+  afterAll(async () => {
+    await watched[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  })
+
+  const request = (change: Partial<ClaimRequest> = {}): ClaimRequest => ({
+    workerId: 'worker-a',
+    now,
+    fastSlots: 100,
+    slowSlots: 25,
+    slowGroups: [],
+    inFlight: new Map(),
+    perGroup: 100,
+    hasPeers: true,
+    ...change,
+  })
+  const route = (db: Database, change: Partial<ClaimRequest> = {}) => {
+    const input = { after: '00000000-0000-0000-0000-000000000000', limit: 500, now }
+    return routeBatch(db, input, [{ name: 'realtime', part: buildRealtimeRouting(request(change)) }])
+  }
+  const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimMessages(db, request(change))
+  const findLost = (db: Database, workerId: string) =>
+    findLostMessages(db, { workerId, claimedBefore: now, now, limit: 50 })
+  const end = (one: Pick<ClaimedMessage, 'id' | 'fence' | 'account'>, status: MessageChange['status']) => ({
+    ...{ id: one.id, fence: one.fence, account: one.account, status },
+    nextAttemptAt: status === 'retrying' ? now : null,
+    ...{ statusCode: 200, errorClass: null, durationMs: 1, endedAt: now, isAttempt: true },
+  })
+  const expectReads = <Result>(most: number, work: (db: Database) => Promise<Result>) =>
+    expectFewReads(watched, { most }, work)
+
+  /** Executes each statement often enough for its plan to be kept. */
+  async function prepareAll(): Promise<void> {
+    const nothing = {
+      id: ledger.ids.next<'event'>() as EventId,
+      fence: 1,
+      account: ledger.ids.next<'account'>() as AccountId,
+    }
+    for (let round = 0; round < 2; round += 1) {
+      await route(watched.db)
+      await claim(watched.db)
+      await settleMessages(watched.db, [end(nothing, 'published')])
+      await releaseMessages(watched.db, [nothing], now)
+      await findLost(watched.db, 'worker-b')
+      await findNextDueAt(watched.db)
+      await makeMessagesDue(watched.db, now)
+    }
+  }
+
+  it('routes messages with reads of their own events', async () => {
+    await ledger.recordMany('contract.create', { account, count: 20 })
+    const { byPolicy } = await expectReads(20 * 6, (db) => route(db))
+    expect(byPolicy[0]).toMatchObject({ opened: 20 })
+  })
+
+  it('claims with reads of the messages that there is room for, however long the backlog of an account is', async () => {
+    const claimed = await expectReads(100 * 10, (db) => claim(db))
+    expect(claimed).toHaveLength(100)
+    expect(await expectReads(BUSY * 20, (db) => claim(db, { fastSlots: 1 }))).toHaveLength(1)
+  })
+
+  it('settles what was published with reads of its own messages', async () => {
+    const claimed = await claim(database.db)
+    const changes = claimed.map((one) => end(one, 'published'))
+    expect(await expectReads(100 * 3, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
+    expect(claimed.length).toBeGreaterThan(0)
+  })
+
+  it('settles what is tried again with reads of its own messages', async () => {
+    const claimed = await claim(database.db)
+    const changes = claimed.map((one) => end(one, 'retrying'))
+    expect(await expectReads(100 * 3, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
+    expect(claimed.length).toBeGreaterThan(0)
+  })
+
+  it('gives claims back with reads of their own messages', async () => {
+    const claimed = await claim(database.db)
+    expect(claimed.length).toBeGreaterThan(0)
+    await expectReads(100 * 3, (db) => releaseMessages(db, claimed, now))
+  })
+
+  it('finds when the next message is due with one read of the queue, and lost claims with reads of those', async () => {
+    expect(await expectReads(4, findNextDueAt)).not.toBeNull()
+    expect(await expectReads(50, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
+  })
+})
+
+const TABLES = ['realtime_message_open', 'realtime_message_ended', 'realtime_queue', 'event_occurrence', 'event_queue']
+
+/** The first account has half of the waiting messages, the others share the rest; the last one those of the lost worker. */
+async function fill(db: Database, busy: readonly AccountId[], now: Date): Promise<void> {
+  await sql`
+    with given as (
+      select gen_random_uuid() as id, n,
+        case when n <= ${LOST}::int then (${busy}::uuid[])[${BUSY}::int]
+          when n % 2 = 0 then (${busy}::uuid[])[1] else (${busy}::uuid[])[2 + n / 2 % ${BUSY - 2}::int] end as account
+      from generate_series(1, ${OPEN}::int) n
+    ), recorded as (
+      insert into event_occurrence (document_id, event, account, resource, action, routed_at, created_at)
+      select id, 'contract.create', account, 'contract', 'create', ${now}::timestamptz, ${now} from given
+    )
+    insert into realtime_message_open (document_id, account, event, attempts, next_attempt_at, lease_owner,
+      last_attempt_at, fence, created_at, updated_at)
+    select id, account, 'contract.create', (n <= ${LOST}::int)::int,
+      case when n > ${LOST}::int then ${now}::timestamptz end, case when n <= ${LOST}::int then 'worker-lost' end,
+      case when n <= ${LOST}::int then ${now}::timestamptz end, (n <= ${LOST}::int)::int, ${now}, ${now}
+    from given`.execute(db)
+  await sql`
+    insert into realtime_queue select account, min(next_attempt_at) from realtime_message_open
+    where next_attempt_at is not null group by account`.execute(db)
+  await sql`
+    insert into realtime_message_ended (document_id, account, event, status, attempts, results, created_at, ended_at, fence)
+    select gen_random_uuid(), (${busy}::uuid[])[1 + n % ${BUSY}::int], 'contract.create', 'published', 1, 1, ${now}, ${now}, 1
+    from generate_series(1, ${ENDED}::int) n`.execute(db)
+}
