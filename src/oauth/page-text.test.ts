@@ -6,6 +6,7 @@ import { buildBrowserKeys } from '../pages/browser-key.ts'
 import { systemRandom } from '../random.ts'
 import type { ClientRecord } from './client.store.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage } from './consent-page.ts'
+import { buildEngineConsentPage, buildEngineSignInPage } from './engine-consent-page.ts'
 import { choosePageTexts, LANGUAGES, type PageTexts, type TextKey } from './page-text.ts'
 import { ENGLISH } from './page-text-en.ts'
 import {
@@ -36,6 +37,13 @@ const deps = { browserKeys: buildBrowserKeys({ secrets: ['a secret of the test']
 const view = { texts: MARKED, authorizationId: '1', browserId: '2', email: 'e@example.com' }
 const client = { name: 'app', publisher: 'publisher', registration: 'dynamic' } as ClientRecord
 const consent = { ...view, client, asked: SCOPES.map(({ name }) => name), allowed: ['openid'] as string[] | undefined }
+const ASKED = {
+  kind: 'pending' as const,
+  clientId: '1',
+  clientName: 'app',
+  redirectUri: 'https://app.example.com/callback',
+  scopes: ['openid', 'email'],
+}
 const context = (clientName: string | undefined) =>
   ({ oidc: { client: { clientName }, session: {}, urlFor: () => '/' } }) as unknown as KoaContextWithOIDC
 
@@ -45,7 +53,9 @@ const PAGES = [
     buildConsentPage(deps, { ...consent, redirectUri }),
   ),
   buildConsentPage(deps, { ...consent, allowed: undefined, redirectUri: null }),
-  ...[true, false].map((mustSignIn) => buildAccountPage(deps, { ...view, clientName: 'app', mustSignIn })),
+  ...[null, '/auth/sign-in'].map((signInAgain) => buildAccountPage(deps, { ...view, clientName: 'app', signInAgain })),
+  buildEngineSignInPage({ texts: MARKED, providers: [{ label: 'app', href: '/' }], email: 'app' }),
+  buildEngineConsentPage(deps, { ...view, asked: ASKED }),
   buildContinuePage({ texts: MARKED, clientName: MARKED.texts['app.unnamed'], href: '/' }),
   buildErrorPage(MARKED, { error: '' }),
   ...['app', undefined].flatMap((name) => [
