@@ -248,6 +248,9 @@ describe('a port', () => {
     const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
     expect(judgeFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
     expect(judgeFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
+    // A process of another user, which the system does not name.
+    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: true })).toEqual(['warning port_of_running_service'])
+    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: false })).toEqual(['failure port_in_use'])
   })
 
   it('without the permission, and an unknown host, are failures', () => {
