@@ -70,6 +70,21 @@ describe('docs/operations.md', () => {
     expect(sections.filter((section) => !named.includes(section))).toEqual([])
   })
 
+  test('or a guide is named by every log line from warn on, but for those of attempts', () => {
+    const calls = service.flatMap(({ path, text }) =>
+      [...text.matchAll(/\blog(?:ger)?\s*\.(?:warn|error|fatal)\(/g)].map(({ index }) => {
+        // Up to the call's end: a line that begins with its closing bracket, or the end of its own line.
+        const rest = text.slice(index)
+        const end = /\n\s*\)|[^(,{]\n/.exec(rest)?.index ?? 400
+        return { path, call: rest.slice(0, end + 1) }
+      }),
+    )
+    expect(calls.length).toBeGreaterThan(30)
+    const isOfAttempt = ({ call }: { call: string }) => /'(?:provisioning )?attempt'/.test(call)
+    const nameless = calls.filter((one) => !isOfAttempt(one) && !/see docs\/\S+\.md/.test(one.call))
+    expect(nameless).toEqual([])
+  })
+
   test('has a section for each class of a failed attempt, and for nothing else', () => {
     const classes = [
       ...listUnion('src/outbound/post-result.ts', 'PostErrorClass'),
@@ -176,7 +191,7 @@ describe('names in documents exist:', () => {
   })
 
   test('settings', () => {
-    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'GOTRUE_']
+    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'GOTRUE_', 'POSTGRES_PASSWORD']
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),
     )

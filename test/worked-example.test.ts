@@ -92,8 +92,13 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   })
 })
 
-/** The tests that have an entry for each route, of which those of invoices run. */
-const SWEEPS = ['test/journeys/round-trips.test.ts', 'test/concurrency/parallel-changes.test.ts']
+/** The tests that drive each route, of which those of invoices run. */
+const SWEEPS = [
+  'test/journeys/round-trips.test.ts',
+  'test/journeys/tenant-isolation.test.ts',
+  'test/journeys/permission-sweep.test.ts',
+  'test/concurrency/parallel-changes.test.ts',
+]
 
 /** Of the sweeps the entries of invoices; of the rules of the repository all that read the tree. */
 const NAMES = 'invoice|ARCHITECTURE|every route|every part|the repository'

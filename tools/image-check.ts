@@ -80,8 +80,6 @@ function buildSettings(databaseUrl?: string, port = 0): Record<string, string> {
     BASE_URL: 'https://signalbox.example.com',
     SECRET_KEY: makeSecret(),
     SESSION_JWT_SECRET: makeSecret(),
-    SSO_HANDSHAKE_SECRET: makeSecret(),
-    OAUTH_HOOK_SECRET: makeSecret(),
     SIGNALBOX_ADMIN_PASSWORD: PASSWORD,
   }
 }

@@ -78,6 +78,38 @@ describe('the limits of rows', () => {
   })
 })
 
+describe('the limits of rows of a second account of the same person', () => {
+  beforeAll(startAccount)
+
+  test('hold for a webhook that moves there with its subscriptions, and a refused move changes nothing', async () => {
+    const [first, second] = [account, (await world.createAccount()).document_id]
+    const { body } = await world.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
+    const roles = [body.data[0].document_id]
+    const someone = await world.app.signInMember([first as never, second as never])
+    for (const id of [first, second])
+      await world.app.admin('PATCH', `/api/v3/identity/account/${id}/member`, { user: someone.userId, roles })
+    const subscribed = async (owner: string, events: string[]) => {
+      const url = `${world.receiver.origin}/moved`
+      const answer = await someone.call('POST', HOOKS, { url, account: owner, events })
+      expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+      return answer.body.data.document_id
+    }
+    const moved = await subscribed(first, ['contract.create', 'contract.update'])
+    const there = await subscribed(second, ['contract.create', 'contract.update'])
+    const move = () => someone.call('PATCH', `${HOOKS}/${moved}`, { account: second })
+    expect(await move()).toMatchObject({
+      status: 409,
+      body: { code: 'limit_reached', limit: { name: 'subscriptions', value: 3, account: second } },
+    })
+    expect((await someone.call('GET', `${HOOKS}/${moved}`)).body.data.account).toBe(first)
+    // One subscription less leaves room for the two that come; those to webhook.test do not count.
+    await someone.call('PUT', `${HOOKS}/${there}/events`, { events: ['contract.create'] })
+    expect(await move()).toMatchObject({ status: 200, body: { data: { account: second } } })
+    expect((await someone.call('GET', limitPath(second))).body.data.used).toEqual({ webhooks: 2, subscriptions: 3 })
+    expect((await someone.call('GET', limitPath(first))).body.data.used).toEqual({ webhooks: 0, subscriptions: 0 })
+  })
+})
+
 describe('the limit of published events', () => {
   beforeAll(startAccount)
 

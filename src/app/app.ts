@@ -213,7 +213,11 @@ function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateL
     clock,
     perMinute: config.rateLimitPerMinute,
     strictPerMinute: config.rateLimitStrictPerMinute,
-    onError: (error) => logger.warn({ err: error }, 'rate limits not exchanged; counted in this process only'),
+    onError: (error) =>
+      logger.warn(
+        { err: error },
+        'rate limits not exchanged, each process counts alone: see docs/operations.md, database',
+      ),
   })
 }
 

@@ -9,6 +9,7 @@ import type { RealtimeSettings } from '../realtime/provider-settings.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
 import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -103,6 +104,8 @@ export interface Config {
   logLevel: NonNullable<Values['LOG_LEVEL']>
   /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
   isLogLevelGiven: boolean
+  /** Given settings without effect in this environment, which the start reports. */
+  idleSettings: readonly IdleSetting[]
 }
 
 /** Variables by name. */
@@ -195,6 +198,7 @@ function parseValues(env: Environment): { values: Values; faults: string[] } {
 }
 
 function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
+  const realtime = readRealtimeSettings(values)
   return {
     appEnv: values.APP_ENV ?? 'development',
     host: values.HOST ?? '127.0.0.1',
@@ -232,7 +236,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? 365,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
-    realtime: readRealtimeSettings(values),
+    realtime,
     realtimeLimits: readRealtimeLimits(values),
     realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
     corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
@@ -259,6 +263,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     brandLogoPath: values.BRAND_LOGO === undefined ? undefined : resolve(directory, values.BRAND_LOGO),
     logLevel: values.LOG_LEVEL ?? 'info',
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
+    idleSettings: listIdleSettings(values, realtime.kind),
   }
 }
 

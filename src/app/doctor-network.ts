@@ -32,8 +32,29 @@ export async function findPortFacts(asked: Pick<PortFacts, 'setting' | 'port' | 
     server.once('error', (fault) => resolve(codeOf(fault)))
     server.listen({ host, port }, () => server.close(() => resolve(undefined)))
   })
-  const holder = error === 'EADDRINUSE' ? await findHolder(port).catch(() => undefined) : undefined
-  return { ...asked, error, holder }
+  const isHeld = error === 'EADDRINUSE'
+  const holder = isHeld ? await findHolder(port).catch(() => undefined) : undefined
+  return { ...asked, error, holder, isOurs: isHeld && holder === undefined && (await answersAsService(asked)) }
+}
+
+/** What a Signalbox answers on each port, where the system does not tell who listens: most often another user does. */
+const ANSWERS = {
+  PORT: { path: '/livez', pattern: /^\{"status":"ok"\}$/ },
+  METRICS_PORT: { path: '/metrics', pattern: /^signalbox_build_info\{/m },
+} as const
+
+async function answersAsService({
+  setting,
+  host,
+  port,
+}: Pick<PortFacts, 'setting' | 'port' | 'host'>): Promise<boolean> {
+  const { path, pattern } = ANSWERS[setting]
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const url = `http://${local.includes(':') ? `[${local}]` : local}:${port}${path}`
+  const answer = await fetch(url, { signal: AbortSignal.timeout(CONNECT_LIMIT_MS), redirect: 'error' })
+    .then((response) => response.text())
+    .catch(() => '')
+  return pattern.test(answer)
 }
 
 async function findHolder(port: number): Promise<PortFacts['holder']> {

@@ -63,7 +63,7 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
       given: Object.keys(environment).filter((name) => environment[name]),
       appEnv: config.appEnv,
       baseUrl: config.baseUrl,
-      identityEngine: config.identityEngine,
+      idle: config.idleSettings,
     }),
     ...(await examineKeysAndDatabase(world, config, skipped)),
     ...(await examineMachine(world, { config, environment })),

@@ -34,7 +34,10 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
           if (cause !== 'signed out') await recordAudit(tx, { ids, now }, entry)
         })
       } catch (error) {
-        logger.error({ err: error, request_id: requestId }, 'sessions of an OAuth token not ended')
+        logger.error(
+          { err: error, request_id: requestId },
+          'sessions of an OAuth token not ended: see docs/operations.md, oauth provider',
+        )
       }
     },
     recordRefusedPerson: async (userId, { clientId, address, requestId }) => {
@@ -50,7 +53,10 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
           },
         )
       } catch (error) {
-        logger.error({ err: error, request_id: requestId }, 'refused OAuth token not recorded')
+        logger.error(
+          { err: error, request_id: requestId },
+          'refused OAuth token not recorded: see docs/operations.md, oauth provider',
+        )
       }
     },
   }

@@ -67,7 +67,7 @@ function followSignOuts(server: FastifyInstance, source: ProviderSource, { logge
     if (!cookieHeader?.includes('signalbox_oauth=')) return
     if (!ENDED_SESSION.test(String(reply.getHeader('set-cookie') ?? ''))) return
     const onFailure = (error: unknown, client?: string) =>
-      logger.warn({ err: error, client }, 'back-channel sign-out not delivered')
+      logger.warn({ err: error, client }, 'back-channel sign-out not delivered: see docs/operations.md, oauth provider')
     try {
       await source.current()
       const provider = source.provider()
@@ -115,9 +115,15 @@ async function findPerson({ pages, random }: FeatureParts, header: string | unde
 /** Logs the faults of the provider, without what the request holds. */
 function watchProvider(provider: Provider, logger: AppOptions['logger']): void {
   provider.on('server_error', (ctx, error) =>
-    logger.error({ err: error, route: ctx.oidc?.route }, 'OAuth provider failed'),
+    logger.error(
+      { err: error, route: ctx.oidc?.route },
+      'OAuth provider failed: see docs/operations.md, oauth provider',
+    ),
   )
   provider.on('backchannel.error', (_ctx, error, client) =>
-    logger.warn({ err: error, client: client.clientId }, 'back-channel sign-out not delivered'),
+    logger.warn(
+      { err: error, client: client.clientId },
+      'back-channel sign-out not delivered: see docs/operations.md, oauth provider',
+    ),
   )
 }

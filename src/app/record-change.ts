@@ -124,7 +124,10 @@ export function buildRecorders(
       const [entry] = draftAudit(route, { kind: 'refusal', problem, audit: { detail: problem.detail } }, request)
       const records = entry ? buildAuditRecords(deps.ids, [entry], request.now) : []
       await insertAuditEntries(db, records).catch((error: unknown) => {
-        deps.logger.warn({ err: error, request_id: request.requestId }, 'audit entry of a refused call not written')
+        deps.logger.warn(
+          { err: error, request_id: request.requestId },
+          'audit entry of a refused call not written: see docs/operations.md, database',
+        )
       })
     },
   }

@@ -98,6 +98,7 @@ async function startInSteps(start: {
   const { options, world, resources, parts, stopRequested, startedAt } = start
   const { config, clock, random, logger, stop } = world
   const { print } = options
+  reportIdleSettings(config, logger)
   await prepareDatabase(resources, world)
   await checkSecretKey(options, resources)
   if (stop.aborted) return
@@ -131,6 +132,12 @@ async function startInSteps(start: {
   }
   const seconds = (systemClock.now() - startedAt) / 1000
   if (!stop.aborted || parts.admin?.password) printStart({ app, admin: parts.admin, config, print, seconds, commands })
+}
+
+function reportIdleSettings({ idleSettings }: Config, logger: Logger): void {
+  if (idleSettings.length === 0) return
+  const settings = Object.fromEntries(idleSettings.map(({ name, where }) => [name, where]))
+  logger.warn({ settings }, 'settings without effect: see docs/operations.md, settings without effect')
 }
 
 /** What the log says of a service that started. */

@@ -135,7 +135,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
     ...((parts.onChange || isProvisioner) && { onChange }),
-    onError: (error) => logger.warn({ err: error }, 'notification between processes failed; polling continues'),
+    onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
   const notify = () => notifier.notify()
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, onReplays: notify })
@@ -179,7 +179,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       await realtime.client?.close()
       // Claims that are left unknown are found by other workers when the lease runs out.
       if (isWorker && ![...dispatchers, provisioner].some((one) => one.mayLeak()))
-        await lease.end().catch((error) => logger.warn({ err: error }, 'lease of this worker not ended'))
+        await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
   }
 }

@@ -22,7 +22,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
       // A closed standard output (`npm start | head`, a closed terminal) does not end the service.
       process.stdout.on('error', () => {})
       process.on('uncaughtExceptionMonitor', (error) =>
-        logger.fatal({ err: error }, 'unexpected error: the process ends'),
+        logger.fatal({ err: error }, 'unexpected error, the process ends: see docs/operations.md, unexpected errors'),
       )
       const print = (line: string) => process.stdout.write(`${line}\n`)
       const code = await serve({ config, logger, demo, isKeyLost, print }, stopRequested)

@@ -91,7 +91,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
         }
         logger.error(
           { err: error, dispatch: attempt.id, fence: attempt.fence },
-          'result of an attempt refused by the database; the attempt counts as interrupted',
+          'result of an attempt refused by the database, it counts as interrupted: see docs/operations.md, stopping',
         )
         deps.onRefused?.()
       }

@@ -177,7 +177,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
       const lost = (await queue.reclaim(request)).filter((one) => !held.has(nameClaim(one)))
       if (lost.length === 0) continue
       policy.onSettled(await queue.settle(lost))
-      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts lost with their process are made again')
+      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts repeated: see docs/operations.md, stopping')
     }
   }
 

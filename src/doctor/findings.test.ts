@@ -114,7 +114,7 @@ describe('the settings', () => {
     given: ['WEBHOOK_CONCURRENCY', 'PATH', 'DATABASE_HOST'],
     appEnv: 'production',
     baseUrl: 'https://signalbox.example.com',
-    identityEngine: 'embedded',
+    idle: [],
   }
   const judgeGiven = (more: Partial<SettingFacts>) => list(judgeSettings({ ...facts, ...more }))
 
@@ -131,19 +131,11 @@ describe('the settings', () => {
     })
   })
 
-  it.each([
-    ['DATABASE_LISTEN_URL', 'DATABASE_URL'],
-    ['ALERT_WEBHOOK_SECRET', 'ALERT_WEBHOOK_URL'],
-  ])('%s is without effect unless %s is set', (name, needed) => {
-    const known = [name, needed]
-    expect(judgeGiven({ known, given: [name] })).toEqual(['warning setting_without_effect'])
-    expect(judgeGiven({ known, given: [name, needed] })).toEqual([])
-  })
-
-  it('SUPABASE_URL is without effect unless that engine is chosen', () => {
-    const given = ['SUPABASE_URL']
-    expect(judgeGiven({ given })).toEqual(['warning setting_without_effect'])
-    expect(judgeGiven({ given, identityEngine: 'supabase' })).toEqual([])
+  it('each one without effect is a warning that names it and where it has none', () => {
+    const idle = [{ name: 'METRICS_TOKEN', where: 'in development' }]
+    expect(judgeSettings({ ...facts, idle })).toMatchObject([
+      { code: 'setting_without_effect', severity: 'warning', detail: 'METRICS_TOKEN has no effect in development.' },
+    ])
   })
 
   it('BASE_URL must be an https address in production, and only there', () => {
@@ -256,6 +248,9 @@ describe('a port', () => {
     const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
     expect(judgeFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
     expect(judgeFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
+    // A process of another user, which the system does not name.
+    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: true })).toEqual(['warning port_of_running_service'])
+    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: false })).toEqual(['failure port_in_use'])
   })
 
   it('without the permission, and an unknown host, are failures', () => {

@@ -69,12 +69,14 @@ export interface PortFacts {
   error: string | undefined
   /** The process that listens, where the system says it. */
   holder: { pid: number; command: string } | undefined
+  /** Whether a holder that the system does not name answers as a Signalbox. */
+  isOurs?: boolean
 }
 
 /** Judges a port. */
-export function judgePort({ setting, port, host, error, holder }: PortFacts): Finding[] {
+export function judgePort({ setting, port, host, error, holder, isOurs = false }: PortFacts): Finding[] {
   if (error === undefined) return []
-  if (error === 'EADDRINUSE') return [judgeHolder({ setting, port, holder })]
+  if (error === 'EADDRINUSE') return [judgeHolder({ setting, port, holder, isOurs })]
   if (error === 'EACCES')
     return [
       fail('port_not_permitted', `No permission to listen on ${setting} ${port}.`, `Set ${setting} to 1024 or more.`),
@@ -88,9 +90,14 @@ export function judgePort({ setting, port, host, error, holder }: PortFacts): Fi
   ]
 }
 
-function judgeHolder({ setting, port, holder }: Pick<PortFacts, 'setting' | 'port' | 'holder'>): Finding {
+function judgeHolder({
+  setting,
+  port,
+  holder,
+  isOurs,
+}: Pick<PortFacts, 'setting' | 'port' | 'holder' | 'isOurs'>): Finding {
   const by = holder ? `process ${holder.pid} (${holder.command})` : 'another process'
-  if (holder && /(?:src\/main\.ts|signalbox\.mjs)["']? serve\b/.test(holder.command))
+  if (isOurs || (holder && /(?:src\/main\.ts|signalbox\.mjs)["']? serve\b/.test(holder.command)))
     return warn(
       'port_of_running_service',
       `A Signalbox runs on ${setting} ${port}: ${by}.`,

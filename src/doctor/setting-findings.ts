@@ -12,7 +12,8 @@ export interface SettingFacts {
   given: readonly string[]
   appEnv: string
   baseUrl: string | undefined
-  identityEngine: string
+  /** Those that are accepted without effect, and where they have none. */
+  idle: readonly { name: string; where: string }[]
 }
 
 /** Judges settings that the start accepts. */
@@ -21,9 +22,9 @@ export function judgeSettings(facts: SettingFacts): Finding[] {
   const findings = unknown.map((name) =>
     warn('setting_unknown', `${name} is not a setting of Signalbox.`, 'Correct its name: see docs/configuration.md.'),
   )
-  for (const [name, needed] of findIdle(facts))
+  for (const { name, where } of facts.idle)
     findings.push(
-      warn('setting_without_effect', `${name} has no effect without ${needed}.`, `Set ${needed}, or remove ${name}.`),
+      warn('setting_without_effect', `${name} has no effect ${where}.`, 'Remove it, or look at what it was set for.'),
     )
   if (facts.appEnv === 'production' && !facts.baseUrl?.startsWith('https:'))
     findings.push(
@@ -34,15 +35,6 @@ export function judgeSettings(facts: SettingFacts): Finding[] {
       ),
     )
   return findings
-}
-
-function findIdle({ given, identityEngine }: SettingFacts): [name: string, needed: string][] {
-  const idle: [string, string][] = []
-  const has = (name: string) => given.includes(name)
-  if (has('DATABASE_LISTEN_URL') && !has('DATABASE_URL')) idle.push(['DATABASE_LISTEN_URL', 'DATABASE_URL'])
-  if (has('ALERT_WEBHOOK_SECRET') && !has('ALERT_WEBHOOK_URL')) idle.push(['ALERT_WEBHOOK_SECRET', 'ALERT_WEBHOOK_URL'])
-  if (has('SUPABASE_URL') && identityEngine !== 'supabase') idle.push(['SUPABASE_URL', 'IDENTITY_ENGINE=supabase'])
-  return idle
 }
 
 /** One finding for each sentence of a configuration that the start refuses. */

@@ -29,7 +29,7 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
       try {
         await handle(request.raw, reply.raw)
       } catch (error) {
-        request.log.error({ err: error, prefix }, 'foreign protocol failed')
+        request.log.error({ err: error, prefix }, 'foreign protocol failed: see docs/operations.md, unexpected errors')
         endWithFault(reply.raw)
       }
     }

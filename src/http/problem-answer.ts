@@ -35,7 +35,10 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (statusCode === 400)
     return new Problem('malformed_request', 'The request is malformed. Check its headers and body.')
   if (isGivenUp(error)) {
-    request.log.warn({ err: error }, 'transaction aborted: deadlock or serialization failure')
+    request.log.warn(
+      { err: error },
+      'transaction aborted by a concurrent one: see docs/operations.md, concurrent changes',
+    )
     return new Problem(
       'dependency_unavailable',
       'A concurrent change aborted this one. Nothing was changed; try again.',
@@ -54,7 +57,7 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
       },
     )
   }
-  request.log.error({ err: error }, 'unexpected error')
+  request.log.error({ err: error }, 'unexpected error: see docs/operations.md, unexpected errors')
   return new Problem(
     'internal_error',
     'Unexpected error. Report the request id to the operator; repeat a change only with its Idempotency-Key.',

@@ -64,7 +64,9 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await drain().catch((error: unknown) => logger.warn({ err: error }, 'outbox of mails not read; tried again'))
+      await drain().catch((error: unknown) =>
+        logger.warn({ err: error }, 'outbox of mails not read: see docs/operations.md, mail'),
+      )
       await clock.sleep(POLL_MS, stopping.signal)
     }
     transport?.close()

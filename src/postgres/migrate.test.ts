@@ -148,6 +148,28 @@ it('a stop that is asked for ends the migrations before the next one', async () 
   expect(await migrate(database.connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
 })
 
+it('a stop ends the wait for another process, and its session ends while that one still migrates', async () => {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const { connectionString, pool } = database
+  const other = await pool.connect()
+  await other.query('select pg_advisory_lock(7320114)')
+  const stop = new AbortController()
+  const waiting = migrate(connectionString, { migrations: [FIRST], stop: stop.signal })
+  const listSessions = async () =>
+    (
+      await pool.query(
+        `select wait_event from pg_stat_activity
+         where datname = current_database() and application_name = 'signalbox migrate'`,
+      )
+    ).rows
+  await expect.poll(listSessions, { timeout: 10_000 }).toEqual([{ wait_event: 'advisory' }])
+  stop.abort()
+  expect(await waiting).toEqual([])
+  await expect.poll(listSessions, { timeout: 10_000 }).toEqual([])
+  expect(await listTables(database)).toEqual([])
+  other.release(true)
+})
+
 it('PostgreSQL 15 is supported and 14 is not, in any minor version', () => {
   expect(() => checkVersionNumber(150_000)).not.toThrow()
   expect(() => checkVersionNumber(180_001)).not.toThrow()

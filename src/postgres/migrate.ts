@@ -66,7 +66,7 @@ export interface MigrateOptions {
   /** Stops after that migration (tests of old schemas). */
   upTo?: string
   now?: Date
-  /** Runs no further migration after the running one. */
+  /** Leaves the wait for another process, and runs no further migration after the running one. */
   stop?: AbortSignal | undefined
 }
 
@@ -82,7 +82,7 @@ export async function migrateSchema(
 ): Promise<{ ran: string[]; ahead: string[] }> {
   const migrations = options.migrations ?? (await readMigrations())
   return withMigrationClient(connectionString, async (client) => {
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    if (!(await takeLock(client, options.stop))) return { ran: [], ahead: [] }
     await ensureTable(client)
     const { pending, ahead } = planMigrations(migrations, await readDone(client), options.upTo)
     await recordMarks(client, migrations)
@@ -128,6 +128,21 @@ async function withMigrationClient<Result>(
   } finally {
     await client.end()
   }
+}
+
+/** Waits until no other process migrates. False when the stop comes first; the end of the connection then ends the wait. */
+async function takeLock(client: pg.Client, stop?: AbortSignal): Promise<boolean> {
+  // A session that waits behind its ended process would be the next to get the lock. Not every system of a server can look.
+  await client.query(`set client_connection_check_interval = '1s'`).catch(() => {})
+  const taken = client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]).then(() => true)
+  if (!stop) return taken
+  // The end of the connection fails the query, after nobody waits for it.
+  taken.catch(() => {})
+  const { promise: stopped, resolve } = Promise.withResolvers<false>()
+  const leave = () => resolve(false)
+  if (stop.aborted) leave()
+  stop.addEventListener('abort', leave, { once: true })
+  return Promise.race([taken, stopped]).finally(() => stop.removeEventListener('abort', leave))
 }
 
 /** Creates the table of migrations, and the column that tables of the first releases lack. */

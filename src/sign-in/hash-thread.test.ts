@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { constants, getPriority } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { buildHashThread } from './hash-thread.ts'
+import { yieldProcessor } from './yield-processor.ts'
 
 const work = {
   message: Buffer.from('correct horse'),
@@ -32,6 +33,13 @@ describe('a thread for hashes', () => {
     const thread = buildHashThread()
     await expect(thread({ ...work, memory: 1 })).rejects.toThrow()
     expect(await thread(work)).toHaveLength(32)
+  })
+
+  test('keeps its priority where the system forbids another one', () => {
+    const refuse = () => {
+      throw Object.assign(new Error('operation not permitted'), { code: 'ERR_SYSTEM_ERROR' })
+    }
+    expect(() => yieldProcessor(refuse)).not.toThrow()
   })
 
   test('yields the processor on Linux, and no other thread does', async () => {

@@ -1,10 +1,9 @@
 import { argon2Sync } from 'node:crypto'
-import { constants, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import type { HashAnswer, HashWork } from './hash-thread.ts'
+import { yieldProcessor } from './yield-processor.ts'
 
-// On Linux, 0 names the calling thread, not its process. Elsewhere it would lower the whole service.
-if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_LOW)
+yieldProcessor()
 
 function answer(work: HashWork): HashAnswer {
   try {

@@ -27,8 +27,7 @@ export async function loadOtelPackages(
   } catch (error) {
     logger.warn(
       { reason: (error as { code?: unknown } | null)?.code ?? 'unknown' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the OpenTelemetry packages cannot be loaded, so no traces are exported. ' +
-        'Install them with: npm ci',
+      'OTEL_EXPORTER_OTLP_ENDPOINT is set, but the OpenTelemetry packages cannot be loaded: see docs/guides/tracing.md',
     )
     return undefined
   }

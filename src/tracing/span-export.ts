@@ -107,7 +107,7 @@ function announceState(exporter: SpanExporter, logger: Logger): SpanExporter {
         if (hasFailed && !isFailing)
           logger.warn(
             { reason: describeFailure(result.error) },
-            'span export failing, spans dropped; deliveries continue. Check the collector at OTEL_EXPORTER_OTLP_ENDPOINT',
+            'span export failing, spans dropped: see docs/guides/tracing.md',
           )
         if (!hasFailed && isFailing) logger.info('span export recovered')
         isFailing = hasFailed

@@ -2,10 +2,11 @@ import type { AccountLimiter, Room, RoomOwner } from '../account/account-limit.t
 import { includesAccount, type PermissionScope } from '../http/caller.ts'
 import { buildAccountMissing, buildScopeMissing } from '../http/caller-refusal.ts'
 import { notFound, Problem } from '../http/problem.ts'
-import type { AccountId } from '../id.ts'
+import type { AccountId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { isOwnedBy, listHiddenTypes } from './account-reach.store.ts'
 import { splitEntries, UNKNOWN } from './event-entry.ts'
+import { countSubscriptions } from './subscription.store.ts'
 import { buildUnknownWebhook } from './subscription.ts'
 
 /** A request of a caller whose permission may hold in some accounts only. */
@@ -40,6 +41,12 @@ export async function lockRoom(
   { scope, ...owner }: RoomOwner & { scope: PermissionScope },
 ): Promise<Room | undefined> {
   return scope === 'all' ? undefined : deps.accountLimits.lockRoom(db, owner)
+}
+
+/** Checks that an account has room for a locked webhook that moves to it, with its subscriptions. Throws 409. */
+export async function checkRoomForMoved(db: Database, room: Room, webhook: WebhookId): Promise<void> {
+  room.check('webhooks', 1)
+  room.check('subscriptions', await countSubscriptions(db, webhook))
 }
 
 /**

@@ -68,6 +68,16 @@ export function selectSubscriptions(db: Database) {
   return db.selectFrom('webhook_event').select(COLUMNS).where('deleted_at', 'is', null)
 }
 
+const count = statement<{ subscriptions: number }>(`
+  select count(*)::int as subscriptions from webhook_event s join event e on e.document_id = s.event
+  where s.webhook = $1 and s.deleted_at is null and e.internal <> 'webhook.test'`)
+
+/** How many links a webhook has beside that to `webhook.test`: those that count for the limit of an account. */
+export async function countSubscriptions(db: Database, webhook: WebhookId): Promise<number> {
+  const [row] = await count(db, [webhook])
+  return row?.subscriptions ?? 0
+}
+
 const selectOne = statement<SubscriptionColumns & WebhookColumns & { internal: string }>(`
   select ${OF_LINK}, ${OF_WEBHOOK}, e.internal
   from webhook_event s join webhook w on w.document_id = s.webhook join event e on e.document_id = s.event

@@ -3,7 +3,7 @@ import { ActiveBody, IdParams } from '../http/schema.ts'
 import { readPage } from '../listing/page.ts'
 import { checkNewUrl } from '../signed-post/callback-field.ts'
 import { keepOwnWebhooks } from './account-reach.store.ts'
-import { buildReach, checkMaySubscribe, checkOwnerInScope, lockRoom } from './account-reach.ts'
+import { buildReach, checkMaySubscribe, checkOwnerInScope, checkRoomForMoved, lockRoom } from './account-reach.ts'
 import { sayWarnings } from './subscription.ts'
 import { CreateWebhookBody, toWebhookRow, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRecord, type WebhookRecord } from './webhook.store.ts'
@@ -153,7 +153,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { is_global: isGlobal, ...rest } = body
         const input = { ...rest, ...(isGlobal !== undefined && { isGlobal }), caller, now }
         const { webhook, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
-        if (room && isMoved) room.check('webhooks', 1)
+        if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
         return {
           data: toWebhookRow(webhook),
           message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',

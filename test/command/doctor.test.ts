@@ -38,8 +38,11 @@ const listOwn = ({ areas }: Answer) =>
         !['database_not_durable', 'database_loses_commits', 'name_servers_missing', 'disk_low'].includes(code),
     )
 
-const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) =>
-  buildServiceEnvironment(database.connectionString)
+const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) => ({
+  ...buildServiceEnvironment(database.connectionString),
+  // Among its secrets is that of handshakes, which has no effect without a target.
+  SSO_TARGETS: 'https://app.example.com',
+})
 
 test('doctor finds a prepared database in order, and exits 1 for the server of the tests, which is not durable', {
   timeout: 120_000,

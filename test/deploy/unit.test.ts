@@ -41,6 +41,12 @@ test('the unit runs the service as a user of its own, without rights and without
   expect(service.filter(([key]) => /^(?:ReadWritePaths|StateDirectory|MemoryDenyWriteExecute)$/.test(key))).toEqual([])
 })
 
+test('the unit lets the threads that check passwords lower their own priority', () => {
+  const filters = service.filter(([key]) => key === 'SystemCallFilter').map(([, value]) => value)
+  // A later line adds to what the lines before it left.
+  expect(filters).toEqual(['@system-service', '~@privileged @resources', 'setpriority'])
+})
+
 test('systemd finds no fault in the unit, where it is installed; else every line is a setting of a section', () => {
   const sections = [...text.matchAll(/^\[(\w+)\]$/gm)].map(([, name = '']) => name)
   expect(sections).toEqual(['Unit', 'Service', 'Install'])

@@ -6,6 +6,8 @@ import type { TestAnswer, TestCall } from '../harness/app.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime-provider.ts'
+import { buildPlatformRouteRequests } from './platform-route-requests.ts'
+import type { Request } from './route-requests.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const PUBLIC = ROUTES.filter((route) => route.access === 'public' && !route.readsCaller)
@@ -20,13 +22,22 @@ interface Victim {
   subscription: string
   dispatch: string
   event: string
-  contract: string
   job: string
   key: string
   session: string
   invitation: string
   token: string
+  /** What a request to each route of a platform's own resources holds, by the event of the route. */
+  platform: Record<string, Request>
 }
+
+/** Every word of the victim, with what it is. */
+const listWords = ({ platform, ...own }: Victim): [what: string, word: string][] => [
+  ...Object.entries(own),
+  ...Object.entries(platform).flatMap(([name, { params }]) =>
+    params?.id ? [[name, params.id] as [string, string]] : [],
+  ),
+]
 
 /** Ids that are in none of the accounts: of operators, or of people. They belong to no tenant. */
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
@@ -40,7 +51,6 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'account-invitation': ({ account, invitation }) => ({ id: account, invitation }),
   'api-key': ({ key }) => ({ id: key }),
   session: ({ session }) => ({ id: session }),
-  contract: ({ contract }) => ({ id: contract }),
   webhook: ({ webhook }) => ({ id: webhook }),
   'webhook-event': ({ subscription }) => ({ id: subscription }),
   'webhook-dispatch': ({ dispatch }) => ({ id: dispatch }),
@@ -75,8 +85,6 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'account-invitation.create': () => ({ email: 'stranger@example.com' }),
   'account-invitation.accept': ({ token }) => ({ token }),
   'api-key.create': ({ account }) => ({ name: 'taken', permissions: ['contract:*'], account }),
-  'contract.create': ({ account }) => ({ account, name: 'Taken' }),
-  'contract.update': () => ({ name: 'Taken' }),
   'webhook.create': ({ account }) => ({ url: 'https://hooks.example.com/', account }),
   'webhook.update': () => ({ name: 'Taken' }),
   'webhook.active': () => ({ is_actived: false }),
@@ -111,6 +119,8 @@ let world: ContractWorld
 let realtime: SimulatedProvider
 let visibleType: string
 let victim: Victim
+/** The tables of a platform's own resources whose rows have an account. */
+let platformTables: string[]
 let strangers: { name: string; call: TestCall }[]
 
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
@@ -129,7 +139,7 @@ async function buildVictim(): Promise<Victim> {
     return body.data
   }
   const hook = await world.createWebhook({ account }, ['contract.create'])
-  const contract = (await ok(call('POST', '/api/v3/contract/contract', { account, name: 'Secret lease' }))).document_id
+  await ok(call('POST', '/api/v3/contract/contract', { account, name: 'Secret lease' }))
   await world.app.settle()
   const [dispatch] = await world.readLedger(hook)
   const links = await ok(call('GET', `/api/v3/webhook/webhook-event?filters=webhook|eq|${hook.id}`))
@@ -149,13 +159,33 @@ async function buildVictim(): Promise<Victim> {
     subscription: links[0].document_id,
     dispatch: dispatch.document_id,
     event: dispatch.event_id,
-    contract,
     job: job.document_id,
     key: key.document_id,
     session: sessionOf(token),
     invitation: invitation.document_id,
     token: (await readMails(world.app, invited))[0]?.token as string,
+    platform: await buildPlatformRequests(account),
   }
+}
+
+/** Of the tables that are named after these resources, those with an owner. */
+async function listTables(resources: readonly string[]): Promise<string[]> {
+  const { rows } = await world.app.database.pool.query(
+    `select distinct table_name as name from information_schema.columns
+     where table_schema = 'public' and column_name = 'account' and table_name = any($1) order by 1`,
+    [resources.map((resource) => resource.replaceAll('-', '_'))],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** The requests that CONTRIBUTING.md adds for the routes of a resource, with rows of this account. */
+async function buildPlatformRequests(account: string): Promise<Record<string, Request>> {
+  const created = async (path: string, body: object): Promise<Json> =>
+    (await world.app.admin('POST', path, body)).body.data
+  const makers = buildPlatformRouteRequests({ created, account: () => account })
+  const requests: Record<string, Request> = {}
+  for (const [name, make] of Object.entries(makers)) requests[name] = (await make?.()) ?? {}
+  return requests
 }
 
 beforeAll(async () => {
@@ -165,6 +195,8 @@ beforeAll(async () => {
   visibleType = (await world.findEventIds(['contract.create']))[0] as string
   await world.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
   victim = await buildVictim()
+  platformTables = await listTables(Object.keys(victim.platform).map((name) => name.split('.')[0] ?? ''))
+  expect(platformTables).toContain('contract')
   const stranger = await addTenant()
   const bind = async (call: TestCall, permissions: string[]) => {
     const made = await call('POST', '/api/v3/identity/api-key', {
@@ -200,7 +232,8 @@ afterAll(async () => {
 })
 
 const pathOf = (route: RouteDeclaration) => {
-  const values = (PATHS_OF[nameOf(route)] ?? PATHS[route.resource])?.(victim) ?? {}
+  const values =
+    victim.platform[nameOf(route)]?.params ?? (PATHS_OF[nameOf(route)] ?? PATHS[route.resource])?.(victim) ?? {}
   return route.path.replace(/\{(\w+)\}/g, (_, place: string) => {
     const value = values[place]
     if (value === undefined) throw new Error(`${titleOf(route)} has no id for {${place}}: add it to PATHS`)
@@ -211,6 +244,8 @@ const pathOf = (route: RouteDeclaration) => {
 const bodyOf = (route: RouteDeclaration) => {
   const body = BODIES[nameOf(route)]
   if (body) return body(victim)
+  const ofPlatform = victim.platform[nameOf(route)]
+  if (ofPlatform) return ofPlatform.body
   if (route.body === undefined || isOfOperators(route) || OF_ONESELF.test(nameOf(route))) return undefined
   throw new Error(`${titleOf(route)} takes a body: add one that names what another tenant has to BODIES`)
 }
@@ -221,13 +256,15 @@ async function readVictim(): Promise<string> {
   const read = async (table: string, condition: string) =>
     (await pool.query(`select to_jsonb(x) as row from ${table} x where ${condition} order by x`, [victim.account])).rows
   const hooks = 'webhook in (select document_id from webhook where account = $1)'
+  const ofPlatform = []
+  for (const table of platformTables) ofPlatform.push(await read(table, 'account = $1'))
   return JSON.stringify([
+    ofPlatform,
     await read('account', 'document_id = $1'),
     await read('account_limit', 'account = $1'),
     await read('account_member', 'account = $1'),
     await read('account_invitation', 'account = $1'),
     await read('api_key', 'account = $1'),
-    await read('contract', 'account = $1'),
     await read('webhook', 'account = $1'),
     await read('webhook_event', hooks),
     await read('webhook_dispatch', hooks),
@@ -258,7 +295,7 @@ describe('with the ids of another tenant', () => {
         const text = JSON.stringify(answer.body)
         expect(answer.status, `${name}: ${text}`).toBeLessThan(500)
         // A refusal repeats the account that the stranger itself has sent, and tells no more of it.
-        const told = Object.entries(victim).filter(([what]) => answer.status < 400 || what !== 'account')
+        const told = listWords(victim).filter(([what]) => answer.status < 400 || what !== 'account')
         for (const [what, word] of told) expect(text, `${name}: ${what}`).not.toContain(word)
         const isNamed = route.path.includes('{') && route.ownAccounts
         if (isNamed) expect([403, 404], `${name}: ${text}`).toContain(answer.status)
@@ -278,7 +315,7 @@ describe('with the ids of another tenant', () => {
         }
         for (const [field, { type }] of Object.entries(route.list ?? {})) {
           if (type !== 'uuid') continue
-          for (const id of Object.values(victim).filter((word) => /^[0-9a-f]{8}-/.test(word))) {
+          for (const [, id] of listWords(victim).filter(([, word]) => /^[0-9a-f]{8}-/.test(word))) {
             const found = await call('GET', `${pathOf(route)}?count=true&filters=${field}|eq|${id}`)
             expect([found.body.data, found.body.pagination?.total], `${name}: ${field}`).toEqual([[], 0])
           }
