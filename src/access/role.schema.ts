@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { PATTERN_PATTERN } from './pattern.ts'
 import type { RoleWithPatterns } from './role.store.ts'

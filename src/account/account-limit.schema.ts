@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from '../http/schema-type.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { LimitStanding } from './account-limit.ts'
 

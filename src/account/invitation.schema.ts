@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import { AccountNameRow } from '../session/session.schema.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { compareCatalogue } from '../catalogue/sync.ts'
 import { defineRoute, type Routes } from '../http/route.ts'

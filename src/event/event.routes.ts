@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import type { Static } from '../http/schema-type.ts'
 import { type FieldError, Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, TimestampSchema } from '../http/schema.ts'
 import type { RealtimeHealth } from '../realtime/realtime-health.ts'

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from './schema-type.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
+import { type Static, type TSchema, type TUnsafe, Type } from './schema-type.ts'
 import { buildListQuery } from '../listing/listing.ts'
 import type { Freshness } from './freshness.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { isLoopback } from '../http/client-address.ts'
 import { buildPathProblem } from '../http/known-path.ts'
 import { defineRoute, type Routes } from '../http/route.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { ClientRecord } from './client.store.ts'
 import { type ClientSettings, DEFAULT_SETTINGS } from './client.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, nullable, UuidSchema } from '../http/schema.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { invalidField, Problem } from '../http/problem.ts'
 import { defineRoute, type RefusalOutcome, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox'
+import { type TSchema, Type } from '../http/schema-type.ts'
 import type { AnswerCookie } from '../http/answer.ts'
 import { Problem } from '../http/problem.ts'
 import {

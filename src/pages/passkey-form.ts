@@ -1,4 +1,4 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from '../http/schema-type.ts'
 import { Problem } from '../http/problem.ts'
 import { compileValidator } from '../http/validation.ts'
 import { CredentialProof, NewCredential } from '../sign-in/passkey.schema.ts'

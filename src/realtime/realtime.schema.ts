@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 
 const SocketId = Type.String({

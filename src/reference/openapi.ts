@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import type { TSchema } from 'typebox'
+import type { TSchema } from '../http/schema-type.ts'
 import type { RouteDeclaration } from '../http/route.ts'
 import { listProblemStatuses, ProblemSchema, takesIdempotencyKey } from '../http/schema.ts'
 import { CONVENTIONS } from './docs-conventions.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { SessionId } from '../id.ts'
 import { nameDevice } from './device.ts'

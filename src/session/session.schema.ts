@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { Refreshed } from './refresh.ts'

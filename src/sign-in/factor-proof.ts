@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
-import type { Static } from 'typebox'
+import type { Static } from '../http/schema-type.ts'
 import { invalidField } from '../http/problem.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'

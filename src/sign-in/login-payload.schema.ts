@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { named, nullable } from '../http/schema.ts'
 import {
   AccountNameRow,

@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from '../http/schema-type.ts'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { Passkey } from './passkey.store.ts'
 

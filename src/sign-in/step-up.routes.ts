@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, TimestampSchema } from '../http/schema.ts'
 import { NO_STORE } from '../session/session.routes.ts'

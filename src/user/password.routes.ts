@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import type { Random } from '../random.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../http/schema-type.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 
 /** What a webhook receives (docs/contract/webhooks.md#envelope): thin, never the resource itself. */

@@ -1,4 +1,4 @@
-import { type TObject, Type } from 'typebox'
+import { type TObject, Type } from '../http/schema-type.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { buildListQuery, parseListing } from '../listing/listing.ts'
 import { streamWebhooks } from './export.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { checkEventInScope, loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'

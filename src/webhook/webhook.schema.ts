@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../http/schema-type.ts'
 import { EventTypeRow } from '../catalogue/catalogue.schema.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
 import type { SubscriptionRecord } from './subscription.store.ts'

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
@@ -81,6 +82,7 @@ test(
     const parent = await mkdtemp(join(await findDataRoot(), 'signalbox launcher '))
     const dataDir = join(parent, 'data')
     try {
+      await seedDataDir(dataDir)
       const env = { PORT: '0', SIGNALBOX_DATA_DIR: dataDir }
       await using first = await launch(env)
       const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { systemRandom } from '../../src/random.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import type { createTestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
@@ -120,6 +121,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
   timeout: 120_000,
 }, async () => {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox restart '))
+  await seedDataDir(dataDir)
   const start = () =>
     startEmbeddedPostgres({
       dataDir,

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { seedDataDir } from './seeded-data-dir.ts'
 import { findDataRoot } from './data-root.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
 
@@ -64,6 +65,8 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
   await mkdir(checkout)
   await symlink(join(PROJECT_ROOT, 'bin'), join(checkout, 'bin'))
   const dataDir = join(checkout, '.signalbox')
+  // A guide begins with `npm start`, whose first run in an empty folder has its own test.
+  await seedDataDir(dataDir)
   const shell: TestProcess = startProcess({
     command: '/bin/sh',
     args: [],

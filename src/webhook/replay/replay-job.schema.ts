@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../../http/schema-type.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
 import { REPLAY_JOB_ROWS_LIMIT, type ReplayJobRecord, type ReplayPreview } from './replay-job.ts'
 
