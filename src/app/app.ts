@@ -11,7 +11,7 @@ import { buildUpgradeRouter } from '../http/upgrade.ts'
 import { buildIdMaker, type IdMaker, type UserId } from '../id.ts'
 import { buildKeyring, type Keyring } from '../keyring.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
+import type { MetricsListener } from '../metrics/metrics-listener.ts'
 import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Lookup } from '../outbound/dns.ts'
 import { buildGuardedFetch, type GuardedFetch } from '../outbound/guarded-fetch.ts'
@@ -224,7 +224,9 @@ function buildServiceRouteDeps(
 
 async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
   const { host, metricsPort: port } = config
-  return port === undefined ? undefined : listenForScrapes({ host, port, metrics, logger })
+  if (port === undefined) return undefined
+  const { listenForScrapes } = await import('../metrics/metrics-listener.ts')
+  return listenForScrapes({ host, port, metrics, logger })
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

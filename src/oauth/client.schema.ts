@@ -1,5 +1,5 @@
-import { type Static, Type } from '../http/schema-type.ts'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { ClientRecord } from './client.store.ts'
 import { type ClientSettings, DEFAULT_SETTINGS } from './client.ts'
 import { SCOPES } from './scope-catalogue.ts'

@@ -1,7 +1,7 @@
-import { Type } from '../http/schema-type.ts'
 import { Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, nullable, UuidSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { type ConsentDeps, decideConsent } from './consent.ts'
 
 const DECISIONS = ['approve', 'deny'] as const

@@ -1,5 +1,5 @@
-import { Type } from '../http/schema-type.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 
 const SocketId = Type.String({
   pattern: '^[0-9]{1,20}[.][0-9]{1,20}$',

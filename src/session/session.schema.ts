@@ -1,6 +1,6 @@
-import { type Static, Type } from '../http/schema-type.ts'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { Refreshed } from './refresh.ts'
 import type { AccountName, SessionUser } from './session.store.ts'
 import type { SessionDescription } from './session.ts'

@@ -2,12 +2,12 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.

@@ -28,8 +28,15 @@ test('dispatchers that are killed one after the other, at each point of an attem
     if (isPosted) seen.push(attempts)
     const [held] = await ground.readLedger()
     // What is recorded is of those before: of the dead one nothing is.
-    expect(held, point).toMatchObject({ status: 'pending', attempts, leaseOwner: expect.stringContaining(`:${doomed.pid}:`) })
-    expect(held!.log.map((one) => one.error_class), point).toEqual(Array.from({ length: index }, () => 'interrupted'))
+    expect(held, point).toMatchObject({
+      status: 'pending',
+      attempts,
+      leaseOwner: expect.stringContaining(`:${doomed.pid}:`),
+    })
+    expect(
+      held!.log.map((one) => one.error_class),
+      point,
+    ).toEqual(Array.from({ length: index }, () => 'interrupted'))
     expect(countSeen(receiver).get(held!.id) ?? [], point).toEqual(seen)
     await ground.letLeasesRunOut()
   }

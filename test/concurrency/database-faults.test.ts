@@ -4,11 +4,11 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { systemRandom } from '../../src/random.ts'
-import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import type { createTestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { startDatabaseProxy } from '../harness/proxy.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { waitFor } from '../harness/wait.ts'
 
 async function readReadiness(url: string): Promise<number> {

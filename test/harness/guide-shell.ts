@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { seedDataDir } from './seeded-data-dir.ts'
 import { findDataRoot } from './data-root.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+import { seedDataDir } from './seeded-data-dir.ts'
 
 /** A fenced block of a page. */
 export interface Block {
