@@ -70,10 +70,11 @@ const waitForWorkers = (count: number) =>
 
 /** What a process that dies at each point leaves to be seen: whether the target got its POST. */
 const POINTS = [
+  // The first: a later one would die in the record of the one before.
+  { point: 'during-record', isPosted: true },
   { point: 'after-claim', isPosted: false },
   { point: 'after-post', isPosted: true },
   { point: 'before-record', isPosted: true },
-  { point: 'during-record', isPosted: true },
 ]
 
 test('processes that die one after the other, at each point of an attempt, lose nothing: each makes the attempt of the one before again, and the last one the later change', async () => {
