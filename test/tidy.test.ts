@@ -5,6 +5,7 @@ import { findDeadExports } from './tidy/export-rules.ts'
 import {
   findCycles,
   findDeadFiles,
+  findDevelopmentImports,
   findForeignStores,
   findPackageEscapes,
   findVagueImports,
@@ -122,6 +123,16 @@ const RULES: Rule[] = [
     find: findPackageEscapes,
     broken: { 'packages/webhooks/src/verify.ts': "import { sign } from '../../../src/delivery/signature.ts'\n" },
     kept: { 'packages/webhooks/src/verify.ts': "import { decode } from './base64.ts'\n" },
+  },
+  {
+    name: 'the service loads no package of development',
+    find: findDevelopmentImports,
+    broken: { 'package.json': '{"devDependencies":{"b":"1.0.0"}}', 'src/a.ts': "import { run } from 'b'\n" },
+    kept: {
+      'package.json': '{"dependencies":{"a":"1.0.0"},"devDependencies":{"b":"1.0.0"}}',
+      'src/a.ts': "import { run } from 'a'\nimport type { Run } from 'b'\nexport type { Walk } from 'b'\n",
+      'src/a.test.ts': "import { run } from 'b'\n",
+    },
   },
   {
     name: 'relative imports name a file',

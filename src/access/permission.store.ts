@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import type { Static } from '../http/schema-type.ts'
 import type { Listing } from '../listing/listing.ts'
 import { readPage } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'

@@ -1,5 +1,5 @@
-import { type Static, type TSchema, Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, type TSchema, Type } from '../http/schema-type.ts'
 import type { LimitStanding } from './account-limit.ts'
 
 const eachLimit = <Schema extends TSchema>(schema: Schema) => ({

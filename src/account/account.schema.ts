@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { AccountRecord } from './account.store.ts'
 import type { NamedAccountMember } from './account-member.store.ts'
 

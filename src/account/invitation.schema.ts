@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { AccountNameRow } from '../session/session.schema.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import { AccountMemberRow, MemberRolesSchema, toAccountMemberRow } from './account.schema.ts'

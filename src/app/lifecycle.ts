@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { UpgradeRouter } from '../http/upgrade.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { listenForScrapes, type MetricsListener } from '../metrics/metrics-listener.ts'
+import type { MetricsListener } from '../metrics/metrics-listener.ts'
 import type { HttpSender } from '../outbound/http-sender.ts'
 import type { App, AppOptions } from './app.ts'
 import type { MountedRealtime } from './realtime-server.ts'
@@ -58,7 +58,9 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Pick<A
 
 async function openMetricsPort({ config, logger }: AppOptions, metrics: Metrics): Promise<MetricsListener | undefined> {
   const { host, metricsPort: port } = config
-  return port === undefined ? undefined : listenForScrapes({ host, port, metrics, logger })
+  if (port === undefined) return undefined
+  const { listenForScrapes } = await import('../metrics/metrics-listener.ts')
+  return listenForScrapes({ host, port, metrics, logger })
 }
 
 /** Waits for requests in flight, then closes the connections that remain. */

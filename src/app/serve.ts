@@ -1,21 +1,16 @@
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
-import { runDemo } from '../demo/demo.ts'
 import { buildIdMaker } from '../id.ts'
 import { buildKeyring } from '../keyring.ts'
 import { buildSystemLookup } from '../outbound/dns.ts'
-import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
-import { issueSession } from '../session/session.ts'
-import { findLostKey } from '../stored-secret/secret-health.ts'
-import { createAdministrator, hasAdministrator } from '../user/administrator.ts'
-import { findUserByEmail } from '../user/user.store.ts'
 import { VERSION } from '../version.ts'
-import { type App, buildApp } from './app.ts'
+import type { App } from './app.ts'
 import { readPort } from './base-url.ts'
 import type { Config } from './config.ts'
 import { FatalError } from './fatal.ts'
-import { openResources, prepareDatabase, type Resources, type ResourcesOptions } from './prepare.ts'
+import { prepareDatabase } from './prepare.ts'
+import { openResources, type Resources, type ResourcesOptions } from './resources.ts'
 import { type FirstAdministrator, printSignIn, printStart } from './start-message.ts'
 
 /** Time limit of an orderly stop; then the process exits. */
@@ -56,6 +51,8 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
   void stopRequested.then(() => stop.abort())
   const startedAt = systemClock.now()
   const world = { config, clock: systemClock, random: systemRandom, logger, stop: stop.signal }
+  // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
+  if (config.databaseUrl === undefined) loadApp().catch(() => {})
   const resources = await openResources(world).catch((error: unknown) => {
     // The stop ended the start of the embedded PostgreSQL, which left nothing behind.
     if (error === stop.signal.reason) return undefined
@@ -77,6 +74,9 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
   limitStop(logger)
   return stopInOrder({ app: parts.app, resources, request, logger, print })
 }
+
+/** Loads all that serves, which takes most of the processor time of a start. */
+const loadApp = () => import('./app.ts')
 
 /** The results of a start so far. */
 interface Started {
@@ -100,6 +100,7 @@ async function startInSteps(start: {
   const { print } = options
   reportIdleSettings(config, logger)
   await prepareDatabase(resources, world)
+  const { buildApp } = await loadApp()
   await checkSecretKey(options, resources)
   if (stop.aborted) return
   const app = await buildApp({
@@ -125,7 +126,8 @@ async function startInSteps(start: {
   logger.info(describeService(app, config), 'service started')
   let commands: string[] = []
   if (options.demo && !stop.aborted) {
-    const shown = demonstrate({ app, resources, options })
+    const { demonstrate } = await import('./demonstrate.ts')
+    const shown = demonstrate({ app, resources, config, print })
     // A failure after a stop request is expected.
     shown.catch(() => {})
     commands = await Promise.race([shown, stopRequested.then(() => [])])
@@ -158,6 +160,7 @@ function describeService(app: App, { host, roles, appEnv }: Config) {
 /** Refuses a SECRET_KEY that opens no stored secret: the service would fail at each of them, and seal new ones apart. */
 async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
   if (isKeyLost) return
+  const { findLostKey } = await import('../stored-secret/secret-health.ts')
   const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
   const sentence = await findLostKey(database.db, keyIds)
   if (sentence !== undefined) throw new FatalError(sentence)
@@ -242,6 +245,7 @@ async function stopInOrder(parts: {
 }
 
 async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
+  const { createAdministrator, hasAdministrator } = await import('../user/administrator.ts')
   if (await hasAdministrator(database.db)) return undefined
   const ids = buildIdMaker(systemClock, systemRandom)
   const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
@@ -253,32 +257,4 @@ async function ensureAdministrator({ database, config }: Resources): Promise<Fir
   })
   if (!result.ok) throw new FatalError(result.error)
   return { email: config.adminEmail, password: config.adminPassword === undefined ? password : undefined }
-}
-
-async function demonstrate(parts: { app: App; resources: Resources; options: ServeOptions }): Promise<string[]> {
-  const { app, resources, options } = parts
-  const { config, print } = options
-  const user = await findUserByEmail(resources.database.db, config.adminEmail)
-  if (!user)
-    throw new FatalError(`There is no user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
-  const deps = {
-    ids: app.ids,
-    random: systemRandom,
-    keys: { secrets: resources.secrets.sessionJwt, issuer: () => app.baseUrl() },
-  }
-  const now = new Date(systemClock.now())
-  const session = await inTransaction(resources.database.db, (tx) =>
-    issueSession(deps, tx, {
-      userId: user.id,
-      origin: { address: null, userAgent: 'npm start' },
-      isRefreshable: false,
-      now,
-    }),
-  )
-  if (!session)
-    throw new FatalError(
-      `The user ${config.adminEmail} is disabled. Set SIGNALBOX_ADMIN_EMAIL to an active administrator.`,
-    )
-  const { dataDir, enableApiEventQueue: isQueueEnabled } = config
-  return runDemo({ baseUrl: app.baseUrl(), jwt: session.jwt, dataDir, isQueueEnabled, clock: systemClock, print })
 }

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { AuditRecord } from './audit.store.ts'
 
 /** An entry of the audit log as the API shows it. */

@@ -1,5 +1,6 @@
 import { readConfig } from '../app/config.ts'
-import type { Prepared, Resources } from '../app/prepare.ts'
+import type { Prepared } from '../app/prepare.ts'
+import type { Resources } from '../app/resources.ts'
 import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 
@@ -10,8 +11,9 @@ export async function withGround(
 ): Promise<void> {
   const config = readConfig()
   // Loaded on demand: loading takes most of the time of a start.
-  const [{ buildLogger }, { openResources, prepareDatabase }] = await Promise.all([
+  const [{ buildLogger }, { openResources }, { prepareDatabase }] = await Promise.all([
     import('../app/logger.ts'),
+    import('../app/resources.ts'),
     import('../app/prepare.ts'),
   ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Resources } from '../app/prepare.ts'
+import type { Resources } from '../app/resources.ts'
 import { systemClock } from '../clock.ts'
 import { buildKeyring } from '../keyring.ts'
 import { systemRandom } from '../random.ts'

@@ -1,8 +1,8 @@
-import { Type } from 'typebox'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { compareCatalogue } from '../catalogue/sync.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, nullable, TimestampSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { DispatchRow, toDispatchRow } from '../webhook/ledger/dispatch.schema.ts'
 import { readSummary } from './dashboard.store.ts'
 

@@ -1,7 +1,7 @@
-import type { Static } from 'typebox'
 import { type FieldError, Problem } from '../http/problem.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import type { Static } from '../http/schema-type.ts'
 import type { EventId } from '../id.ts'
 import { readPage } from '../listing/page.ts'
 import { EventRow, PublishAnswer, PublishBody, toEventRow } from './event.schema.ts'

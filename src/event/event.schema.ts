@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { StoredEvent } from './event.ts'
 import { MAX_RESOURCE_URL_LENGTH } from './resource-url.ts'
 

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, named, TimestampSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { RealtimeHealth } from '../realtime/realtime-health.ts'
 import type { ComponentHealth, HealthDeps } from './health.ts'
 

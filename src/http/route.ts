@@ -1,10 +1,10 @@
-import type { Static, TSchema } from 'typebox'
 import type { ListFields, Listing } from '../listing/listing.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Caller, PermissionScope } from './caller.ts'
 import type { Freshness } from './freshness.ts'
 import type { DataOutcome, Outcome } from './outcome.ts'
 import type { Problem, ProblemCode } from './problem.ts'
+import type { Static, TSchema } from './schema-type.ts'
 
 export type { Changed, DataOutcome, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 

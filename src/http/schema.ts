@@ -1,9 +1,9 @@
-import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { buildListQuery } from '../listing/listing.ts'
 import type { Freshness } from './freshness.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from './problem.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
+import { type Static, type TSchema, type TUnsafe, Type } from './schema-type.ts'
 
 /**
  * Names a schema: `name` becomes its key under `components.schemas` of the OpenAPI document, and the name of its type in a

@@ -1,7 +1,9 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { KnownPaths } from './known-path.ts'
 import { buildProblemBody, Problem } from './problem.ts'
+
+/** Not imported: an import reads every export of `node:http`, and with it loads the WebSocket and the fetch of Node. */
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** An error of Node's HTTP parser. */
 interface ReadError extends Error {

@@ -1,5 +1,5 @@
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import { type TSchema, Type } from 'typebox'
+import { type TSchema, Type } from '../http/schema-type.ts'
 import { isUuid } from '../id.ts'
 import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
 import {

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { type ClientRecord, GRANT_TYPES } from './client.store.ts'
 import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { SCOPES } from './scope-catalogue.ts'

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { Exchanged } from './exchange.ts'
 import { ACCESS_TOKEN_TYPE } from './token-exchange-form.ts'
 

@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { findOwners } from '../access/own-rows.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { readPage } from '../listing/page.ts'
 import { ScopeSchema } from './client.schema.ts'
 import { selectEngineGrants } from './engine-grant.store.ts'

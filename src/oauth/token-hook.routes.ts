@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { invalidField, Problem } from '../http/problem.ts'
 import { defineRoute, type RefusalOutcome, type RequestFacts, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { isUuid } from '../id.ts'
 import { readHeader } from '../session/session.routes.ts'
 import { findHookFault, type HookKeys } from './hook-signature.ts'

@@ -1,4 +1,3 @@
-import { type TSchema, Type } from 'typebox'
 import type { AnswerCookie } from '../http/answer.ts'
 import { Problem } from '../http/problem.ts'
 import {
@@ -10,6 +9,7 @@ import {
   type RequestFacts,
   type Route,
 } from '../http/route.ts'
+import { type TSchema, Type } from '../http/schema-type.ts'
 import type { Database } from '../postgres/database.ts'
 import { readHeader } from '../session/session.routes.ts'
 import type { Brand } from './brand.ts'

@@ -1,5 +1,5 @@
-import type { Static, TSchema } from 'typebox'
 import { Problem } from '../http/problem.ts'
+import type { Static, TSchema } from '../http/schema-type.ts'
 import { compileValidator } from '../http/validation.ts'
 import { CredentialProof, NewCredential } from '../sign-in/passkey.schema.ts'
 import { type Html, html } from './html.ts'

@@ -21,7 +21,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { findDataRoot } from '../../test/harness/data-root.ts'
+import { COMPILE_CACHE } from '../../test/harness/process.ts'
 import { findReachableCheckout } from '../../test/harness/reachable-checkout.ts'
+import { seedDataDir } from '../../test/harness/seeded-data-dir.ts'
 import { systemRandom } from '../random.ts'
 import { type EmbeddedPlatform, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts'
 import { loadBinaries } from './embedded-binaries.ts'
@@ -40,6 +42,13 @@ function makeDir(parent = dataRoot): string {
   const dir = mkdtempSync(join(parent, 'signalbox-postgres-'))
   cleanups.push(() => rmSync(dir, { recursive: true, force: true }))
   return dir
+}
+
+/** A data directory with a cluster, for tests that are not about its creation. */
+async function makeDataDir(): Promise<string> {
+  const dataDir = makeDir()
+  await seedDataDir(dataDir)
+  return dataDir
 }
 
 interface StartInput {
@@ -88,7 +97,9 @@ async function startOwner(dataDir: string, user?: { uid: number; gid: number }) 
     console.log(JSON.stringify({ connectionString: server.connectionString, pid: server.pid, uid: process.getuid?.() }))
   `
   const args = ['--input-type=module', '-e', program, dataDir]
-  const child = spawn(node, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], env: {}, ...user })
+  // Another user cannot write the cache.
+  const env = user ? {} : { NODE_COMPILE_CACHE: COMPILE_CACHE }
+  const child = spawn(node, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], env, ...user })
   cleanups.push(() => child.kill('SIGKILL'))
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
@@ -139,7 +150,7 @@ test('the password is random, readable by its owner only, and required', async (
 })
 
 test('the server listens on the loopback address only', async () => {
-  const server = await start(makeDir())
+  const server = await start(await makeDataDir())
   expect(await query(server, 'show listen_addresses')).toEqual(['127.0.0.1'])
   const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   for (const { address, family } of [...others, { address: '127.0.0.2', family: 'IPv4' }]) {
@@ -157,18 +168,18 @@ test('the server listens on the loopback address only', async () => {
 })
 
 test('a second start while the first runs is refused and does not affect the first', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const server = await start(dataDir)
   const second = start(dataDir)
   await expect(second).rejects.toEqual(refusal('data_dir_in_use'))
   await expect(second).rejects.toThrow(`in use by another running signalbox (process ${process.pid})`)
-  const other = await startOwner(makeDir())
+  const other = await startOwner(await makeDataDir())
   expect(await query(other, 'select 1')).toEqual([1])
   expect(await query(server, 'select 1')).toEqual([1])
 })
 
 test('a data directory held by another process is refused', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const owner = await startOwner(dataDir)
   await expect(start(dataDir)).rejects.toThrow(`(process ${owner.child.pid})`)
   expect(await query(owner, 'select 1')).toEqual([1])
@@ -185,7 +196,7 @@ test('exactly one of many concurrent starts gets the data directory', async () =
 })
 
 test('when the owner is killed (kill -9) the server ends with it, and the next start has all commits', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select 42 as n')
   await killHard(owner.child)
@@ -194,7 +205,7 @@ test('when the owner is killed (kill -9) the server ends with it, and the next s
 })
 
 test('a server that outlived its killed owner is stopped by the next start, without loss', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select 42 as n')
   if (process.platform === 'linux') for (const pid of findWatchdogs(owner.pid)) process.kill(pid, 'SIGKILL')
@@ -216,7 +227,7 @@ function findWatchdogs(serverPid: number): number[] {
 }
 
 test('after a kill of owner, watchdog and server, the write-ahead log restores all commits', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select generate_series(1, 1000) as n')
   if (process.platform === 'linux') for (const pid of findWatchdogs(owner.pid)) process.kill(pid, 'SIGKILL')
@@ -226,7 +237,7 @@ test('after a kill of owner, watchdog and server, the write-ahead log restores a
 })
 
 test('a stale postmaster.pid with the pid of another running process does not block a start', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const first = await start(dataDir)
   await first.stop()
   writeFileSync(join(dataDir, 'postgres/data/postmaster.pid'), `${process.pid}\n/x\n1\n1\n\n127.0.0.1\n 1 1\nready\n`)
@@ -242,7 +253,7 @@ test('the next start does not use the draft of an interrupted initdb', async () 
 })
 
 test('a crashed backend does not end the server', async () => {
-  const server = await start(makeDir())
+  const server = await start(await makeDataDir())
   await query(server, 'create table kept as select 7 as n')
   const [backend] = (await query(server, `select pid from pg_stat_activity where backend_type = 'checkpointer'`)) as [
     number,
@@ -260,7 +271,7 @@ test('a crashed backend does not end the server', async () => {
 })
 
 test('a server that exits unexpectedly is detected, and the data directory is released', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const server = await start(dataDir)
   process.kill(server.pid, 'SIGKILL')
   expect(await server.exited).toEqual({ code: null })
@@ -313,7 +324,7 @@ test('the error on a platform without programs names DATABASE_URL', async () => 
 })
 
 test('the error of a failed start contains the output of the server, and the data directory is released', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const started = start(dataDir, { settings: { shared_buffers: 'many' } })
   await expect(started).rejects.toEqual(refusal('postgres_failed_to_start'))
   await expect(started).rejects.toThrow('invalid value for parameter "shared_buffers"')
@@ -321,7 +332,7 @@ test('the error of a failed start contains the output of the server, and the dat
 })
 
 test('a log over its size limit is truncated', async () => {
-  const dataDir = makeDir()
+  const dataDir = await makeDataDir()
   const logFile = join(dataDir, 'postgres.log')
   writeFileSync(logFile, 'x'.repeat(5 * 1024 * 1024 + 1))
   await start(dataDir)

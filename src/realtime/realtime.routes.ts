@@ -1,5 +1,5 @@
-import type { Static } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import type { Static } from '../http/schema-type.ts'
 import { readPage } from '../listing/page.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { type AuthorizationDeps, authenticateConnection, authorizeSubscription, requireApp } from './authorization.ts'

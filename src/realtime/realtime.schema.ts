@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { CHANNEL_EVENT_NAMES } from './channel-event.ts'
 import { MESSAGE_STATUSES } from './message.store.ts'
 

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { SessionId } from '../id.ts'
 import { nameDevice } from './device.ts'
 import type { SessionRecord } from './session.store.ts'

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import type { Caller } from '../http/caller.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { Refreshed } from './refresh.ts'
 import type { AccountName, SessionDescription, SessionUser } from './session.store.ts'
 

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { checkFactorLogin, logInWithFactor } from './factor-login.ts'
 import { readFactorProof } from './factor-proof.ts'

@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
-import type { Static } from 'typebox'
 import { invalidField } from '../http/problem.ts'
+import type { Static } from '../http/schema-type.ts'
 import type { SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import type { AuthMethod } from '../session/auth-method.ts'

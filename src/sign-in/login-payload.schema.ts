@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named, nullable } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import {
   AccountNameRow,
   RefreshedTokens,

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { checkLocalLogin, logInLocally } from './local-login.ts'

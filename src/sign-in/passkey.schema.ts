@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { type Static, type TSchema, Type } from 'typebox'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, type TSchema, Type } from '../http/schema-type.ts'
 import type { Passkey } from './passkey.store.ts'
 
 const bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, description: 'Base64url.' })

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { CredentialProof } from './passkey.schema.ts'
 import type { FactorCount } from './second-factor.store.ts'
 import type { TotpFactor } from './totp-factor.store.ts'

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named, TimestampSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { NO_STORE } from '../session/session.routes.ts'
 import { readFactorProof } from './factor-proof.ts'
 import { ProofBody } from './second-factor.schema.ts'

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { PostTimings } from '../outbound/post-result.ts'
 import { ERROR_CLASSES, type ErrorClass } from './attempt-result.ts'
 

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { Type } from '../http/schema-type.ts'
 import type { Brand } from '../pages/brand.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { LoginPayload, toLoginPayload } from '../sign-in/login-payload.schema.ts'

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/redirect-url.ts'
 import type { IdentityRecord } from './identity.store.ts'
 

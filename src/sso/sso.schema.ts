@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { named, nullable } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { StartedHandshake } from './handshake.ts'
 import { NEXT_LENGTH_LIMIT } from './next-path.ts'
 import { TARGET_LENGTH_LIMIT } from './target.ts'

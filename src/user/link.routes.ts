@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'

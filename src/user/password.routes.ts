@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import type { Random } from '../random.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import { changeOwnPassword, checkPasswordChange } from './password-change.ts'

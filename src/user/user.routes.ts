@@ -1,6 +1,6 @@
-import type { Static } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { IdParams } from '../http/schema.ts'
+import type { Static } from '../http/schema-type.ts'
 import { readPage } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
 import { hashPassword } from '../sign-in/password.ts'

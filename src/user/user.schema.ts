@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
 import type { UserWithRoles } from './user.store.ts'
 

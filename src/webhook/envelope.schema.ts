@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 
 /** What a webhook receives (docs/contract/webhooks.md#envelope): thin, never the resource itself. */
 export const EnvelopeBody = named(

@@ -1,5 +1,5 @@
-import { type TObject, Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
+import { type TObject, Type } from '../http/schema-type.ts'
 import { buildListQuery, parseListing } from '../listing/listing.ts'
 import { streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA } from './export-format.ts'

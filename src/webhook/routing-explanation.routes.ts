@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { checkEventInScope, loadEvent } from '../event/event.ts'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import { StatusSchema } from './ledger/dispatch.schema.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
 

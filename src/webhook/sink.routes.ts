@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
+import { Type } from '../http/schema-type.ts'
 import { EnvelopeBody } from './envelope.schema.ts'
 import { acceptDelivery, SINK_PATH, type SinkDeps } from './sink.ts'
 

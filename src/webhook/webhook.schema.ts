@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { EventTypeRow } from '../catalogue/catalogue.schema.ts'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/schema.ts'
+import { type Static, Type } from '../http/schema-type.ts'
 import type { SubscriptionRecord } from './subscription.store.ts'
 import { DISABLED_REASONS, type WebhookRecord } from './webhook.store.ts'
 

@@ -9,6 +9,7 @@ import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { buildServiceEnvironment, callService, isReady } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
 
@@ -81,6 +82,7 @@ test(
     const parent = await mkdtemp(join(await findDataRoot(), 'signalbox launcher '))
     const dataDir = join(parent, 'data')
     try {
+      await seedDataDir(dataDir)
       const env = { PORT: '0', SIGNALBOX_DATA_DIR: dataDir }
       await using first = await launch(env)
       const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')

@@ -7,6 +7,7 @@ import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -24,12 +25,17 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 /** Runs a command that must fail: exit code 1, no standard output, and these lines on standard error, without a stack. */
-async function expectRefusal(args: string[], env: Record<string, string>, lines: (string | RegExp)[]) {
+async function expectRefusal(
+  args: string[],
+  env: Record<string, string>,
+  lines: (string | RegExp)[],
+): Promise<{ stderr: string }> {
   const ended = await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
   expect(ended).toMatchObject({ code: 1, signal: null, stdout: '' })
   const said = ended.stderr.trimEnd().split('\n')
   expect(said).toHaveLength(lines.length)
   for (const [index, line] of lines.entries()) expect(said[index]).toMatch(line)
+  return ended
 }
 
 const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
@@ -47,8 +53,8 @@ describe('the configuration', () => {
 
   test('several errors are listed at once, without values', async () => {
     const env = { PORT: '-1', LOG_LEVEL: 'loud', SECRET_KEY: 'too-short-and-secret', SIGNALBOX_ROLE: 'api' }
-    await expectRefusal(['serve'], env, [/^PORT /, /^SECRET_KEY /, /^LOG_LEVEL /, /^SIGNALBOX_ROLE /])
-    const { stderr } = await runToEnd({ args: [MAIN, 'serve'], env, cwd: directory })
+    const lines = [/^PORT /, /^SECRET_KEY /, /^LOG_LEVEL /, /^SIGNALBOX_ROLE /]
+    const { stderr } = await expectRefusal(['serve'], env, lines)
     expect(stderr).not.toContain('too-short-and-secret')
   })
 
@@ -196,6 +202,7 @@ describe('the port and the data directory', () => {
 
   test('a second start while the first runs', async () => {
     const env = { SIGNALBOX_DATA_DIR: join(directory, 'in use'), PORT: '0', LOG_LEVEL: 'error' }
+    await seedDataDir(env.SIGNALBOX_DATA_DIR)
     await using first = startProcess({ args: [MAIN, 'serve'], env, cwd: directory })
     await first.waitForOutput(/Stop with Ctrl-C/, 60_000)
     await expectRefusal(['serve'], env, [

@@ -26,7 +26,7 @@ test.for(servers)(
     await ground.waitForLedger(1, ['retrying'])
     expect(await first.stop()).toEqual({ code: 0, signal: null })
 
-    const second = await ground.start()
+    const second = await ground.startLocal()
     const read = await second.call('GET', `/api/v3/contract/contract/${contract}`)
     expect(read).toMatchObject({ status: 200, body: { data: { document_id: contract } } })
     await ground.letRetriesComeDue()

@@ -1,48 +1,60 @@
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000 })
 
-/** Each point, whether the receiver sees the first POST, and whether the first POST's result was recorded. */
+/** The points of an attempt at which a process may die, and whether the receiver has its POST then. */
 const POINTS = [
-  { point: 'after-claim', seen: [2], log: ['interrupted', null] },
-  { point: 'after-post', seen: [1, 2], log: ['interrupted', null] },
-  { point: 'before-record', seen: [1, 2], log: ['interrupted', null] },
-  { point: 'during-record', seen: [1, 2], log: ['interrupted', null] },
+  // The first: a later one would die in the record of the one before.
+  { point: 'during-record', isPosted: true },
+  { point: 'after-claim', isPosted: false },
+  { point: 'after-post', isPosted: true },
+  { point: 'before-record', isPosted: true },
 ]
 
-describe('a dispatcher that is killed', () => {
-  test.for(POINTS)('$point: its delivery is made again by the next process and ends success', async (expected) => {
-    await using ground = await openDeliveryGround()
-    const receiver = await ground.receive()
-    const api = await ground.start({ roles: 'api' })
-    const webhook = await ground.subscribe(api, receiver)
-    // Then its success resets the count of failures, in the transaction that has the point during-record.
-    await ground.database.pool.query('update webhook set consecutive_failures = 1 where document_id = $1', [webhook])
-    const doomed = await ground.start({ roles: 'dispatcher', env: { SIGNALBOX_CRASH_POINT: expected.point } })
-
-    await ground.change(api)
-    expect(await doomed.ended).toEqual({ code: null, signal: 'SIGKILL' })
+test('dispatchers that are killed one after the other, at each point of an attempt: each makes the delivery of the one before again, and the last one ends it as success', async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const api = await ground.startLocal({ roles: 'api' })
+  const webhook = await ground.subscribe(api, receiver)
+  // Then a success resets the count of failures, in the transaction that has the point during-record.
+  await ground.database.pool.query('update webhook set consecutive_failures = 1 where document_id = $1', [webhook])
+  const seen: number[] = []
+  for (const [index, { point, isPosted }] of POINTS.entries()) {
+    const doomed = await ground.start({ roles: 'dispatcher', env: { SIGNALBOX_CRASH_POINT: point } })
+    if (index === 0) await ground.change(api)
+    expect(await doomed.ended, point).toEqual({ code: null, signal: 'SIGKILL' })
+    const attempts = index + 1
+    if (isPosted) seen.push(attempts)
     const [held] = await ground.readLedger()
-    expect(held).toMatchObject({ status: 'pending', attempts: 1, leaseOwner: expect.any(String), log: [] })
-
+    // What is recorded is of those before: of the dead one nothing is.
+    expect(held, point).toMatchObject({
+      status: index === 0 ? 'pending' : 'retrying',
+      attempts,
+      leaseOwner: expect.stringContaining(`:${doomed.pid}:`),
+    })
+    expect(
+      held!.log.map((one) => one.error_class),
+      point,
+    ).toEqual(Array.from({ length: index }, () => 'interrupted'))
+    expect(countSeen(receiver).get(held!.id) ?? [], point).toEqual(seen)
     await ground.letLeasesRunOut()
-    await ground.start({ roles: 'dispatcher' })
-    const rows = await ground.waitForLedger(1, ['success'])
-    expect(rows).toHaveLength(1)
-    expect(rows[0]!.attempts).toBe(2)
-    expect(rows[0]!.log.map((one) => one.error_class)).toEqual(expected.log)
-    expect(countSeen(receiver).get(rows[0]!.id)).toEqual(expected.seen)
-  })
+  }
+  await ground.startLocal({ roles: 'dispatcher' })
+  const rows = await ground.waitForLedger(1, ['success'])
+  expect(rows).toHaveLength(1)
+  expect(rows[0]!.attempts).toBe(5)
+  expect(rows[0]!.log.map((one) => one.error_class)).toEqual([...POINTS.map(() => 'interrupted'), null])
+  expect(countSeen(receiver).get(rows[0]!.id)).toEqual([...seen, 5])
 })
 
 test('the API killed between the change and its answer: the change and its event are both there, and the next process delivers', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const setUp = await ground.start({ roles: 'api' })
+  const setUp = await ground.startLocal({ roles: 'api' })
   await ground.subscribe(setUp, receiver)
-  expect(await setUp.stop()).toEqual({ code: 0, signal: null })
+  await setUp.stop()
   const doomed = await ground.start({ env: { SIGNALBOX_CRASH_POINT: 'after-change' } })
 
   await expect(ground.change(doomed, { 'idempotency-key': 'one-change' })).rejects.toThrow('fetch failed')
@@ -55,7 +67,7 @@ test('the API killed between the change and its answer: the change and its event
   expect(contracts).toHaveLength(1)
   expect(events).toEqual([{ resource_id: contracts[0].document_id }])
 
-  const next = await ground.start()
+  const next = await ground.startLocal()
   const rows = await ground.waitForLedger(1, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual([1])
   // Who got no answer asks again with the same key, and learns what was made instead of making a second one.
@@ -67,7 +79,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
   receiver.behave({ kind: 'status', status: 500 })
-  const api = await ground.start({ roles: 'api,dispatcher' })
+  const api = await ground.startLocal({ roles: 'api,dispatcher' })
   await ground.subscribe(api, receiver)
   await ground.change(api)
   for (let attempt = 1; attempt <= 4; attempt++) {
@@ -81,7 +93,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await ground.letRetriesComeDue()
   await doomed.ended
   await ground.letLeasesRunOut()
-  await ground.start({ roles: 'dispatcher' })
+  await ground.startLocal({ roles: 'dispatcher' })
   const rows = await ground.waitForLedger(1, ['exhausted'])
   expect(rows[0]!.attempts).toBe(5)
   expect(rows[0]!.log.map((one) => one.error_class)).toEqual([

@@ -8,6 +8,7 @@ import { findDataRoot } from '../harness/data-root.ts'
 import type { createTestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { startDatabaseProxy } from '../harness/proxy.ts'
+import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { waitFor } from '../harness/wait.ts'
 
 async function readReadiness(url: string): Promise<number> {
@@ -120,6 +121,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
   timeout: 120_000,
 }, async () => {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox restart '))
+  await seedDataDir(dataDir)
   const start = () =>
     startEmbeddedPostgres({
       dataDir,

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { buildIdMaker, type UserId } from '../../src/id.ts'
 import { endSessionsOfGrant } from '../../src/oauth/exchange.ts'
@@ -6,13 +6,14 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
 import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { startDatabaseProxy } from '../harness/proxy.ts'
+import type { LocalService } from '../harness/local-service.ts'
+import { type DatabaseProxy, startDatabaseProxy } from '../harness/proxy.ts'
 import { type ServiceProcess, TEST_BASE_URL } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** How long a change may take to hold in every process (docs/contract/identity.md#time-until-a-change-takes-effect). */
 const LIMIT_MS = 1_000
@@ -20,35 +21,55 @@ const LIMIT_MS = 1_000
 /** What a look and an answer may take on top on a busy machine; the limit itself is the notifier's. */
 const SLACK_MS = 1_000
 
+let ground: DeliveryGround
+/** The process of the tests. */
+let one: LocalService
+/** Another process, and one whose listening connection `proxy` cuts. */
+let other: ServiceProcess
+let cut: ServiceProcess
+let proxy: DatabaseProxy
+
+beforeAll(async () => {
+  ground = await openDeliveryGround()
+  proxy = await startDatabaseProxy(ground.database.connectionString)
+  const listening = { DATABASE_LISTEN_URL: proxy.connectionString }
+  one = await ground.startLocal({ roles: 'api' })
+  ;[other, cut] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api', env: listening })])
+})
+afterAll(async () => {
+  await ground[Symbol.asyncDispose]()
+  await proxy[Symbol.asyncDispose]()
+})
+
+type Service = Pick<ServiceProcess, 'url' | 'call'>
+
 interface Member {
   id: string
-  /** The status of a call with the member's API key, in this process. */
-  statusIn(service: ServiceProcess): Promise<number>
+  /** The status of a call with the member's session, in this process. */
+  statusIn(service: Service): Promise<number>
   /** The status of a rename of the account by the member, in this process. */
-  renameIn(service: ServiceProcess): Promise<number>
+  renameIn(service: Service): Promise<number>
 }
 
-/** A person with an API key of `account:find-one`, in the account of the ground. */
-async function createMember(ground: DeliveryGround, service: ServiceProcess): Promise<Member> {
-  const made = await service.call('POST', '/api/v3/identity/user', {
-    email: 'held@example.com',
-    password: 'correct horse battery',
-  })
+/** A signed-in person in the account of the ground. */
+async function createMember(): Promise<Member> {
+  const person = { email: `${crypto.randomUUID()}@example.com`, password: 'correct horse battery' }
+  const made = await one.call('POST', '/api/v3/identity/user', person)
   const id = made.body.data.document_id as string
-  await service.call('POST', `/api/v3/identity/account/${ground.account}/member`, { user: id })
-  const login = await fetch(`${service.url}/api/v3/auth/login/local`, {
+  await one.call('POST', `/api/v3/identity/account/${ground.account}/member`, { user: id })
+  const login = await fetch(`${one.url}/api/v3/auth/login/local`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: 'held@example.com', password: 'correct horse battery' }),
+    body: JSON.stringify(person),
   })
   const { jwt } = ((await login.json()) as { data: { jwt: string } }).data
-  const statusIn = async ({ url }: ServiceProcess) => {
+  const statusIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${jwt}` }
     const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
     await answer.arrayBuffer()
     return answer.status
   }
-  const renameIn = async ({ url }: ServiceProcess) => {
+  const renameIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${jwt}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ name: 'Renamed' })
     const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { method: 'PATCH', headers, body })
@@ -59,7 +80,7 @@ async function createMember(ground: DeliveryGround, service: ServiceProcess): Pr
 }
 
 /** An app that acts for the member, by a grant of this name. */
-async function openApp(ground: DeliveryGround, member: Member): Promise<Member> {
+async function openApp(member: Member): Promise<Member> {
   const keys = { secrets: TEST_SECRETS.sessionJwt, issuer: () => TEST_BASE_URL }
   const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom, keys }
   const session = await inTransaction(ground.database.db, (tx) =>
@@ -70,7 +91,7 @@ async function openApp(ground: DeliveryGround, member: Member): Promise<Member> 
       now: new Date(),
     }),
   )
-  const statusIn = async ({ url }: ServiceProcess) => {
+  const statusIn = async ({ url }: Service) => {
     const headers = { authorization: `Bearer ${session?.jwt}` }
     const answer = await fetch(`${url}/api/v3/identity/account/${ground.account}`, { headers })
     await answer.arrayBuffer()
@@ -80,7 +101,7 @@ async function openApp(ground: DeliveryGround, member: Member): Promise<Member> 
 }
 
 /** Until the process holds the caller: statements of the pool stop while it is asked again and again. */
-async function waitUntilHeld(ground: DeliveryGround, member: Member, service: ServiceProcess): Promise<void> {
+async function waitUntilHeld(member: Member, service: Service): Promise<void> {
   const reads = async () => {
     const { rows } = await ground.database.pool.query<{ reads: number }>(
       `select coalesce(sum(seq_scan + idx_scan), 0)::int as reads from pg_stat_user_tables where relname = 'user_role'`,
@@ -96,32 +117,28 @@ async function waitUntilHeld(ground: DeliveryGround, member: Member, service: Se
 }
 
 /** Disables the member through one process and measures until the other one refuses it. */
-async function measureRefusal(member: Member, through: ServiceProcess, other: ServiceProcess): Promise<number> {
-  const disabled = await through.call('POST', `/api/v3/identity/user/${member.id}/disable`)
+async function measureRefusal(member: Member, elsewhere: ServiceProcess): Promise<number> {
+  const disabled = await one.call('POST', `/api/v3/identity/user/${member.id}/disable`)
   expect(disabled.status).toBe(200)
   const startedAt = performance.now()
   // The process that made the change refuses with its very next answer.
-  expect(await member.statusIn(through)).toBe(401)
-  await waitFor('the refusal in the other process', async () => (await member.statusIn(other)) === 401)
+  expect(await member.statusIn(one)).toBe(401)
+  await waitFor('the refusal in the other process', async () => (await member.statusIn(elsewhere)) === 401)
   return performance.now() - startedAt
 }
 
 test('a disabled user is refused by the process that disabled them at once, by another one within a second', async () => {
-  await using ground = await openDeliveryGround()
-  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
-  const member = await createMember(ground, one)
-  await waitUntilHeld(ground, member, one)
-  await waitUntilHeld(ground, member, other)
-  expect(await measureRefusal(member, one, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
+  const member = await createMember()
+  await waitUntilHeld(member, one)
+  await waitUntilHeld(member, other)
+  expect(await measureRefusal(member, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
 })
 
 test('a grant that ends is held by no process after a second: the app is refused in each', async () => {
-  await using ground = await openDeliveryGround()
-  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
-  const member = await createMember(ground, one)
-  const app = await openApp(ground, member)
-  await waitUntilHeld(ground, app, one)
-  await waitUntilHeld(ground, app, other)
+  const member = await createMember()
+  const app = await openApp(member)
+  await waitUntilHeld(app, one)
+  await waitUntilHeld(app, other)
   const { db } = ground.database
   const ended = await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'held', now: new Date() }))
   const startedAt = performance.now()
@@ -133,15 +150,13 @@ test('a grant that ends is held by no process after a second: the app is refused
 })
 
 test('a role of a membership that is taken is held by no process after a second', async () => {
-  await using ground = await openDeliveryGround()
-  const [one, other] = await Promise.all([ground.start({ roles: 'api' }), ground.start({ roles: 'api' })])
-  const member = await createMember(ground, one)
+  const member = await createMember()
   const { body } = await one.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
   const setRoles = (roles: string[]) =>
     one.call('PATCH', `/api/v3/identity/account/${ground.account}/member`, { user: member.id, roles })
   expect((await setRoles([body.data[0].document_id])).status).toBe(200)
-  await waitUntilHeld(ground, member, one)
-  await waitUntilHeld(ground, member, other)
+  await waitUntilHeld(member, one)
+  await waitUntilHeld(member, other)
   expect([await member.renameIn(one), await member.renameIn(other)]).toEqual([200, 200])
   expect((await setRoles([])).status).toBe(200)
   const startedAt = performance.now()
@@ -153,13 +168,40 @@ test('a role of a membership that is taken is held by no process after a second'
 test.each(['paused', 'refusing'] as const)(
   'a process whose listening connection is cut (%s) trusts nothing it holds after a second, and asks the database',
   async (state) => {
-    await using ground = await openDeliveryGround()
-    await using proxy = await startDatabaseProxy(ground.database.connectionString)
-    const one = await ground.start({ roles: 'api' })
-    const cut = await ground.start({ roles: 'api', env: { DATABASE_LISTEN_URL: proxy.connectionString } })
-    const member = await createMember(ground, one)
-    await waitUntilHeld(ground, member, cut)
+    const member = await createMember()
+    await waitUntilHeld(member, cut)
     proxy.set(state)
-    expect(await measureRefusal(member, one, cut)).toBeLessThan(LIMIT_MS + SLACK_MS)
+    try {
+      expect(await measureRefusal(member, cut)).toBeLessThan(LIMIT_MS + SLACK_MS)
+    } finally {
+      proxy.set('open')
+    }
   },
 )
+
+/** The status of an introspection by an OAuth client, in a process: 200 while it is known with this secret. */
+async function introspect({ url }: Service, { id, secret }: { id: string; secret: string }): Promise<number> {
+  const headers = {
+    authorization: `Basic ${Buffer.from(`${id}:${encodeURIComponent(secret)}`).toString('base64')}`,
+    'content-type': 'application/x-www-form-urlencoded',
+  }
+  const answer = await fetch(`${url}/api/v3/oauth/introspect`, { method: 'POST', headers, body: 'token=unknown' })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+test('a deleted OAuth client is refused by the process that deleted it at once, by another one within a second', async () => {
+  const made = await one.call('POST', '/api/v3/oauth/client', {
+    name: 'Held',
+    type: 'confidential',
+    redirect_uris: ['https://app.example.com/callback'],
+  })
+  expect(made.status).toBe(201)
+  const client = { id: made.body.data.document_id, secret: made.body.data.client_secret }
+  for (const service of [one, other, one, other]) expect(await introspect(service, client)).toBe(200)
+  expect((await one.call('DELETE', `/api/v3/oauth/client/${client.id}`)).status).toBe(200)
+  const startedAt = performance.now()
+  expect(await introspect(one, client)).toBe(401)
+  await waitFor('the refusal in the other process', async () => (await introspect(other, client)) === 401)
+  expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
+})

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { LocalService } from '../harness/local-service.ts'
 import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
-import type { ServiceProcess } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -21,16 +21,25 @@ afterEach(async () => {
   await receiver.close()
 })
 
-const start = (roles: string, env: Record<string, string> = {}) =>
-  ground.start({ SIGNALBOX_ROLES: roles, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...env })
+const buildEnv = (roles: string, env: Record<string, string> = {}) => ({
+  SIGNALBOX_ROLES: roles,
+  WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`,
+  ...env,
+})
 
-async function startApi(): Promise<ServiceProcess> {
-  const api = await start('api')
+/** A process that a test ends. */
+const start = (env: Record<string, string> = {}) => ground.start(buildEnv('provisioning', env))
+
+/** A process that outlives the test: the one of the tests. */
+const startSurvivor = () => ground.startLocal(buildEnv('provisioning'))
+
+async function startApi(): Promise<LocalService> {
+  const api = await ground.startLocal(buildEnv('api'))
   target = (await ground.call(api, 'POST', '/api/v3/provisioning/target', { url: `${receiver.origin}/t` })).document_id
   return api
 }
 
-const makeUser = async (api: ServiceProcess): Promise<string> =>
+const makeUser = async (api: LocalService): Promise<string> =>
   (await ground.call(api, 'POST', USERS, { email: 'ada@example.com' })).document_id
 
 const bodies = () => receiver.requests.map(({ body }) => JSON.parse(body.toString()))
@@ -59,31 +68,53 @@ const waitForWorkers = (count: number) =>
     return rows.length === count
   })
 
-test.each(['after-claim', 'after-post', 'before-record', 'during-record'])(
-  'a process that dies %s loses nothing: the next one makes the attempt again, and then the later change',
-  async (point) => {
-    const api = await startApi()
-    const doomed = await start('provisioning', { SIGNALBOX_CRASH_POINT: point })
-    const user = await makeUser(api)
-    await doomed.ended
-    await ground.call(api, 'POST', `${USERS}/${user}/disable`)
-    await start('provisioning')
-    await waitForEnd()
-    expect(await readAttempts()).toEqual(['user.provisioned interrupted', 'user.provisioned 200', 'user.disabled 200'])
-    const types = bodies().map(({ type }) => type)
-    expect(types.slice(-2)).toEqual(['user.provisioned', 'user.disabled'])
-    expect(types).toHaveLength(point === 'after-claim' ? 2 : 3)
-  },
-)
+/** What a process that dies at each point leaves to be seen: whether the target got its POST. */
+const POINTS = [
+  // The first: a later one would die in the record of the one before.
+  { point: 'during-record', isPosted: true },
+  { point: 'after-claim', isPosted: false },
+  { point: 'after-post', isPosted: true },
+  { point: 'before-record', isPosted: true },
+]
+
+test('processes that die one after the other, at each point of an attempt, lose nothing: each makes the attempt of the one before again, and the last one the later change', async () => {
+  const api = await startApi()
+  const posted: number[] = []
+  let user: string | undefined
+  for (const [index, { point, isPosted }] of POINTS.entries()) {
+    const doomed = await start({ SIGNALBOX_CRASH_POINT: point })
+    user ??= await makeUser(api)
+    expect(await doomed.ended, point).toEqual({ code: null, signal: 'SIGKILL' })
+    if (isPosted) posted.push(index + 1)
+    expect(
+      bodies().map(({ attempt }) => attempt),
+      point,
+    ).toEqual(posted)
+    // What is recorded is of those before: of the dead one nothing is.
+    expect(await readAttempts(), point).toEqual(Array.from({ length: index }, () => 'user.provisioned interrupted'))
+    if (index === 0) await ground.call(api, 'POST', `${USERS}/${user}/disable`)
+  }
+  await startSurvivor()
+  await waitForEnd()
+  expect(await readAttempts()).toEqual([
+    ...POINTS.map(() => 'user.provisioned interrupted'),
+    'user.provisioned 200',
+    'user.disabled 200',
+  ])
+  expect(bodies().map(({ type, attempt }) => [type, attempt])).toEqual([
+    ...[...posted, POINTS.length + 1].map((attempt) => ['user.provisioned', attempt]),
+    ['user.disabled', 1],
+  ])
+})
 
 test('kill -9 of one of two processes with an attempt in flight: the other repeats it first, then what is behind it', async () => {
   const api = await startApi()
-  const doomed = await start('provisioning')
+  const doomed = await start()
   await waitForWorkers(1)
   receiver.behaveNext({ kind: 'hang' })
   const user = await makeUser(api)
   await receiver.waitFor(1, 30_000)
-  await start('provisioning')
+  await startSurvivor()
   await waitForWorkers(2)
   await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: 'Behind it' })
   await doomed.kill()
@@ -97,7 +128,7 @@ test('kill -9 of one of two processes with an attempt in flight: the other repea
 
 test('two processes deliver the changes of one user one after the other, each once', async () => {
   const api = await startApi()
-  await Promise.all([start('provisioning'), start('provisioning')])
+  await Promise.all([start(), startSurvivor()])
   await waitForWorkers(2)
   const user = await makeUser(api)
   for (let n = 1; n <= 20; n += 1) await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: `n${n}` })

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startRealtimeProvider } from '../harness/realtime-provider.ts'
 import { nextEvent } from '../harness/realtime-server.ts'
-import {
-  connectClient,
-  EMBEDDED,
-  openRealtimeService,
-  type RealtimeWorld,
-  startRealtimeWorld,
-} from '../harness/realtime-world.ts'
+import { openRealtimeService, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
 import { callService } from '../harness/service-process.ts'
 import { limit, waitFor } from '../harness/wait.ts'
 
@@ -65,23 +59,15 @@ test('a member that loses the membership loses the subscription within a second,
 })
 
 test('a member authorized by a process that was killed loses the subscription in another one within a second', async () => {
-  await using service = await openRealtimeService('api', EMBEDDED)
-  const other = await service.start('api')
-  await service.start('dispatcher,realtime')
-  const doomed = await service.start('api')
-  const person = await service.addMember()
-  const client = connectClient(person, { to: other, through: doomed })
-  try {
-    const channel = client.subscribe(`private-account-${service.account}`)
-    await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 20_000, 'the subscription')
-    doomed.signal('SIGKILL')
-    await doomed.ended
-    const refused = nextEvent(channel, 'pusher:subscription_error')
-    await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: person.id })
-    expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
-  } finally {
-    client.disconnect()
-  }
+  await using doomed = await world.start('api')
+  const person = await world.addMember()
+  const client = world.connect(person, { to: world.other, through: doomed })
+  const channel = client.subscribe(`private-account-${world.account}`)
+  await limit(nextEvent(channel, 'pusher:subscription_succeeded'), 20_000, 'the subscription')
+  await doomed.kill()
+  const refused = nextEvent(channel, 'pusher:subscription_error')
+  await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: person.id })
+  expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
 })
 
 test('a member authorized by a process that was killed loses the connections at a foreign provider within a second', async () => {

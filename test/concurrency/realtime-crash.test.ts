@@ -38,7 +38,7 @@ const readId = ({ data }: { data: string }) => (JSON.parse(data) as { id: string
 
 test('a publisher killed between the call and its record: the next process publishes again, with the same id', async () => {
   await using t = await openGround()
-  const api = await t.ground.start({ roles: 'api', env: t.provider.env })
+  const api = await t.ground.startLocal({ roles: 'api', env: t.provider.env })
   const env = { ...t.provider.env, SIGNALBOX_CRASH_POINT: 'after-publish' }
   const doomed = await t.ground.start({ roles: ROLES, env })
   await t.ground.change(api)
@@ -46,7 +46,7 @@ test('a publisher killed between the call and its record: the next process publi
   expect(await t.readMessages()).toEqual([{ status: 'pending', attempts: 1 }])
   expect(t.listIds()).toHaveLength(1)
   await t.ground.letLeasesRunOut()
-  await t.ground.start({ roles: ROLES, env: t.provider.env })
+  await t.ground.startLocal({ roles: ROLES, env: t.provider.env })
   expect(await t.waitForPublished(1)).toEqual([{ status: 'published', attempts: 2 }])
   const ids = t.listIds()
   expect([ids.length, new Set(ids).size]).toEqual([2, 1])
@@ -54,7 +54,7 @@ test('a publisher killed between the call and its record: the next process publi
 
 test('a publisher killed while its provider is away: what happened is published in its order when both are back', async () => {
   await using t = await openGround()
-  const api = await t.ground.start({ roles: 'api', env: t.provider.env })
+  const api = await t.ground.startLocal({ roles: 'api', env: t.provider.env })
   const first = await t.ground.start({ roles: ROLES, env: t.provider.env })
   await t.provider.stop()
   for (let n = 0; n < 3; n += 1) await t.ground.change(api)
@@ -64,7 +64,7 @@ test('a publisher killed while its provider is away: what happened is published 
   await t.ground.change(api)
   await t.provider.restart()
   await t.ground.letLeasesRunOut()
-  await t.ground.start({ roles: ROLES, env: t.provider.env })
+  await t.ground.startLocal({ roles: ROLES, env: t.provider.env })
   await t.waitForPublished(4)
   const { rows } = await t.ground.database.pool.query(
     `select document_id from event_occurrence where event = 'contract.create' order by document_id`,

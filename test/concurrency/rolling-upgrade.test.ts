@@ -111,6 +111,6 @@ test('a release does not start on a migration of a newer one that is not additiv
   )
   // The same once the migration says that it is additive.
   await pool.query(`update schema_migration set is_additive = true where name = '9999_newer_release'`)
-  const service = await ground.start()
+  const service = await ground.startLocal()
   expect((await service.call('GET', '/api/v3/webhook/webhook')).status).toBe(200)
 })

@@ -29,7 +29,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     expect(row!.log).toMatchObject([{ attempt: 1, status_code: null, error_class: 'interrupted' }])
 
     // No lease to wait for: the next process has it at once.
-    await ground.start()
+    await ground.startLocal()
     const [delivered] = await ground.waitForLedger(1, ['success'])
     expect(delivered!.attempts).toBe(2)
     expect(countSeen(receiver).get(delivered!.id)).toEqual([1, 2])
@@ -69,7 +69,7 @@ test('signals: the same Ctrl-C twice is one, a later one ends at once, and other
   service.signal('SIGINT')
   expect(await service.ended).toEqual({ code: 130, signal: null })
   await ground.letLeasesRunOut()
-  await ground.start()
+  await ground.startLocal()
   expect(await ground.waitForLedger(1, ['success'])).toMatchObject([{ attempts: 2 }])
 })
 

@@ -17,14 +17,14 @@ async function waitForWorkers({ database }: DeliveryGround, count: number): Prom
 test('kill -9 of one of two processes: the other repeats its POST within 5 s, without a lease to wait for', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const api = await ground.start({ roles: 'api' })
+  const api = await ground.startLocal({ roles: 'api' })
   await ground.subscribe(api, receiver)
   const doomed = await ground.start({ roles: 'dispatcher' })
   await waitForWorkers(ground, 1)
   receiver.behaveNext({ kind: 'hang' })
   await ground.change(api)
   await receiver.waitFor(1, 30_000)
-  await ground.start({ roles: 'dispatcher' })
+  await ground.startLocal({ roles: 'dispatcher' })
   await waitForWorkers(ground, 2)
 
   const killedAt = performance.now()
@@ -41,7 +41,7 @@ test('kill -9 of one of two processes: the other repeats its POST within 5 s, wi
 test('a process that loses its listening connection alone keeps its work: no second POST', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const api = await ground.start({ roles: 'api' })
+  const api = await ground.startLocal({ roles: 'api' })
   await ground.subscribe(api, receiver)
   const cut = await ground.start({ roles: 'dispatcher' })
   await waitForWorkers(ground, 1)
@@ -49,7 +49,7 @@ test('a process that loses its listening connection alone keeps its work: no sec
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await ground.change(api)
   await receiver.waitFor(1, 30_000)
-  await ground.start({ roles: 'dispatcher' })
+  await ground.startLocal({ roles: 'dispatcher' })
   await waitForWorkers(ground, 2)
 
   const { rows: ended } = await ground.database.pool.query(

@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFailed } from 'vitest'
+import { onTestFailed, TestRunner } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { buildIdMaker } from '../../src/id.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type LocalService, startLocalService } from './local-service.ts'
 import { prepareForTest } from './prepared-database.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
@@ -26,6 +27,9 @@ export interface LedgerRow {
   log: { attempt: number; status_code: number | null; error_class: string | null; worker: string }[]
 }
 
+/** What calls the API of a service. */
+type Caller = Pick<ServiceProcess, 'call'>
+
 /** A database, an administrator's token, an account and HTTPS receivers, for services that run as processes. */
 export interface DeliveryGround extends AsyncDisposable {
   database: TestDatabase
@@ -38,12 +42,14 @@ export interface DeliveryGround extends AsyncDisposable {
     /** The folder of the release to start. Default: this one. */
     root?: string
   }): Promise<ServiceProcess>
+  /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
+  startLocal(options?: { env?: Record<string, string>; roles?: string }): Promise<LocalService>
   /** Starts a receiver whose certificate the services trust. */
   receive(): Promise<Receiver>
   /** Makes a global webhook on the receiver, subscribed to `contract.create`; returns its id. */
-  subscribe(service: ServiceProcess, receiver: Receiver): Promise<string>
+  subscribe(service: Caller, receiver: Receiver): Promise<string>
   /** Creates a contract through the API; returns its id. */
-  change(service: ServiceProcess, headers?: Record<string, string>): Promise<string>
+  change(service: Caller, headers?: Record<string, string>): Promise<string>
   /** Records `count` events at once, as changes do, without the API. */
   recordEvents(count: number): Promise<void>
   /** Stands for the passing of the time after which a silent process is lost, and after which a process misses claims. */
@@ -64,12 +70,13 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
   await writeFile(caFile, authority.ca)
   const { token, account } = await prepareGround(database)
   const services: ServiceProcess[] = []
+  const locals: LocalService[] = []
   const receivers: Receiver[] = []
   const readLedger = () => readRows(database)
-  // What the processes said is the only witness of what went wrong in them.
-  onTestFailed(() => {
-    for (const { pid, stdout, stderr } of services)
-      process.stderr.write(`process ${pid} wrote:\n${stdout().slice(-2_000)}\n${stderr().slice(-8_000)}\n`)
+  const buildEnv = (env: Record<string, string>, roles: string | undefined) => ({
+    WEBHOOK_ALLOWED_PRIVATE_TARGETS: receivers.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    ...(roles && { SIGNALBOX_ROLES: roles }),
+    ...env,
   })
   return {
     database,
@@ -79,14 +86,16 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
         databaseUrl,
         token,
         ...(root !== undefined && { root }),
-        env: {
-          NODE_EXTRA_CA_CERTS: caFile,
-          WEBHOOK_ALLOWED_PRIVATE_TARGETS: receivers.map(({ port }) => `127.0.0.1:${port}`).join(','),
-          ...(roles && { SIGNALBOX_ROLES: roles }),
-          ...env,
-        },
+        env: { NODE_EXTRA_CA_CERTS: caFile, ...buildEnv(env, roles) },
       })
       services.push(service)
+      reportOnFailure(service)
+      return service
+    },
+    startLocal: async ({ env = {}, roles } = {}) => {
+      const { connectionString: databaseUrl } = database
+      const service = await startLocalService({ databaseUrl, token, env: buildEnv(env, roles), ca: authority.ca })
+      locals.push(service)
       return service
     },
     receive: async () => {
@@ -129,12 +138,21 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
     readLedger,
     waitForLedger: (count, statuses, limitMs) => waitForRows({ database, readLedger }, { count, statuses, limitMs }),
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(services.map((service) => service.kill()))
+      await Promise.all([...services.map((service) => service.kill()), ...locals.map((service) => service.stop())])
       await Promise.all(receivers.map((receiver) => receiver.close()))
       await rm(directory, { recursive: true, force: true })
       if (!given) await database[Symbol.asyncDispose]()
     },
   }
+}
+
+/** What a process wrote is the only witness of what went wrong in it. */
+function reportOnFailure({ pid, stdout, stderr }: ServiceProcess): void {
+  // A process of a whole file is started outside a test.
+  if (!TestRunner.getCurrentTest()) return
+  onTestFailed(() => {
+    process.stderr.write(`process ${pid} wrote:\n${stdout().slice(-2_000)}\n${stderr().slice(-8_000)}\n`)
+  })
 }
 
 /** Makes a session of an administrator, whom a database that is not prepared gets first, and an account. */
@@ -154,7 +172,7 @@ async function prepareGround(database: TestDatabase): Promise<{ token: string; a
   return { token: session.jwt, account }
 }
 
-async function subscribeToContracts(service: ServiceProcess, receiver: Receiver): Promise<string> {
+async function subscribeToContracts(service: Caller, receiver: Receiver): Promise<string> {
   const made = await service.call('POST', '/api/v3/webhook/webhook', {
     url: `${receiver.origin}/hook`,
     is_global: true,

@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { systemRandom } from '../../src/random.ts'
+import { copyCluster } from './cluster.ts'
 import { findDataRoot } from './data-root.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
 import { buildManualClock } from './manual-clock.ts'
@@ -18,6 +19,8 @@ declare module 'vitest' {
     databaseServerUrl: string
     /** The administrator in every prepared database. */
     administrator: UserId
+    /** The folder of a stopped cluster of the embedded server whose database is migrated; absent with TEST_DATABASE_URL. */
+    cluster: string | undefined
   }
 }
 
@@ -27,17 +30,12 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL
-  const server = given ? { url: given, stop: async () => {} } : await startThrowawayServer()
-  await runOnServer(server.url, [
-    `drop database if exists ${MIGRATED_TEMPLATE}`,
-    `drop database if exists ${PREPARED_TEMPLATE}`,
-    `create database ${MIGRATED_TEMPLATE}`,
-  ])
-  await migrate(withDatabaseName(server.url, MIGRATED_TEMPLATE))
+  const server = given ? await prepareGivenServer(given) : await startThrowawayServer()
   await runOnServer(server.url, [`create database ${PREPARED_TEMPLATE} template ${MIGRATED_TEMPLATE}`])
   const administrator = await prepareTemplate(withDatabaseName(server.url, PREPARED_TEMPLATE))
   project.provide('databaseServerUrl', server.url)
   project.provide('administrator', administrator)
+  project.provide('cluster', server.cluster)
   return () => server.stop()
 }
 
@@ -67,22 +65,37 @@ const THROWAWAY_SETTINGS = {
   max_connections: '200',
 }
 
+async function prepareGivenServer(url: string) {
+  await runOnServer(url, [
+    `drop database if exists ${MIGRATED_TEMPLATE}`,
+    `drop database if exists ${PREPARED_TEMPLATE}`,
+    `create database ${MIGRATED_TEMPLATE}`,
+  ])
+  await migrate(withDatabaseName(url, MIGRATED_TEMPLATE))
+  return { url, cluster: undefined, stop: async () => {} }
+}
+
 async function startThrowawayServer() {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox test '))
-  const postgres = await startEmbeddedPostgres({
-    dataDir,
-    random: systemRandom,
-    log: () => {},
-    settings: THROWAWAY_SETTINGS,
-  })
-  // Each test app opens several connections; with the default of 4,096 iterations each costs milliseconds of hashing.
-  const { password } = new URL(postgres.connectionString)
-  await runOnServer(postgres.connectionString, [
+  const start = () =>
+    startEmbeddedPostgres({ dataDir, random: systemRandom, log: () => {}, settings: THROWAWAY_SETTINGS })
+  const first = await start()
+  await migrate(first.connectionString)
+  await first.stop()
+  const cluster = join(dataDir, 'copied')
+  await copyCluster(join(dataDir, 'postgres'), cluster)
+  const postgres = await start()
+  const { password, pathname } = new URL(postgres.connectionString)
+  await runOnServer(withDatabaseName(postgres.connectionString, 'postgres'), [
+    `alter database ${pathname.slice(1)} rename to ${MIGRATED_TEMPLATE}`,
+    `create database ${pathname.slice(1)}`,
+    // Each test app opens several connections; with the default of 4,096 iterations each costs milliseconds of hashing.
     'set scram_iterations = 1',
     `alter role current_user password ${pg.escapeLiteral(decodeURIComponent(password))}`,
   ])
   return {
     url: postgres.connectionString,
+    cluster,
     stop: async () => {
       await postgres.stop()
       await rm(dataDir, { recursive: true, force: true })

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
+import { seedDataDir } from './seeded-data-dir.ts'
 
 /** A fenced block of a page. */
 export interface Block {
@@ -64,6 +65,8 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
   await mkdir(checkout)
   await symlink(join(PROJECT_ROOT, 'bin'), join(checkout, 'bin'))
   const dataDir = join(checkout, '.signalbox')
+  // A guide begins with `npm start`, whose first run in an empty folder has its own test.
+  await seedDataDir(dataDir)
   const shell: TestProcess = startProcess({
     command: '/bin/sh',
     args: [],

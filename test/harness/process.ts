@@ -6,7 +6,7 @@ import { limit, waitFor } from './wait.ts'
 export const PROJECT_ROOT = join(import.meta.dirname, '..', '..')
 
 /** Compile cache of Node for processes of tests: it halves the time of a start. */
-const COMPILE_CACHE = join(PROJECT_ROOT, 'node_modules', '.cache', 'node-compile')
+export const COMPILE_CACHE = join(PROJECT_ROOT, 'node_modules', '.cache', 'node-compile')
 
 /** How a process ended. */
 export interface ProcessEnding {

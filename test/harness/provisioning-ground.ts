@@ -10,6 +10,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type LocalService, startLocalService } from './local-service.ts'
 import { prepareForTest } from './prepared-database.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
 import { type ServiceProcess, startService, TEST_BASE_URL } from './service-process.ts'
@@ -19,21 +20,26 @@ import { waitFor } from './wait.ts'
 // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
 type Json = any
 
+/** What calls the API of a service. */
+type Caller = Pick<ServiceProcess, 'call'>
+
 /** Services and the example of a target in processes of their own, on one database. */
 export interface ProvisioningGround extends AsyncDisposable {
   database: TestDatabase
   start(env?: Record<string, string>): Promise<ServiceProcess>
+  /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
+  startLocal(env?: Record<string, string>): Promise<LocalService>
   /** Calls and expects success. */
-  call(service: ServiceProcess, method: string, path: string, body?: unknown): Promise<Json>
+  call(service: Caller, method: string, path: string, body?: unknown): Promise<Json>
   /** Creates the target at the example. */
-  makeTarget(service: ServiceProcess): Promise<{ id: string; secret: string }>
+  makeTarget(service: Caller): Promise<{ id: string; secret: string }>
   startTarget(secret: string): Promise<TestProcess>
   /** The users that the example has, by id. */
   listTargetUsers(): Promise<Map<string, Json>>
   /** The users of the service, by id, as a target should have them. */
   listUsers(): Promise<Map<string, Json>>
   /** Waits until the example has exactly the users of the service; makes what waits for a retry due at once. */
-  waitUntilInStep(service: ServiceProcess): Promise<void>
+  waitUntilInStep(service: Caller): Promise<void>
 }
 
 async function findFreePort(): Promise<number> {
@@ -63,7 +69,9 @@ export async function openProvisioningGround(): Promise<ProvisioningGround> {
   const port = await findFreePort()
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-target-'))
   const running: (ServiceProcess | TestProcess)[] = []
-  const call = async (service: ServiceProcess, method: string, path: string, body?: unknown) => {
+  const locals: LocalService[] = []
+  const allowed = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` }
+  const call = async (service: Caller, method: string, path: string, body?: unknown) => {
     const answer = await service.call(method, path, body)
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
     return answer.body.data
@@ -83,9 +91,14 @@ export async function openProvisioningGround(): Promise<ProvisioningGround> {
   return {
     database,
     start: async (env = {}) => {
-      const allowed = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` }
       const service = await startService({ databaseUrl: database.connectionString, token, env: { ...allowed, ...env } })
       running.push(service)
+      return service
+    },
+    startLocal: async (env = {}) => {
+      const { connectionString: databaseUrl } = database
+      const service = await startLocalService({ databaseUrl, token, env: { ...allowed, ...env } })
+      locals.push(service)
       return service
     },
     call,
@@ -119,7 +132,7 @@ export async function openProvisioningGround(): Promise<ProvisioningGround> {
       expect(await listTargetUsers()).toEqual(await listUsers())
     },
     [Symbol.asyncDispose]: async () => {
-      for (const one of running) await one.kill()
+      await Promise.all([...running.map((one) => one.kill()), ...locals.map((one) => one.stop())])
       rmSync(folder, { recursive: true, force: true })
       await database[Symbol.asyncDispose]()
     },

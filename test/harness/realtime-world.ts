@@ -133,7 +133,7 @@ export async function startRealtimeWorld(): Promise<RealtimeWorld> {
 }
 
 /** The official client, connected to a process, that signs in and is authorized through another one. */
-export function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
+function connectClient({ jwt }: Person, { to, through }: { to: ServiceProcess; through: ServiceProcess }) {
   const { hostname, port } = new URL(to.url)
   const headers = { authorization: `Bearer ${jwt}` }
   const client = new Library(KEY, {

@@ -9,7 +9,10 @@ import type { World } from './world.ts'
 /** Reads what the service recorded, advances the model by it, and compares every row, webhook and total. */
 export async function compare(world: World): Promise<void> {
   const { model, db, clock } = world
-  const log = await db.selectFrom('webhook_attempt').selectAll().execute()
+  const log = await db
+    .selectFrom('webhook_attempt')
+    .select(['dispatch', 'attempt', 'attempt_trigger', 'status_code', 'error_class'])
+    .execute()
   const entries = log
     .map(
       (row): LogEntry => ({
@@ -24,7 +27,11 @@ export async function compare(world: World): Promise<void> {
   for (const entry of entries) world.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
   world.faults.push(...applyLog(model, entries, clock.now()))
   await compareRows(world)
-  for (const row of await db.selectFrom('webhook').selectAll().execute()) {
+  const webhooks = await db
+    .selectFrom('webhook')
+    .select(['document_id', 'is_actived', 'consecutive_failures'])
+    .execute()
+  for (const row of webhooks) {
     const webhook = model.webhooks.get(row.document_id as WebhookId)
     if (webhook?.isActive !== row.is_actived || webhook.failures !== row.consecutive_failures)
       world.faults.push(`webhook ${row.document_id}: ${row.consecutive_failures} failures, active ${row.is_actived}`)
@@ -42,7 +49,10 @@ export async function compare(world: World): Promise<void> {
 }
 
 async function compareRows({ model, db, faults }: World): Promise<void> {
-  const rows = await db.selectFrom('webhook_dispatch').selectAll().execute()
+  const rows = await db
+    .selectFrom('webhook_dispatch')
+    .select(['document_id', 'status', 'attempts', 'next_attempt_at', 'attempt_trigger', 'lease_owner'])
+    .execute()
   if (rows.length !== model.rows.size) faults.push(`${rows.length} rows, not ${model.rows.size}`)
   for (const row of rows) {
     const wanted = model.rows.get(row.document_id as DispatchId)

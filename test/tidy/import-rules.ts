@@ -75,6 +75,17 @@ export function findPackageEscapes(files: readonly SourceFile[]): Finding[] {
   })
 }
 
+/** The service loads only what a production installs; the types of other packages are gone when it runs. */
+export function findDevelopmentImports(files: readonly SourceFile[]): Finding[] {
+  const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '{}'
+  const { devDependencies = {} } = JSON.parse(manifest) as { devDependencies?: Record<string, string> }
+  return files
+    .filter(({ path }) => path.startsWith('src/') && !isTest(path))
+    .flatMap(listImports)
+    .filter((one) => !one.isRelative && !one.isTypeOnly && one.to in devDependencies)
+    .map((one) => ({ key: keyOf(one), message: 'a package of development only; import its types, or depend on it' }))
+}
+
 /** Relative imports name the file they mean: Node resolves nothing else. */
 export function findVagueImports(files: readonly SourceFile[]): Finding[] {
   return files

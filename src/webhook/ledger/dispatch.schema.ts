@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/schema.ts'
+import { type Static, Type } from '../../http/schema-type.ts'
 import { AttemptRow } from '../../signed-post/attempt.schema.ts'
 import type { DispatchRecord } from './dispatch.store.ts'
 

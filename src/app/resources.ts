@@ -1,0 +1,86 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import {
+  type DatabasePool,
+  EVENT_QUEUE_OFF,
+  INDEX_ONLY_PLANS,
+  openDatabase,
+  REQUEST_LOCK_LIMIT_MS,
+} from '../postgres/database.ts'
+import type { EmbeddedPostgres } from '../postgres/embedded.ts'
+import type { Random } from '../random.ts'
+import type { Config, ServiceSecrets } from './config.ts'
+import { loadServiceSecrets } from './service-secrets.ts'
+
+/** Resources of a command: the open database and the service's secrets. */
+export interface Resources {
+  config: Config
+  /** A connection string to PostgreSQL itself, for migrations and LISTEN. */
+  connectionString: string
+  /** The pool of requests and commands. */
+  database: DatabasePool
+  /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
+  workerDatabase: DatabasePool
+  secrets: ServiceSecrets
+  /** The embedded server, when DATABASE_URL is not set. */
+  postgres: EmbeddedPostgres | undefined
+  /** Closes the pools, and stops the embedded server. */
+  close(): Promise<void>
+}
+
+export interface ResourcesOptions {
+  config: Config
+  clock: Clock
+  random: Random
+  logger: Logger
+  /**
+   * Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
+   * the running one.
+   */
+  stop?: AbortSignal
+}
+
+/**
+ * Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader). Does not
+ * migrate.
+ */
+export async function openResources(options: ResourcesOptions): Promise<Resources> {
+  const { config, random, logger } = options
+  const secrets = await loadServiceSecrets(config, random)
+  const postgres = config.databaseUrl ? undefined : await startEmbedded(options)
+  const connectionString = config.databaseUrl ?? postgres?.connectionString ?? ''
+  let isClosing = false
+  const onError = (error: Error) => {
+    // Closing a pool does not wait for its connections, and the embedded server may close them first.
+    if (!isClosing) logger.error({ err: error }, 'database connection lost: see docs/operations.md, database')
+  }
+  const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
+  const database = openDatabase({
+    connectionString,
+    settings,
+    size: config.databasePoolSize,
+    applicationName: 'signalbox',
+    lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
+    onError,
+  })
+  const direct = config.databaseListenUrl ?? connectionString
+  const workerDatabase = openDatabase({
+    connectionString: direct,
+    settings: `${INDEX_ONLY_PLANS} ${settings}`,
+    size: config.databaseWorkerPoolSize,
+    applicationName: 'signalbox worker',
+    onError,
+  })
+  const close = async () => {
+    isClosing = true
+    await Promise.all([database.close(), workerDatabase.close()])
+    await postgres?.stop()
+  }
+  return { config, connectionString: direct, database, workerDatabase, secrets, postgres, close }
+}
+
+async function startEmbedded({ config, random, logger, stop }: ResourcesOptions): Promise<EmbeddedPostgres> {
+  const { startEmbeddedPostgres } = await import('../postgres/embedded.ts')
+  const log = (line: string) => logger.info(line)
+  return startEmbeddedPostgres({ dataDir: config.dataDir, random, log, ...(stop && { stop }) })
+}

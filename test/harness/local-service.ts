@@ -1,0 +1,58 @@
+import type { AddressInfo } from 'node:net'
+import pino from 'pino'
+import { buildApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { prepareDatabase } from '../../src/app/prepare.ts'
+import { openResources } from '../../src/app/resources.ts'
+import { systemClock } from '../../src/clock.ts'
+import { buildSystemLookup } from '../../src/outbound/dns.ts'
+import { systemRandom } from '../../src/random.ts'
+import { buildServiceEnvironment, callService, type ServiceProcess } from './service-process.ts'
+
+/**
+ * The service in the process of the tests, on the real clock and on a port: one more process of a fleet to the database and to
+ * the others. It starts in a tenth of the processor time of a process of its own, so it stands where no test ends it.
+ */
+export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'> {
+  /** The id under which its work is leased. */
+  workerId: string
+  /** Stops it in order. Idempotent. */
+  stop(): Promise<void>
+}
+
+/** Options of a local service. */
+export interface LocalServiceOptions {
+  databaseUrl: string
+  token: string
+  /** Variables that override those of the test environment. */
+  env?: Record<string, string>
+  /** Certificate authorities that deliveries trust in place of the system's. */
+  ca?: string
+}
+
+/** Starts a local service. */
+export async function startLocalService(options: LocalServiceOptions): Promise<LocalService> {
+  const { databaseUrl, token, env, ca } = options
+  const config = readConfig({ ...buildServiceEnvironment(databaseUrl), ...env }, '/nowhere')
+  const world = { config, clock: systemClock, random: systemRandom, logger: pino({ level: 'silent' }) }
+  const resources = await openResources(world)
+  await prepareDatabase(resources, world)
+  const app = await buildApp({ ...world, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
+  await app.start()
+  const { port } = app.server.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  let stopped: Promise<void> | undefined
+  const stop = async () => {
+    await app.stop()
+    await resources.close()
+  }
+  return {
+    url,
+    workerId: app.workerId,
+    call: (method, path, body, headers) => callService({ url, token }, { method, path, body, headers }),
+    stop: () => {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}
