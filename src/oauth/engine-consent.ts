@@ -81,7 +81,7 @@ export function buildEngineConsent(deps: {
         apiScope: decision === 'approve' ? listApiScopes(scopes).join(' ') : '',
         staleBefore: new Date(now.getTime() - CLAIM_MS),
       })
-      if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildUnderWay()
+      if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildInFlight()
       if (claimed.userId !== person.userId) throw notFound('authorization')
       if (claimed.decision !== decision) throw new Problem('conflict', 'This authorization was decided otherwise.')
       if (claimed.authorizeUrl !== null)
@@ -109,7 +109,7 @@ function listApiScopes(scopes: readonly string[]): string[] {
   return listScopeNames(scopes.join(' ')).filter((name) => (findScope(name)?.permissions.length ?? 0) > 0)
 }
 
-function buildUnderWay(): Problem {
+function buildInFlight(): Problem {
   return new Problem('conflict', 'This authorization is being decided. Try again in some seconds.')
 }
 
