@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatFigures, formatRemarks, judgeFigure, ratioOf } from './table-report.ts'
+import { classifyFigure, formatFigures, formatRemarks, ratioOf } from './table-report.ts'
 import type { Figure } from './table-row.ts'
 
 const RATE: Figure = {
@@ -16,12 +16,12 @@ test('a ratio needs a value and a baseline that is not 0', () => {
 })
 
 test('a goal is a bound of the value or of the ratio, and the bound itself reaches it', () => {
-  expect(judgeFigure(RATE)).toBe('below')
-  expect(judgeFigure({ ...RATE, value: 600 })).toBe('at goal')
-  expect(judgeFigure({ what: 'ms', value: 1.5, goal: { value: { atMost: 1.5 } } })).toBe('at goal')
-  expect(judgeFigure({ what: 'ms', value: 1.6, goal: { value: { atMost: 1.5 } } })).toBe('below')
-  expect(judgeFigure({ what: 'ms', value: undefined, goal: { value: { atMost: 1 } } })).toBe('not measured')
-  expect(judgeFigure({ what: 'ms', value: 3 })).toBe('')
+  expect(classifyFigure(RATE)).toBe('below')
+  expect(classifyFigure({ ...RATE, value: 600 })).toBe('at goal')
+  expect(classifyFigure({ what: 'ms', value: 1.5, goal: { value: { atMost: 1.5 } } })).toBe('at goal')
+  expect(classifyFigure({ what: 'ms', value: 1.6, goal: { value: { atMost: 1.5 } } })).toBe('below')
+  expect(classifyFigure({ what: 'ms', value: undefined, goal: { value: { atMost: 1 } } })).toBe('not measured')
+  expect(classifyFigure({ what: 'ms', value: 3 })).toBe('')
 })
 
 test('the table has one line a figure with value, baseline, ratio, goal and verdict, and names its row once', () => {

@@ -17,7 +17,7 @@ export function ratioOf({ value, baseline }: Figure): number | undefined {
 }
 
 /** Whether a figure reaches its goal. Pure. */
-export function judgeFigure(figure: Figure): Verdict {
+export function classifyFigure(figure: Figure): Verdict {
   const { goal } = figure
   if (!goal) return ''
   const reached = 'value' in goal ? figure.value : ratioOf(figure)
@@ -37,7 +37,7 @@ export function formatFigures(results: readonly NamedResult[]): string {
       formatNumber(figure.baseline?.value),
       formatNumber(ratioOf(figure)),
       formatGoal(figure),
-      judgeFigure(figure),
+      classifyFigure(figure),
       figure.baseline?.what ?? '',
     ]),
   )
@@ -46,7 +46,7 @@ export function formatFigures(results: readonly NamedResult[]): string {
 
 /** What a row says besides its figures: its notes, and the reasons when a figure is below its goal. Pure. */
 export function formatRemarks({ result }: NamedResult): string {
-  const isBelow = result.figures.some((figure) => judgeFigure(figure) === 'below')
+  const isBelow = result.figures.some((figure) => classifyFigure(figure) === 'below')
   return [...result.notes, ...(isBelow ? result.reasons : [])].map((line) => `  ${line}`).join('\n')
 }
 

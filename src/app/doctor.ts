@@ -4,11 +4,22 @@ import { access, statfs } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { judgeClock, judgeDatabase, judgeSchema, type SchemaFacts } from '../doctor/database-findings.ts'
+import { classifyClock, classifyDatabase, classifySchema, type SchemaFacts } from '../doctor/database-findings.ts'
 import { countStoredSecrets, readDatabaseFacts } from '../doctor/doctor.store.ts'
 import { AREAS, type Area, type AreaReport, buildReport, type Finding, fail, warn } from '../doctor/finding.ts'
-import { type DiskFacts, judgeDisk, judgeEgress, judgeNames, judgePort } from '../doctor/machine-findings.ts'
-import { judgeConfigError, judgeSecrets, judgeSettings, judgeStoredSecrets } from '../doctor/setting-findings.ts'
+import {
+  classifyDisk,
+  classifyEgress,
+  classifyNames,
+  classifyPort,
+  type DiskFacts,
+} from '../doctor/machine-findings.ts'
+import {
+  classifyConfigError,
+  classifySecrets,
+  classifySettings,
+  classifyStoredSecrets,
+} from '../doctor/setting-findings.ts'
 import { buildKeyring } from '../keyring.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { startEmbeddedPostgres } from '../postgres/embedded.ts'
@@ -54,11 +65,11 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
     config = readConfig(environment, world.directory)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return buildReport(judgeConfigError(error.message), AREAS)
+    return buildReport(classifyConfigError(error.message), AREAS)
   }
   const skipped: Area[] = []
   const findings = [
-    ...judgeSettings({
+    ...classifySettings({
       known: Object.keys(VARIABLES),
       given: Object.keys(environment).filter((name) => environment[name]),
       appEnv: config.appEnv,
@@ -73,7 +84,7 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
 
 async function examineKeysAndDatabase(world: DoctorWorld, config: Config, skipped: Area[]): Promise<Finding[]> {
   const secrets = await readSecrets(world, config)
-  const findings = judgeSecrets(secrets === undefined ? {} : nameSecrets(secrets))
+  const findings = classifySecrets(secrets === undefined ? {} : nameSecrets(secrets))
   const opened = await openForDoctor(world, config)
   if ('finding' in opened) {
     skipped.push('database', 'schema', 'clock')
@@ -86,12 +97,12 @@ async function examineKeysAndDatabase(world: DoctorWorld, config: Config, skippe
     const facts = await readDatabaseFacts(pool.db)
     const here = (before + world.clock.now()) / 2
     const needs = { poolSize: config.databasePoolSize, workerPoolSize: config.databaseWorkerPoolSize }
-    findings.push(...judgeDatabase(facts, needs), ...judgeClock({ here, database: facts.now }))
+    findings.push(...classifyDatabase(facts, needs), ...classifyClock({ here, database: facts.now }))
     const schema = await readSchemaFacts(config.databaseListenUrl ?? connectionString)
-    findings.push(...judgeSchema(schema))
+    findings.push(...classifySchema(schema))
     const isCurrent = 'pending' in schema && schema.pending.length === 0
     if (isCurrent && secrets)
-      findings.push(...judgeStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, world.random)))
+      findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, world.random)))
   } catch (error) {
     skipped.push('database', 'schema', 'clock')
     findings.push(fail('database_unreachable', describeFatal(error), 'Correct DATABASE_URL, or start the database.'))
@@ -171,12 +182,14 @@ async function examineMachine(
   )
   const unknown = new Set(looked.filter(({ error }) => error !== undefined).map(({ host }) => host))
   const dialled = servers.filter(({ host, setting }) => !unknown.has(host) && !setting.startsWith('DATABASE_'))
-  const port = await Promise.all(ports.map((asked) => (asked.port === 0 ? [] : findPortFacts(asked).then(judgePort))))
+  const port = await Promise.all(
+    ports.map((asked) => (asked.port === 0 ? [] : findPortFacts(asked).then(classifyPort))),
+  )
   return [
-    ...judgeNames({ servers: getServers().length, names: looked }),
-    ...(needsDisk ? judgeDisk(await findDiskFacts(config.dataDir)) : []),
+    ...classifyNames({ servers: getServers().length, names: looked }),
+    ...(needsDisk ? classifyDisk(await findDiskFacts(config.dataDir)) : []),
     ...port.flat(),
-    ...judgeEgress({
+    ...classifyEgress({
       appEnv: config.appEnv,
       proxyVariables: ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => environment[name]),
       privateTargets: config.webhookAllowedPrivateTargets.length,

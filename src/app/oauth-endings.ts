@@ -1,4 +1,6 @@
 import { recordAudit } from '../audit/audit.ts'
+import { recordEvents } from '../event/event.ts'
+import { eventNameOf } from '../http/route.ts'
 import type { SessionId, UserId } from '../id.ts'
 import { endSessionsOfGrant } from '../oauth/exchange.ts'
 import type { ProviderEndings } from '../oauth/provider/endings.ts'
@@ -6,18 +8,30 @@ import { inTransaction } from '../postgres/database.ts'
 import { signOut } from '../session/session.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
+import { buildReadPathFinder, draftEvents } from './record-change.ts'
+import { ROUTE_TREE } from './route-tree.ts'
 
-/** What the service does when the OAuth provider ends something: sign-out here, and entries of the audit log. */
+/** The API route that signs out: a sign-out by a client has its event and its audit entry. */
+const SIGN_OUT = ROUTE_TREE.find(({ resource, action }) => resource === 'session' && action === 'revoke')
+
+/** What the service does when the OAuth provider ends something: sign-out here, its events, and entries of the audit log. */
 export function buildProviderEndings(options: AppOptions, { ids, pages }: FeatureParts): ProviderEndings {
-  const { database, clock, logger } = options
+  const { config, database, clock, logger } = options
   const { db } = database
+  const { enableApiEventQueue } = config
+  const findReadPath = buildReadPathFinder(ROUTE_TREE)
+  if (!SIGN_OUT) throw new Error('the route tree has a route that signs out')
+  const route = SIGN_OUT
   return {
     endBrowserSession: async ({ userId, sessionId }, { clientId, address, requestId }) => {
       const now = new Date(clock.now())
       const caller = { userId: userId as UserId, sessionId: sessionId as SessionId }
       await inTransaction(db, async (tx) => {
         const ended = await signOut(tx, { caller, all: false, family: true, refreshToken: undefined, now })
-        const entry = { action: 'session.revoke', outcome: 'success', address, requestId } as const
+        const changed = ended.map((id) => ({ id, account: null }))
+        const drafts = draftEvents(findReadPath, { route, changed, trace: null })
+        await recordEvents({ ids, enableApiEventQueue }, tx, drafts, now)
+        const entry = { action: eventNameOf(route), outcome: 'success', address, requestId } as const
         const detail = { client: clientId }
         await recordAudit(tx, { ids, now }, ...ended.map((target) => ({ ...entry, ...caller, target, detail })))
       })

@@ -40,10 +40,10 @@ interface Waiting {
 /** Builds the batch. A request that comes alone is recorded at once. */
 export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBatch {
   const waiting: Waiting[] = []
-  let underWay = 0
+  let inFlight = 0
 
   async function run(): Promise<void> {
-    underWay += 1
+    inFlight += 1
     while (waiting.length > 0) {
       const routing = countEvents(waiting) <= INLINE_EVENTS ? await deps.takeInline() : undefined
       // Those that came while this waited for its turn are taken along.
@@ -51,14 +51,14 @@ export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBa
       if (batch.length > 0) await recordAll(batch, routing, deps)
       else await routing?.accept([])
     }
-    underWay -= 1
+    inFlight -= 1
   }
 
   return {
     record: (publications) =>
       new Promise((resolve, reject) => {
         waiting.push({ publications, resolve, reject })
-        if (underWay < STATEMENTS_AT_ONCE) void run()
+        if (inFlight < STATEMENTS_AT_ONCE) void run()
       }),
   }
 }

@@ -55,12 +55,12 @@ export function buildLanes(concurrency: number): Lanes {
     isScarce: (group, perGroup) => slow.has(group) || (byGroup.get(group) ?? 0) >= perGroup,
     measure: (nowMs) => {
       for (const ticket of tickets) if (nowMs - ticket.startedAtMs > SLOW_AFTER_MS) slow.add(ticket.group)
-      let slowUnderWay = 0
-      for (const ticket of tickets) if (slow.has(ticket.group)) slowUnderWay += 1
+      let slowInFlight = 0
+      for (const ticket of tickets) if (slow.has(ticket.group)) slowInFlight += 1
       const room = Math.max(0, concurrency * HARD_LIMIT_FACTOR - tickets.size)
       return {
-        fastSlots: Math.min(room, Math.max(0, concurrency - (tickets.size - slowUnderWay))),
-        slowSlots: Math.min(room, Math.max(0, slowLimit - slowUnderWay)),
+        fastSlots: Math.min(room, Math.max(0, concurrency - (tickets.size - slowInFlight))),
+        slowSlots: Math.min(room, Math.max(0, slowLimit - slowInFlight)),
         slowGroups: [...slow],
         inFlight: tickets.size,
         byGroup,

@@ -33,12 +33,12 @@ export interface DatabaseNeeds {
 /** Two connections to LISTEN and NOTIFY, and one of the embedded realtime server. */
 const OTHER_CONNECTIONS = 3
 
-/** Judges the database. */
-export function judgeDatabase(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {
-  return [...judgeServer(facts), ...judgeDurability(facts), ...judgeConnections(facts, needs)]
+/** Classifies the database. */
+export function classifyDatabase(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {
+  return [...classifyServer(facts), ...classifyDurability(facts), ...classifyConnections(facts, needs)]
 }
 
-function judgeServer(facts: DatabaseFacts): Finding[] {
+function classifyServer(facts: DatabaseFacts): Finding[] {
   const findings: Finding[] = []
   const major = Math.floor(facts.versionNumber / 10_000)
   if (major < 15)
@@ -72,7 +72,7 @@ function judgeServer(facts: DatabaseFacts): Finding[] {
   return findings
 }
 
-function judgeDurability(facts: DatabaseFacts): Finding[] {
+function classifyDurability(facts: DatabaseFacts): Finding[] {
   const off = [!facts.fsync && 'fsync', !facts.fullPageWrites && 'full_page_writes'].filter(Boolean)
   const findings: Finding[] = []
   if (off.length > 0)
@@ -94,7 +94,7 @@ function judgeDurability(facts: DatabaseFacts): Finding[] {
   return findings
 }
 
-function judgeConnections(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {
+function classifyConnections(facts: DatabaseFacts, needs: DatabaseNeeds): Finding[] {
   const needed = needs.poolSize + needs.workerPoolSize + OTHER_CONNECTIONS
   const available = facts.maxConnections - facts.reservedConnections
   const figures = `A process opens up to ${needed} connections (DATABASE_POOL_SIZE ${needs.poolSize}, DATABASE_WORKER_POOL_SIZE ${needs.workerPoolSize}, ${OTHER_CONNECTIONS} more)`
@@ -117,8 +117,8 @@ export type SchemaFacts =
   | { pending: readonly { name: string; isAdditive: boolean }[]; ahead: readonly string[] }
   | { error: MigrationErrorCode; message: string }
 
-/** Judges the schema. */
-export function judgeSchema(facts: SchemaFacts): Finding[] {
+/** Classifies the schema. */
+export function classifySchema(facts: SchemaFacts): Finding[] {
   if ('error' in facts) return [fail('schema_unusable', facts.message, `See docs/operations.md, ${facts.error}.`)]
   const { pending, ahead } = facts
   if (ahead.length > 0)
@@ -146,8 +146,8 @@ export function judgeSchema(facts: SchemaFacts): Finding[] {
 const CLOCK_WARNING_MS = 1_000
 const CLOCK_FAILURE_MS = 30_000
 
-/** Judges the clock of this machine against that of the database, both in milliseconds since the Unix epoch. */
-export function judgeClock({ here, database }: { here: number; database: number }): Finding[] {
+/** Classifies the clock of this machine against that of the database, both in milliseconds since the Unix epoch. */
+export function classifyClock({ here, database }: { here: number; database: number }): Finding[] {
   const difference = Math.abs(here - database)
   if (difference < CLOCK_WARNING_MS) return []
   const build = difference < CLOCK_FAILURE_MS ? warn : fail

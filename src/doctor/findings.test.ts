@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { type DatabaseFacts, judgeClock, judgeDatabase, judgeSchema } from './database-findings.ts'
+import { classifyClock, classifyDatabase, classifySchema, type DatabaseFacts } from './database-findings.ts'
 import { AREAS, buildReport, type Finding, fail, warn } from './finding.ts'
-import { judgeDisk, judgeEgress, judgeNames, judgePort, type PortFacts } from './machine-findings.ts'
+import { classifyDisk, classifyEgress, classifyNames, classifyPort, type PortFacts } from './machine-findings.ts'
 import {
-  judgeConfigError,
-  judgeSecrets,
-  judgeSettings,
-  judgeStoredSecrets,
+  classifyConfigError,
+  classifySecrets,
+  classifySettings,
+  classifyStoredSecrets,
   type SettingFacts,
 } from './setting-findings.ts'
 
@@ -28,11 +28,11 @@ const GOOD_DATABASE: DatabaseFacts = {
   now: 0,
 }
 const NEEDS = { poolSize: 10, workerPoolSize: 5 }
-const judge = (facts: Partial<DatabaseFacts>) => list(judgeDatabase({ ...GOOD_DATABASE, ...facts }, NEEDS))
+const classify = (facts: Partial<DatabaseFacts>) => list(classifyDatabase({ ...GOOD_DATABASE, ...facts }, NEEDS))
 
 describe('the database', () => {
   it('is in order at the oldest version, with exactly as many free connections as a process opens', () => {
-    expect(judge({})).toEqual([])
+    expect(classify({})).toEqual([])
   })
 
   it.each<[string, Partial<DatabaseFacts>, string]>([
@@ -47,41 +47,41 @@ describe('the database', () => {
     ['one connection more in use', { usedConnections: 80 }, 'warning database_connections_used'],
     ['one connection too few in all', { maxConnections: 20 }, 'failure database_connections_short'],
   ])('with %s is a finding', (_fact, facts, finding) => {
-    expect(judge(facts)).toEqual([finding])
+    expect(classify(facts)).toEqual([finding])
   })
 
   it('has enough connections when it has as many as a process opens and none is in use', () => {
-    expect(judge({ maxConnections: 21, usedConnections: 0 })).toEqual([])
+    expect(classify({ maxConnections: 21, usedConnections: 0 })).toEqual([])
   })
 
   it('names every durability setting that is off, and accepts weaker synchronous commits that are still durable', () => {
-    const [finding] = judgeDatabase({ ...GOOD_DATABASE, fsync: false, fullPageWrites: false }, NEEDS)
+    const [finding] = classifyDatabase({ ...GOOD_DATABASE, fsync: false, fullPageWrites: false }, NEEDS)
     expect(finding?.remedy).toBe('Set fsync and full_page_writes to on in postgresql.conf.')
-    expect(judge({ synchronousCommit: 'local' })).toEqual([])
+    expect(classify({ synchronousCommit: 'local' })).toEqual([])
   })
 })
 
 describe('the schema', () => {
   it('is in order when nothing is pending and nothing is ahead', () => {
-    expect(judgeSchema({ pending: [], ahead: [] })).toEqual([])
+    expect(classifySchema({ pending: [], ahead: [] })).toEqual([])
   })
 
   it('behind is a warning that says how to migrate, with a stop only where a migration is not additive', () => {
     const additive = { name: '0021_a', isAdditive: true }
-    const [harmless] = judgeSchema({ pending: [additive], ahead: [] })
+    const [harmless] = classifySchema({ pending: [additive], ahead: [] })
     expect(harmless).toMatchObject({
       code: 'schema_behind',
       severity: 'warning',
       detail: expect.stringMatching(/^1 migrations .*0 of them/),
     })
     expect(harmless?.remedy).not.toContain('Stop')
-    const [breaking] = judgeSchema({ pending: [additive, { name: '0022_b', isAdditive: false }], ahead: [] })
+    const [breaking] = classifySchema({ pending: [additive, { name: '0022_b', isAdditive: false }], ahead: [] })
     expect(breaking?.remedy).toMatch(/^Stop the processes/)
   })
 
   it('of a newer release is a warning when it is usable and a failure when it is not', () => {
-    expect(list(judgeSchema({ pending: [], ahead: ['0021_a'] }))).toEqual(['warning schema_newer'])
-    const [unusable] = judgeSchema({ error: 'schema_ahead', message: 'The database has migration 0021_a.' })
+    expect(list(classifySchema({ pending: [], ahead: ['0021_a'] }))).toEqual(['warning schema_newer'])
+    const [unusable] = classifySchema({ error: 'schema_ahead', message: 'The database has migration 0021_a.' })
     expect(unusable).toMatchObject({
       code: 'schema_unusable',
       severity: 'failure',
@@ -98,13 +98,13 @@ describe('the clock', () => {
     [29_999, ['warning clock_differs']],
     [30_000, ['failure clock_differs']],
   ])('%i ms beside the database, before or behind, gives %j', (difference, findings) => {
-    expect(list(judgeClock({ here: 100_000 + difference, database: 100_000 }))).toEqual(findings)
-    expect(list(judgeClock({ here: 100_000, database: 100_000 + difference }))).toEqual(findings)
+    expect(list(classifyClock({ here: 100_000 + difference, database: 100_000 }))).toEqual(findings)
+    expect(list(classifyClock({ here: 100_000, database: 100_000 + difference }))).toEqual(findings)
   })
 
   it('that differs is reported with its direction', () => {
-    expect(judgeClock({ here: 3_500, database: 1_000 })[0]?.detail).toContain('2.5 s ahead of')
-    expect(judgeClock({ here: 1_000, database: 3_500 })[0]?.detail).toContain('2.5 s behind')
+    expect(classifyClock({ here: 3_500, database: 1_000 })[0]?.detail).toContain('2.5 s ahead of')
+    expect(classifyClock({ here: 1_000, database: 3_500 })[0]?.detail).toContain('2.5 s behind')
   })
 })
 
@@ -116,14 +116,14 @@ describe('the settings', () => {
     baseUrl: 'https://signalbox.example.com',
     idle: [],
   }
-  const judgeGiven = (more: Partial<SettingFacts>) => list(judgeSettings({ ...facts, ...more }))
+  const classifyGiven = (more: Partial<SettingFacts>) => list(classifySettings({ ...facts, ...more }))
 
   it('in order give no finding, and names of other programs are none of ours', () => {
-    expect(judgeSettings(facts)).toEqual([])
+    expect(classifySettings(facts)).toEqual([])
   })
 
   it('a misspelled name is a warning that names it', () => {
-    const [finding] = judgeSettings({ ...facts, given: ['WEBHOOK_CONCURENCY'] })
+    const [finding] = classifySettings({ ...facts, given: ['WEBHOOK_CONCURENCY'] })
     expect(finding).toMatchObject({
       code: 'setting_unknown',
       severity: 'warning',
@@ -133,23 +133,23 @@ describe('the settings', () => {
 
   it('each one without effect is a warning that names it and where it has none', () => {
     const idle = [{ name: 'METRICS_TOKEN', where: 'in development' }]
-    expect(judgeSettings({ ...facts, idle })).toMatchObject([
+    expect(classifySettings({ ...facts, idle })).toMatchObject([
       { code: 'setting_without_effect', severity: 'warning', detail: 'METRICS_TOKEN has no effect in development.' },
     ])
   })
 
   it('BASE_URL must be an https address in production, and only there', () => {
-    expect(judgeGiven({ baseUrl: undefined })).toEqual(['failure base_url_missing'])
-    expect(judgeGiven({ baseUrl: 'http://signalbox.example.com' })).toEqual(['failure base_url_missing'])
-    expect(judgeGiven({ baseUrl: undefined, appEnv: 'development' })).toEqual([])
+    expect(classifyGiven({ baseUrl: undefined })).toEqual(['failure base_url_missing'])
+    expect(classifyGiven({ baseUrl: 'http://signalbox.example.com' })).toEqual(['failure base_url_missing'])
+    expect(classifyGiven({ baseUrl: undefined, appEnv: 'development' })).toEqual([])
   })
 
   it('each sentence of a refused configuration is a failure', () => {
-    expect(judgeConfigError('PORT must be a number.\nHOST is wrong.').map(({ detail }) => detail)).toEqual([
+    expect(classifyConfigError('PORT must be a number.\nHOST is wrong.').map(({ detail }) => detail)).toEqual([
       'PORT must be a number.',
       'HOST is wrong.',
     ])
-    expect(list(judgeConfigError('PORT must be a number.'))).toEqual(['failure setting_invalid'])
+    expect(list(classifyConfigError('PORT must be a number.'))).toEqual(['failure setting_invalid'])
   })
 })
 
@@ -157,20 +157,20 @@ describe('the keys', () => {
   const use = (keyId: string, kind = 'webhook secrets') => ({ kind, keyId, count: 2 })
 
   it('are in order when every stored secret is under the current key, and when none is stored', () => {
-    expect(judgeStoredSecrets([use('new')], ['new', 'old'])).toEqual([])
-    expect(judgeStoredSecrets([], ['new'])).toEqual([])
+    expect(classifyStoredSecrets([use('new')], ['new', 'old'])).toEqual([])
+    expect(classifyStoredSecrets([], ['new'])).toEqual([])
   })
 
   it('that open nothing, and that open only some, are failures of their own', () => {
-    expect(list(judgeStoredSecrets([use('lost'), use('gone')], ['new']))).toEqual(['failure key_opens_nothing'])
-    expect(list(judgeStoredSecrets([use('new'), use('lost')], ['new']))).toEqual(['failure key_missing'])
+    expect(list(classifyStoredSecrets([use('lost'), use('gone')], ['new']))).toEqual(['failure key_opens_nothing'])
+    expect(list(classifyStoredSecrets([use('new'), use('lost')], ['new']))).toEqual(['failure key_missing'])
   })
 
   it('under an older key that is listed show an unfinished rotation', () => {
-    expect(list(judgeStoredSecrets([use('old'), use('new')], ['new', 'old']))).toEqual([
+    expect(list(classifyStoredSecrets([use('old'), use('new')], ['new', 'old']))).toEqual([
       'warning key_rotation_unfinished',
     ])
-    expect(list(judgeStoredSecrets([use('old'), use('lost')], ['new', 'old']))).toEqual([
+    expect(list(classifyStoredSecrets([use('old'), use('lost')], ['new', 'old']))).toEqual([
       'failure key_missing',
       'warning key_rotation_unfinished',
     ])
@@ -178,16 +178,18 @@ describe('the keys', () => {
 
   it('a secret with too few different characters is a failure that does not show it', () => {
     const guessable = 'abcdefghijk'.repeat(3)
-    const [finding] = judgeSecrets({ SECRET_KEY: [guessable] })
+    const [finding] = classifySecrets({ SECRET_KEY: [guessable] })
     expect(finding).toMatchObject({ code: 'secret_guessable', severity: 'failure' })
     expect(JSON.stringify(finding)).not.toContain(guessable)
-    expect(judgeSecrets({ SECRET_KEY: ['abcdefghijkl'.repeat(3)] })).toEqual([])
+    expect(classifySecrets({ SECRET_KEY: ['abcdefghijkl'.repeat(3)] })).toEqual([])
   })
 
   it('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
     const [one, two] = ['abcdefghijklmnop1', 'abcdefghijklmnop2']
-    expect(list(judgeSecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual(['warning secret_shared'])
-    expect(judgeSecrets({ SECRET_KEY: [one, one], OAUTH_HOOK_SECRET: [two] })).toEqual([])
+    expect(list(classifySecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual([
+      'warning secret_shared',
+    ])
+    expect(classifySecrets({ SECRET_KEY: [one, one], OAUTH_HOOK_SECRET: [two] })).toEqual([])
   })
 })
 
@@ -195,12 +197,12 @@ describe('the name service', () => {
   const name = { setting: 'SMTP_URL', host: 'mail.example.com' }
 
   it('is in order with one server and names that have an address', () => {
-    expect(judgeNames({ servers: 1, names: [{ ...name, error: undefined }] })).toEqual([])
+    expect(classifyNames({ servers: 1, names: [{ ...name, error: undefined }] })).toEqual([])
   })
 
   it('without a server, and a name without an address, are failures', () => {
-    expect(list(judgeNames({ servers: 0, names: [] }))).toEqual(['failure name_servers_missing'])
-    const [finding] = judgeNames({ servers: 1, names: [{ ...name, error: 'ENOTFOUND' }] })
+    expect(list(classifyNames({ servers: 0, names: [] }))).toEqual(['failure name_servers_missing'])
+    const [finding] = classifyNames({ servers: 1, names: [{ ...name, error: 'ENOTFOUND' }] })
     expect(finding).toMatchObject({
       code: 'name_unresolved',
       severity: 'failure',
@@ -217,11 +219,11 @@ describe('the disk', () => {
     [100 * MIB, ['warning disk_low']],
     [100 * MIB - 1, ['failure disk_full']],
   ])('with %i bytes left gives %j', (freeBytes, findings) => {
-    expect(list(judgeDisk({ directory: 'data', error: undefined, freeBytes }))).toEqual(findings)
+    expect(list(classifyDisk({ directory: 'data', error: undefined, freeBytes }))).toEqual(findings)
   })
 
   it('that cannot be written is one failure, whatever its space', () => {
-    expect(list(judgeDisk({ directory: 'data', error: 'EACCES', freeBytes: 0 }))).toEqual([
+    expect(list(classifyDisk({ directory: 'data', error: 'EACCES', freeBytes: 0 }))).toEqual([
       'failure data_dir_unwritable',
     ])
   })
@@ -229,16 +231,16 @@ describe('the disk', () => {
 
 describe('a port', () => {
   const facts: PortFacts = { setting: 'PORT', port: 80, host: '127.0.0.1', error: undefined, holder: undefined }
-  const judgeFacts = (more: Partial<PortFacts>) => list(judgePort({ ...facts, ...more }))
+  const classifyFacts = (more: Partial<PortFacts>) => list(classifyPort({ ...facts, ...more }))
 
   it('that is free is in order', () => {
-    expect(judgePort(facts)).toEqual([])
+    expect(classifyPort(facts)).toEqual([])
   })
 
   it('that another program holds is a failure that names it where it is known', () => {
     const holder = { pid: 7, command: 'python -m http.server' }
-    expect(judgeFacts({ error: 'EADDRINUSE' })).toEqual(['failure port_in_use'])
-    expect(judgePort({ ...facts, error: 'EADDRINUSE', holder })[0]).toMatchObject({
+    expect(classifyFacts({ error: 'EADDRINUSE' })).toEqual(['failure port_in_use'])
+    expect(classifyPort({ ...facts, error: 'EADDRINUSE', holder })[0]).toMatchObject({
       code: 'port_in_use',
       detail: expect.stringMatching(/process 7 \(python -m http\.server\)/),
     })
@@ -246,16 +248,16 @@ describe('a port', () => {
 
   it('that a running Signalbox holds is a warning, and a command of it that serves nothing is not taken for one', () => {
     const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
-    expect(judgeFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
-    expect(judgeFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
+    expect(classifyFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
+    expect(classifyFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
     // A process of another user, which the system does not name.
-    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: true })).toEqual(['warning port_of_running_service'])
-    expect(judgeFacts({ error: 'EADDRINUSE', isOurs: false })).toEqual(['failure port_in_use'])
+    expect(classifyFacts({ error: 'EADDRINUSE', isOurs: true })).toEqual(['warning port_of_running_service'])
+    expect(classifyFacts({ error: 'EADDRINUSE', isOurs: false })).toEqual(['failure port_in_use'])
   })
 
   it('without the permission, and an unknown host, are failures', () => {
-    expect(judgeFacts({ error: 'EACCES' })).toEqual(['failure port_not_permitted'])
-    expect(judgeFacts({ error: 'EADDRNOTAVAIL' })).toEqual(['failure host_unknown'])
+    expect(classifyFacts({ error: 'EACCES' })).toEqual(['failure port_not_permitted'])
+    expect(classifyFacts({ error: 'EADDRNOTAVAIL' })).toEqual(['failure host_unknown'])
   })
 })
 
@@ -264,22 +266,22 @@ describe('connections to the outside', () => {
   const server = { setting: 'SMTP_URL', host: 'mail.example.com', port: 587 }
 
   it('are in order without a proxy, private targets and unreachable servers', () => {
-    expect(judgeEgress({ ...facts, servers: [{ ...server, error: undefined }] })).toEqual([])
+    expect(classifyEgress({ ...facts, servers: [{ ...server, error: undefined }] })).toEqual([])
   })
 
   it('through a proxy of the environment are a warning', () => {
-    expect(list(judgeEgress({ ...facts, proxyVariables: ['HTTPS_PROXY'] }))).toEqual(['warning proxy_ignored'])
+    expect(list(classifyEgress({ ...facts, proxyVariables: ['HTTPS_PROXY'] }))).toEqual(['warning proxy_ignored'])
   })
 
   it('to private targets are a warning where customers may be, and none in development', () => {
-    expect(list(judgeEgress({ ...facts, appEnv: 'certification', privateTargets: 1 }))).toEqual([
+    expect(list(classifyEgress({ ...facts, appEnv: 'certification', privateTargets: 1 }))).toEqual([
       'warning private_targets_allowed',
     ])
-    expect(judgeEgress({ ...facts, appEnv: 'development', privateTargets: 1 })).toEqual([])
+    expect(classifyEgress({ ...facts, appEnv: 'development', privateTargets: 1 })).toEqual([])
   })
 
   it('to a configured server that refuses are a warning with its setting', () => {
-    const [finding] = judgeEgress({ ...facts, servers: [{ ...server, error: 'ECONNREFUSED' }] })
+    const [finding] = classifyEgress({ ...facts, servers: [{ ...server, error: 'ECONNREFUSED' }] })
     expect(finding).toMatchObject({
       code: 'server_unreachable',
       severity: 'warning',

@@ -8,8 +8,8 @@ export interface NameFacts {
   error: string | undefined
 }
 
-/** Judges the name service. `servers`: how many name servers the machine has configured. */
-export function judgeNames({ servers, names }: { servers: number; names: readonly NameFacts[] }): Finding[] {
+/** Classifies the name service. `servers`: how many name servers the machine has configured. */
+export function classifyNames({ servers, names }: { servers: number; names: readonly NameFacts[] }): Finding[] {
   const findings: Finding[] = []
   if (servers === 0)
     findings.push(
@@ -44,8 +44,8 @@ const MIB = 1024 * 1024
 const DISK_FAILURE_BYTES = 100 * MIB
 const DISK_WARNING_BYTES = 1024 * MIB
 
-/** Judges the disk of SIGNALBOX_DATA_DIR. */
-export function judgeDisk({ directory, error, freeBytes }: DiskFacts): Finding[] {
+/** Classifies the disk of SIGNALBOX_DATA_DIR. */
+export function classifyDisk({ directory, error, freeBytes }: DiskFacts): Finding[] {
   if (error !== undefined)
     return [
       fail(
@@ -73,10 +73,10 @@ export interface PortFacts {
   isOurs?: boolean
 }
 
-/** Judges a port. */
-export function judgePort({ setting, port, host, error, holder, isOurs = false }: PortFacts): Finding[] {
+/** Classifies a port. */
+export function classifyPort({ setting, port, host, error, holder, isOurs = false }: PortFacts): Finding[] {
   if (error === undefined) return []
-  if (error === 'EADDRINUSE') return [judgeHolder({ setting, port, holder, isOurs })]
+  if (error === 'EADDRINUSE') return [classifyHolder({ setting, port, holder, isOurs })]
   if (error === 'EACCES')
     return [
       fail('port_not_permitted', `No permission to listen on ${setting} ${port}.`, `Set ${setting} to 1024 or more.`),
@@ -90,7 +90,7 @@ export function judgePort({ setting, port, host, error, holder, isOurs = false }
   ]
 }
 
-function judgeHolder({
+function classifyHolder({
   setting,
   port,
   holder,
@@ -125,8 +125,8 @@ export interface EgressFacts {
   servers: readonly ServerFacts[]
 }
 
-/** Judges connections to the outside. */
-export function judgeEgress({ appEnv, proxyVariables, privateTargets, servers }: EgressFacts): Finding[] {
+/** Classifies connections to the outside. */
+export function classifyEgress({ appEnv, proxyVariables, privateTargets, servers }: EgressFacts): Finding[] {
   const findings: Finding[] = []
   if (proxyVariables.length > 0)
     findings.push(

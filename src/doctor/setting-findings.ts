@@ -16,8 +16,8 @@ export interface SettingFacts {
   idle: readonly { name: string; where: string }[]
 }
 
-/** Judges settings that the start accepts. */
-export function judgeSettings(facts: SettingFacts): Finding[] {
+/** Classifies settings that the start accepts. */
+export function classifySettings(facts: SettingFacts): Finding[] {
   const unknown = facts.given.filter((name) => OWN_NAMES.test(name) && !facts.known.includes(name))
   const findings = unknown.map((name) =>
     warn('setting_unknown', `${name} is not a setting of Signalbox.`, 'Correct its name: see docs/configuration.md.'),
@@ -38,7 +38,7 @@ export function judgeSettings(facts: SettingFacts): Finding[] {
 }
 
 /** One finding for each sentence of a configuration that the start refuses. */
-export function judgeConfigError(message: string): Finding[] {
+export function classifyConfigError(message: string): Finding[] {
   return message
     .split('\n')
     .map((line) => fail('setting_invalid', line, 'Correct it: the start is refused. See docs/configuration.md.'))
@@ -53,8 +53,8 @@ export interface KeyUse {
   count: number
 }
 
-/** Judges SECRET_KEY against what is stored. `keyIds`: those of its keys, the current one first. */
-export function judgeStoredSecrets(uses: readonly KeyUse[], keyIds: readonly string[]): Finding[] {
+/** Classifies SECRET_KEY against what is stored. `keyIds`: those of its keys, the current one first. */
+export function classifyStoredSecrets(uses: readonly KeyUse[], keyIds: readonly string[]): Finding[] {
   const lost = uses.filter(({ keyId }) => !keyIds.includes(keyId))
   const old = uses.filter(({ keyId }) => keyIds.includes(keyId) && keyId !== keyIds[0])
   const list = (these: readonly KeyUse[]) => these.map(({ kind, keyId, count }) => `${count} ${kind} under ${keyId}`)
@@ -78,8 +78,8 @@ export function judgeStoredSecrets(uses: readonly KeyUse[], keyIds: readonly str
 /** Distinct characters from which a secret counts as random: 32 random bytes in base64 have about 30. */
 const DISTINCT_CHARACTERS = 12
 
-/** Judges the secrets themselves, by setting. The findings never hold a value. */
-export function judgeSecrets(secrets: Readonly<Record<string, readonly string[]>>): Finding[] {
+/** Classifies the secrets themselves, by setting. The findings never hold a value. */
+export function classifySecrets(secrets: Readonly<Record<string, readonly string[]>>): Finding[] {
   const all = Object.entries(secrets).flatMap(([name, values]) => values.map((value) => ({ name, value })))
   const guessable = all.filter(({ value }) => new Set(value).size < DISTINCT_CHARACTERS)
   const findings = [...new Set(guessable.map(({ name }) => name))].map((name) =>

@@ -104,7 +104,7 @@ export function buildEngineConsent(deps: {
         apiScope: decision === 'approve' ? listApiScopes(scopes).join(' ') : '',
         staleBefore: new Date(now.getTime() - CLAIM_MS),
       })
-      if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildUnderWay()
+      if (!claimed || (!claimed.isClaimed && claimed.authorizeUrl === null)) throw buildInFlight()
       if (claimed.userId !== person.userId) throw notFound('authorization')
       if (claimed.decision !== decision) throw new Problem('conflict', 'This authorization was decided otherwise.')
       if (claimed.authorizeUrl !== null)
@@ -149,7 +149,7 @@ function buildDenial(authorizeUrl: string): string {
   return url.href
 }
 
-function buildUnderWay(): Problem {
+function buildInFlight(): Problem {
   return new Problem('conflict', 'This authorization is being decided. Try again in some seconds.')
 }
 

@@ -1,6 +1,6 @@
 import { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
-import { classifyRequestError, judgeAnswer, type ProviderOutcome } from './provider-outcome.ts'
+import { classifyAnswer, classifyRequestError, type ProviderOutcome } from './provider-outcome.ts'
 import type { ProviderApp } from './provider-settings.ts'
 import { type ProviderRequest, signRequest } from './provider-signature.ts'
 
@@ -53,7 +53,7 @@ export function buildProviderClient(deps: ProviderClientDeps): ProviderClient {
           ...(request.body !== undefined && { body: request.body }),
           signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
         })
-        return judgeAnswer(answer.statusCode, await answer.body.text())
+        return classifyAnswer(answer.statusCode, await answer.body.text())
       } catch (error) {
         return { kind: 'failed', statusCode: null, errorClass: classifyRequestError(error) }
       }

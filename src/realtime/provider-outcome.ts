@@ -25,8 +25,8 @@ export type ProviderOutcome =
 
 const RETRYABLE_REFUSALS = [408, 425, 429]
 
-/** Judges an answer by its status and its body. Any 2xx but a 200 with a JSON object is somebody else's. Pure. */
-export function judgeAnswer(statusCode: number, text: string): ProviderOutcome {
+/** Classifies an answer by its status and its body. Any 2xx but a 200 with a JSON object is somebody else's. Pure. */
+export function classifyAnswer(statusCode: number, text: string): ProviderOutcome {
   if (statusCode >= 300 && statusCode < 400) return { kind: 'failed', statusCode, errorClass: 'redirect' }
   if (statusCode >= 400 && statusCode < 500)
     return {

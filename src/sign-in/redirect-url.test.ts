@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Problem } from '../http/problem.ts'
 import { parseRedirectAllowList } from './redirect-allow-list.ts'
-import { checkRedirectUrl, judgeRedirectUrl, type RedirectRules } from './redirect-url.ts'
+import { checkRedirectUrl, classifyRedirectUrl, type RedirectRules } from './redirect-url.ts'
 
 const LISTED = 'https://app.example.test, https://b.example.test:8443/app, com.example.app:, other://callback/done'
 const allowList = parseRedirectAllowList(LISTED)
 const production: RedirectRules = { allowList, allowLoopback: false }
 const development: RedirectRules = { allowList: [], allowLoopback: true }
 
-const judge = (text: string, rules = production) => {
-  const result = judgeRedirectUrl(text, rules)
+const classify = (text: string, rules = production) => {
+  const result = classifyRedirectUrl(text, rules)
   return result.kind === 'refused' ? result.rule : `${result.kind} ${result.url} ${result.formTarget}`
 }
 
@@ -27,7 +27,7 @@ describe('a listed URL', () => {
     ['other://callback/done', 'deep-link other://callback/done other:'],
     ['other://callback/done/x', 'deep-link other://callback/done/x other:'],
   ])('%s is taken, in its parsed form', (text, expected) => {
-    expect(judge(text)).toBe(expected)
+    expect(classify(text)).toBe(expected)
   })
 })
 
@@ -55,7 +55,7 @@ describe('a URL that resembles a listed one', () => {
     'com.example:x',
     'https://app。example。test.evil.test/',
   ])('%s is not listed', (text) => {
-    expect(judge(text)).toBe('not_listed')
+    expect(classify(text)).toBe('not_listed')
   })
 })
 
@@ -111,7 +111,7 @@ describe('a hostile URL', () => {
     ['view-source:https://app.example.test', 'forbidden_scheme'],
     ['filesystem:https://app.example.test/x', 'forbidden_scheme'],
   ])('%j is refused', (text, rule) => {
-    expect(judge(text)).toBe(rule)
+    expect(classify(text)).toBe(rule)
   })
 })
 
@@ -125,8 +125,8 @@ describe('loopback', () => {
     'http://2130706433/',
   ]
   test.each(origins)('%s is allowed in development only', (text) => {
-    expect(judge(text, development)).toMatch(/^web /)
-    expect(judge(text)).toBe('not_listed')
+    expect(classify(text, development)).toMatch(/^web /)
+    expect(classify(text)).toBe('not_listed')
   })
 
   test.each([
@@ -136,7 +136,7 @@ describe('loopback', () => {
     'localhost:3000',
     'http://[::ffff:7f00:1]/',
   ])('%s is not loopback', (text) => {
-    expect(judge(text, development)).toBe('not_listed')
+    expect(classify(text, development)).toBe('not_listed')
   })
 })
 
@@ -155,7 +155,7 @@ describe('a refusal', () => {
   })
 
   test('without entries names the rule alone', () => {
-    expect(judgeRedirectUrl('https://a.test', { allowList: [], allowLoopback: false })).toEqual({
+    expect(classifyRedirectUrl('https://a.test', { allowList: [], allowLoopback: false })).toEqual({
       kind: 'refused',
       rule: 'not_listed',
       nearest: null,
@@ -193,7 +193,7 @@ describe('every text', () => {
   test('is refused, or parses to a listed origin and path in any program that reads the result', () => {
     fc.assert(
       fc.property(hostile, (parts) => {
-        const result = judgeRedirectUrl(parts.join(''), production)
+        const result = classifyRedirectUrl(parts.join(''), production)
         if (result.kind === 'refused') return
         const url = new URL(result.url)
         const isListed =
@@ -208,7 +208,7 @@ describe('every text', () => {
           expect(new URL(url.pathname, 'https://elsewhere.test').origin).toBe('https://elsewhere.test')
         }
         // The result is itself taken, unchanged.
-        expect(judgeRedirectUrl(result.url, production)).toEqual(result)
+        expect(classifyRedirectUrl(result.url, production)).toEqual(result)
       }),
       { numRuns: 3000 },
     )

@@ -50,7 +50,7 @@ const ENCODED_SEPARATOR = /%(?:2f|5c|00|0d|0a|09)/i
 
 /** Checks a return URL. Throws 422 `redirect_url_not_allowed`, whose reason is in the log only. */
 export function checkRedirectUrl(text: string, rules: RedirectRules): RedirectTarget {
-  const target = judgeRedirectUrl(text, rules)
+  const target = classifyRedirectUrl(text, rules)
   if (target.kind !== 'refused') return target
   const { rule, nearest } = target
   throw new Problem('redirect_url_not_allowed', 'The redirect_url is not one that this service may return to.', {
@@ -58,8 +58,8 @@ export function checkRedirectUrl(text: string, rules: RedirectRules): RedirectTa
   })
 }
 
-/** Judges a return URL by the rules. Pure; takes any text. */
-export function judgeRedirectUrl(text: string, rules: RedirectRules): RedirectTarget | RedirectRefusal {
+/** Classifies a return URL by the rules. Pure; takes any text. */
+export function classifyRedirectUrl(text: string, rules: RedirectRules): RedirectTarget | RedirectRefusal {
   const refuse = (rule: RedirectRule): RedirectRefusal => {
     return { kind: 'refused', rule, nearest: findNearestEntry(text, rules.allowList) }
   }

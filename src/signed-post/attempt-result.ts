@@ -33,7 +33,7 @@ export const ERROR_CLASSES = Object.keys({
 /** What one attempt came to, as far as the decision needs it. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
 
-/** Judges an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
+/** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
 export function classifyResult(result: AttemptResult): ErrorClass | undefined {
   if ('errorClass' in result) return result.errorClass
   const { statusCode } = result

@@ -121,7 +121,7 @@ export function applyLog(model: Model, entries: readonly LogEntry[], nowMs: numb
       continue
     }
     const post = findPost(model, entry)
-    faults.push(...judgeEntry(row, entry, post))
+    faults.push(...classifyEntry(row, entry, post))
     const isInterrupted = entry.errorClass === 'interrupted'
     const endedAtMs = isInterrupted || !post ? nowMs : post.atMs
     const result: AttemptResult = isInterrupted || !post ? { errorClass: 'interrupted' } : post.result
@@ -134,7 +134,7 @@ function findPost(model: Model, entry: LogEntry): SeenPost | undefined {
   return model.posts.get(`${entry.dispatch} ${entry.attempt}`)
 }
 
-function judgeEntry(row: ModelRow, entry: LogEntry, post: SeenPost | undefined): string[] {
+function classifyEntry(row: ModelRow, entry: LogEntry, post: SeenPost | undefined): string[] {
   const faults: string[] = []
   const name = `${entry.dispatch} attempt ${entry.attempt}`
   if (entry.attempt !== row.attempts + 1) faults.push(`${name}: follows attempt ${row.attempts}`)

@@ -174,7 +174,7 @@ describe('a request without a question', () => {
 })
 
 describe('sign-out by a client', () => {
-  test('ends the session of the browser here too, and returns to the client', async () => {
+  test('ends the session of the browser here too, with its event and audit entry, and returns to the client', async () => {
     const returnTo = 'http://127.0.0.1:4711/bye'
     const one = await world.client({ post_logout_redirect_uris: [returnTo] })
     const own = await openFlow(world, one)
@@ -189,6 +189,12 @@ describe('sign-out by a client', () => {
       fields: { logout: 'yes' },
     })
     expect(done.headers.location).toBe(`${returnTo}?state=s`)
+    const { rows } = await world.app.database.pool.query(
+      `select e.resource_id from event_occurrence e join audit_log a on a.target::text = e.resource_id and a.action = e.event
+       where e.event = 'session.revoke' and a.detail ->> 'client' = $1`,
+      [one.id],
+    )
+    expect(rows).toHaveLength(1)
     expect((await browser.visit(`${world.baseUrl}/auth/devices`)).headers.location).toContain('/auth/')
     const begun = await own.begin(browser, { parameters: { prompt: 'none' } })
     await expect(own.redeem(begun)).rejects.toMatchObject({ error: 'login_required' })

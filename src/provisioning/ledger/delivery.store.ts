@@ -147,7 +147,7 @@ export async function findDelivery(db: Database, id: string): Promise<DeliveryDe
 export interface DeliveryReplayFacts {
   status: DeliveryStatus
   isTargetActive: boolean
-  isUnderWay: boolean
+  isInFlight: boolean
   /** A later change of the user was queued for the target. */
   isSuperseded: boolean
   /** A replay of it waits for its attempt. */
@@ -156,7 +156,7 @@ export interface DeliveryReplayFacts {
 
 interface FactColumns {
   is_target_active: boolean
-  is_under_way: boolean
+  is_in_flight: boolean
   is_superseded: boolean
   is_replay_waiting: boolean
 }
@@ -173,7 +173,7 @@ const lock = statement<DeliveryColumns & FactColumns>(`
   select ${OF_DELIVERY},
     coalesce((select t.is_actived and t.deleted_at is null from provisioning_target t where t.document_id = d.target), false)
       as is_target_active,
-    s.claimed is not null as is_under_way, s.position > d.position as is_superseded,
+    s.claimed is not null as is_in_flight, s.position > d.position as is_superseded,
     d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting
   from d join s on s.target = d.target and s.user_id = d.user_id`)
 
@@ -189,7 +189,7 @@ export async function lockForReplay(
     facts: {
       status: row.status as DeliveryStatus,
       isTargetActive: row.is_target_active,
-      isUnderWay: row.is_under_way,
+      isInFlight: row.is_in_flight,
       isSuperseded: row.is_superseded,
       isReplayWaiting: row.is_replay_waiting,
     },

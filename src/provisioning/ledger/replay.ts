@@ -27,7 +27,7 @@ type ReplayRefusal = 'target_inactive' | 'superseded' | 'under_way' | 'waits' | 
 
 /** Decides over the replay of a delivery (docs/contract/provisioning.md#replay-of-a-delivery). Pure. */
 function decideDeliveryReplay(
-  { status, isTargetActive, isUnderWay, isSuperseded, isReplayWaiting }: DeliveryReplayFacts,
+  { status, isTargetActive, isInFlight, isSuperseded, isReplayWaiting }: DeliveryReplayFacts,
   isConfirmed: boolean,
 ): 'replay' | ReplayRefusal {
   if (!isTargetActive) return 'target_inactive'
@@ -35,7 +35,7 @@ function decideDeliveryReplay(
   // A waiting one is the first of its user, whatever is queued behind it.
   if (status !== 'retrying' && isSuperseded) return 'superseded'
   if (!isConfirmed && (status === 'delivered' || status === 'retrying')) return 'not_confirmed'
-  if (isUnderWay) return 'under_way'
+  if (isInFlight) return 'under_way'
   return isReplayWaiting ? 'waits' : 'replay'
 }
 

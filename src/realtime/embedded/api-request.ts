@@ -55,8 +55,8 @@ export function decode(text: string): string | undefined {
   }
 }
 
-/** Judges the signature of a request. It covers the digest of the body, so the body need not be read for it. */
-export function judgeSignature(
+/** The refusal of a request whose signature is not valid. It covers the digest of the body, so the body need not be read for it. */
+export function findSignatureFault(
   app: RealtimeApp,
   { method, path, parameters }: ApiTarget & { method: string },
   nowMs: number,

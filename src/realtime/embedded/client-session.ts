@@ -7,7 +7,7 @@ import { type Connection, closeConnection, noteUser, sendText } from './connecti
 import { deliver } from './fan-out.ts'
 import { wasTerminated } from './recent-endings.ts'
 import { PONG_TEXT, writeError, writeSignedIn } from './server-frame.ts'
-import { buildSigninText, judgeToken } from './signature.ts'
+import { buildSigninText, classifyToken } from './signature.ts'
 import { subscribe, unsubscribe } from './subscription.ts'
 
 /** Notes a sign of life of a client, and counts it: false when the connection is closed or has sent too much. */
@@ -47,7 +47,7 @@ function signIn(world: RealtimeWorld, connection: Connection, frame: Extract<Cli
   const refuse = (message: string) => void sendText(world, connection, writeError(message, UNAUTHORIZED_CODE))
   if (Buffer.byteLength(frame.userData) > world.limits.memberBytes) return void refuse('The user data is too large')
   const text = buildSigninText(connection.socketId, frame.userData)
-  if (judgeToken(connection.application.app, frame.auth, text) !== 'valid')
+  if (classifyToken(connection.application.app, frame.auth, text) !== 'valid')
     return void refuse('Invalid signature in user auth data')
   const user = readUserData(frame.userData)
   if (!user || !isUserId(user.id)) return void refuse('The user data names no valid user')

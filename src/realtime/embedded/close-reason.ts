@@ -65,7 +65,7 @@ export const UNAUTHORIZED_CODE = 4009
 const SUPPORTED_VERSIONS = [5, 6, 7]
 
 /** Why a connection with this `protocol` parameter is closed; undefined when it is supported. */
-export function judgeVersion(protocol: string | null): CloseName | undefined {
+export function classifyVersion(protocol: string | null): CloseName | undefined {
   if (protocol === null || protocol === '') return 'missing-version'
   if (!/^\d{1,4}$/.test(protocol)) return 'invalid-version'
   return SUPPORTED_VERSIONS.includes(Number(protocol)) ? undefined : 'unsupported-version'

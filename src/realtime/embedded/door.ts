@@ -8,7 +8,7 @@ import { openBudget } from './budget.ts'
 import { admit, serveMessage } from './client-session.ts'
 import { CLOSE_REASONS, type CloseName } from './close-reason.ts'
 import { type Connection, closeConnection, forgetUsers, sendText } from './connection.ts'
-import { judgeHandshake } from './handshake.ts'
+import { decideHandshake } from './handshake.ts'
 import { writeError, writeHello } from './server-frame.ts'
 import { makeSocketId } from './socket-id.ts'
 import { unsubscribe } from './subscription.ts'
@@ -25,7 +25,7 @@ export interface DoorParts {
   isServing: () => boolean
 }
 
-/** Builds the handler of upgrades: judges each, and opens connections. */
+/** Builds the handler of upgrades: decides on each, and opens connections. */
 export function buildDoor(parts: DoorParts) {
   const { world, addresses } = parts
   const { clock, limits, counts } = world
@@ -80,7 +80,7 @@ export function buildDoor(parts: DoorParts) {
 
   function handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const address = groupAddress(parts.addressOf(request))
-    const verdict = judgeHandshake({
+    const verdict = decideHandshake({
       url: request.url ?? '',
       origin: request.headers.origin,
       address,

@@ -26,7 +26,7 @@ export interface PeerList {
   list(): [process: string, peer: Peer][]
   /** The process that sent a message, which may be new here; undefined for one that said before that it stops. */
   meet(process: string): Peer | undefined
-  /** Judges what the database says of the others. No clock of another machine is compared with the own one. */
+  /** Classifies what the database says of the others. No clock of another machine is compared with the own one. */
   see(others: readonly OtherProcess[]): void
   /** Removes a process that said that it stops. */
   end(process: string): void

@@ -1,12 +1,12 @@
 import type { AddressBook } from './address-book.ts'
 import type { RealtimeCounts } from './application.ts'
-import { type CloseName, judgeVersion } from './close-reason.ts'
+import { type CloseName, classifyVersion } from './close-reason.ts'
 import type { RealtimeLimits } from './limits.ts'
 
 /** What becomes of a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
 export type HandshakeVerdict = { key: string } | { status: 429 | 503 } | { close: CloseName }
 
-/** What a handshake is judged by. */
+/** What decides on a handshake. */
 export interface HandshakeFacts {
   /** Path and query. */
   url: string
@@ -25,17 +25,17 @@ export interface HandshakeFacts {
 }
 
 /**
- * Judges a handshake. Refusals that a browser has to understand are closes with a code, since it shows no status of HTTP; those
+ * Decides on a handshake. Refusals that a browser has to understand are closes with a code, since it shows no status of HTTP; those
  * that protect the server cost it no WebSocket.
  */
-export function judgeHandshake(facts: HandshakeFacts): HandshakeVerdict {
+export function decideHandshake(facts: HandshakeFacts): HandshakeVerdict {
   const { limits, addresses, address } = facts
   if (!facts.isServing) return { status: 503 }
   if (addresses.hit(address, facts.nowMs) > limits.newConnectionsPerAddress) return { status: 429 }
   const [path = '', query] = facts.url.split('?', 2)
   const key = /^\/app\/([^/]+)\/?$/.exec(path)?.[1]
   if (key === undefined) return { close: 'unknown-path' }
-  const version = judgeVersion(new URLSearchParams(query).get('protocol'))
+  const version = classifyVersion(new URLSearchParams(query).get('protocol'))
   if (version) return { close: version }
   if (!facts.isKnownKey(key)) return { close: 'unknown-app' }
   if (facts.allowedOrigins && facts.origin !== undefined && !facts.allowedOrigins.includes(facts.origin))

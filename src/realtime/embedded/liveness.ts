@@ -8,8 +8,8 @@ const CLIENT_FIRST_MS = 10_000
 /** What is due for a connection. */
 export type LivenessVerdict = 'nothing' | 'ping' | CloseName
 
-/** Judges by the last sign of life of a connection what is due. Pure. */
-export function judgeLiveness(
+/** Decides by the last sign of life of a connection what is due. Pure. */
+export function decideLiveness(
   connection: Pick<Connection, 'lastSeenAtMs' | 'pingedAtMs' | 'openedAtMs' | 'isAuthorized'>,
   limits: RealtimeLimits,
   nowMs: number,

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { systemRandom } from '../../random.ts'
 import { CHANNEL_NAME_LIMIT, nameUserChannel, parseChannelName } from './channel-name.ts'
 import { parseClientFrame, readChannelData, readUserData } from './client-frame.ts'
-import { CLOSE_REASONS, judgeVersion } from './close-reason.ts'
+import { CLOSE_REASONS, classifyVersion } from './close-reason.ts'
 import { encodeTextFrame, writeEvent, writeHello, writeSubscribed } from './server-frame.ts'
 import {
   buildRequestText,
   buildSigninText,
   buildSubscriptionText,
-  judgeToken,
+  classifyToken,
   signText,
   verifyBodyDigest,
   verifySignature,
@@ -110,15 +110,15 @@ describe('a signature', () => {
         const data = user === undefined ? undefined : { user_id: user }
         const { auth, channel_data } = official.authorizeChannel(socketId, channel, data as never)
         const text = buildSubscriptionText(socketId, channel, channel_data)
-        expect(judgeToken(app, auth, text)).toBe('valid')
-        expect(judgeToken(app, auth, buildSubscriptionText(`${socketId}0`, channel, channel_data))).toBe(
+        expect(classifyToken(app, auth, text)).toBe('valid')
+        expect(classifyToken(app, auth, buildSubscriptionText(`${socketId}0`, channel, channel_data))).toBe(
           'wrong-signature',
         )
-        expect(judgeToken(app, auth, buildSubscriptionText(socketId, `${channel}x`, channel_data))).toBe(
+        expect(classifyToken(app, auth, buildSubscriptionText(socketId, `${channel}x`, channel_data))).toBe(
           'wrong-signature',
         )
-        expect(judgeToken({ ...app, key: `${app.key}0` }, auth, text)).toBe('wrong-key')
-        expect(judgeToken({ ...app, secret: 'other' }, auth, text)).toBe('wrong-signature')
+        expect(classifyToken({ ...app, key: `${app.key}0` }, auth, text)).toBe('wrong-key')
+        expect(classifyToken({ ...app, secret: 'other' }, auth, text)).toBe('wrong-signature')
       }),
       { numRuns: 50 },
     )
@@ -126,7 +126,7 @@ describe('a signature', () => {
 
   test('of a sign-in is that of the official library', () => {
     const { auth, user_data } = official.authenticateUser('1.2', { id: 'u1' })
-    expect(judgeToken(app, auth, buildSigninText('1.2', user_data))).toBe('valid')
+    expect(classifyToken(app, auth, buildSigninText('1.2', user_data))).toBe('valid')
   })
 
   test('of a subscription is never that of a sign-in', () => {
@@ -140,7 +140,7 @@ describe('a signature', () => {
 
   test.each(['', 'x', ':', `${app.key}`, `${app.key}:`, `${app.key}:${'0'.repeat(64)}`, '__proto__:x'])(
     'the token %j is not valid',
-    (token) => expect(judgeToken(app, token, '1.1:private-a')).not.toBe('valid'),
+    (token) => expect(classifyToken(app, token, '1.1:private-a')).not.toBe('valid'),
   )
 
   test('of a request of the official library is valid over method, path and parameters in any order', () => {
@@ -261,7 +261,7 @@ describe('closing', () => {
     ['8', 'unsupported-version'],
     ['7', undefined],
     ['5', undefined],
-  ])('protocol %j: %s', (protocol, verdict) => expect(judgeVersion(protocol)).toBe(verdict))
+  ])('protocol %j: %s', (protocol, verdict) => expect(classifyVersion(protocol)).toBe(verdict))
 
   test('has reasons that fit into a close frame, and no code that lets a crowd return at once', () => {
     for (const [name, { code, reason }] of Object.entries(CLOSE_REASONS)) {

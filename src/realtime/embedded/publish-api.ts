@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ApiAnswer, decode, judgeSignature, readBody, readTarget, refuse } from './api-request.ts'
+import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
 import type { Application, RealtimeWorld } from './application.ts'
 import { type ChannelName, isUserId, parseChannelName } from './channel-name.ts'
 import { deliver } from './fan-out.ts'
@@ -47,11 +47,11 @@ export function buildPublishApi({ world }: { world: RealtimeWorld }) {
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   }
-  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in judge(world, request)) }
+  return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(world, request)) }
 }
 
-/** Judges path and signature of a request. */
-function judge(
+/** Reads path and signature of a request: its parts, or a refusal. */
+function readSigned(
   world: RealtimeWorld,
   request: IncomingMessage,
 ): (Omit<SignedRequest, 'segments' | 'body'> & { rest: string }) | ApiAnswer {
@@ -62,14 +62,14 @@ function judge(
   const [, id, rest] = /^\/apps\/([^/]+)\/(.+)$/.exec(path) ?? []
   const application = world.applications.get(id ?? '')
   if (!application || rest === undefined) return refuse(404, 'There is no such application')
-  const fault = judgeSignature(application.app, { method, path, parameters }, world.clock.now())
+  const fault = findSignatureFault(application.app, { method, path, parameters }, world.clock.now())
   return fault ?? { application, parameters, rest }
 }
 
 async function serve(world: RealtimeWorld, request: IncomingMessage): Promise<ApiAnswer> {
-  const judged = judge(world, request)
-  if ('status' in judged) return judged
-  const { application, parameters, rest } = judged
+  const signed = readSigned(world, request)
+  if ('status' in signed) return signed
+  const { application, parameters, rest } = signed
   const segments = rest.split('/').map(decode)
   const known = CALLS.filter((call) => matches(call.path, segments))
   const call = known.find((one) => one.method === request.method)

@@ -20,7 +20,7 @@ import { buildDoor } from './door.ts'
 import { buildFleet, type Fleet } from './fleet.ts'
 import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
 import { DEFAULT_LIMITS, type RealtimeLimits } from './limits.ts'
-import { judgeLiveness } from './liveness.ts'
+import { decideLiveness } from './liveness.ts'
 import { buildPublishApi } from './publish-api.ts'
 import { forgetEndings } from './recent-endings.ts'
 import { PING_TEXT } from './server-frame.ts'
@@ -139,7 +139,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     for (const application of applications.values()) {
       forgetEndings(application, nowMs)
       for (const connection of application.connections.values()) {
-        const verdict = judgeLiveness(connection, limits, nowMs)
+        const verdict = decideLiveness(connection, limits, nowMs)
         if (verdict === 'nothing') continue
         if (verdict !== 'ping') closeConnection(connection, verdict)
         else if (sendText(world, connection, PING_TEXT)) connection.pingedAtMs = nowMs

@@ -53,8 +53,8 @@ export function isSameText(expected: string, given: string): boolean {
 /** What a token `<key>:<signature>` is worth. */
 export type TokenVerdict = 'valid' | 'missing' | 'wrong-key' | 'wrong-signature'
 
-/** Judges the `auth` of a subscription or a sign-in. */
-export function judgeToken(app: RealtimeApp, token: string, text: string): TokenVerdict {
+/** Classifies the `auth` of a subscription or a sign-in. */
+export function classifyToken(app: RealtimeApp, token: string, text: string): TokenVerdict {
   if (token === '') return 'missing'
   const colon = token.indexOf(':')
   if (colon === -1 || !isSameText(app.key, token.slice(0, colon))) return 'wrong-key'

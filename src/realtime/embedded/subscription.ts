@@ -13,7 +13,7 @@ import {
   writeSubscribed,
   writeSubscriptionError,
 } from './server-frame.ts'
-import { buildSubscriptionText, judgeToken } from './signature.ts'
+import { buildSubscriptionText, classifyToken } from './signature.ts'
 
 type SubscribeFrame = Extract<ClientFrame, { kind: 'subscribe' }>
 
@@ -32,7 +32,7 @@ export function subscribe(world: RealtimeWorld, connection: Connection, frame: S
     sendText(world, connection, writeError(`Existing subscription to channel ${frame.channel}`))
     return
   }
-  const verdict = judgeSubscription(world, connection, frame)
+  const verdict = decideSubscription(world, connection, frame)
   if ('refusal' in verdict) return void refuse(world, connection, { channel: frame.channel, name: verdict.refusal })
   const { channel, user } = verdict
   const { registry } = connection.application
@@ -58,7 +58,7 @@ function refuse(
   sendText(world, connection, writeError(`${refusal.error}: ${channel.slice(0, 200)}`))
 }
 
-function judgeSubscription(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): Verdict {
+function decideSubscription(world: RealtimeWorld, connection: Connection, frame: SubscribeFrame): Verdict {
   const { limits } = world
   const channel = parseChannelName(frame.channel)
   if (!channel) return { refusal: 'invalid-name' }
@@ -72,7 +72,7 @@ function judgeSubscription(world: RealtimeWorld, connection: Connection, frame: 
   if (channelData !== undefined && Buffer.byteLength(channelData) > limits.memberBytes)
     return { refusal: 'data-too-large' }
   const { app, registry } = connection.application
-  const token = judgeToken(app, frame.auth, buildSubscriptionText(connection.socketId, channel.name, channelData))
+  const token = classifyToken(app, frame.auth, buildSubscriptionText(connection.socketId, channel.name, channelData))
   if (token !== 'valid') return { refusal: TOKEN_REFUSALS[token] }
   if (channelData === undefined && channel.kind !== 'presence') return { channel }
   const user = readChannelData(channelData ?? '')

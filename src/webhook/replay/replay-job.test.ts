@@ -80,7 +80,7 @@ test('a row of a job is skipped for the reason that a single replay would be ref
   const fact = {
     status: 'exhausted',
     isWebhookActive: true,
-    isUnderWay: false,
+    isInFlight: false,
     hasEvent: true,
     isReplayWaiting: false,
   } as const
@@ -88,7 +88,7 @@ test('a row of a job is skipped for the reason that a single replay would be ref
     ['good', fact],
     ['asleep', { ...fact, isWebhookActive: false }],
     ['arrived', { ...fact, status: 'success' as const }],
-    ['posting', { ...fact, isUnderWay: true }],
+    ['posting', { ...fact, isInFlight: true }],
     ['old', { ...fact, hasEvent: false }],
   ])
   const ids = [...facts.keys(), 'held', 'deleted']

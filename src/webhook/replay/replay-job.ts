@@ -85,7 +85,7 @@ export interface ReplayPreview {
   skippedReasons: SkipCounts
 }
 
-/** Judges each row that a bulk replay would hold, as it stands now. Changes nothing. */
+/** Classifies each row that a bulk replay would hold, as it stands now. Changes nothing. */
 export async function previewReplay(db: Database, selection: ReplaySelection): Promise<ReplayPreview> {
   const ids = (await listSelected(db, selection)).map((row) => row.id)
   const facts = await listReplayFacts(db, ids)

@@ -16,7 +16,7 @@ import {
 export interface ReplayFacts {
   status: DispatchStatus
   isWebhookActive: boolean
-  isUnderWay: boolean
+  isInFlight: boolean
   hasEvent: boolean
   /** A replay of the row waits for its POST. */
   isReplayWaiting: boolean
@@ -25,14 +25,14 @@ export interface ReplayFacts {
 interface ReplayFactColumns {
   status: string
   is_webhook_active: boolean
-  is_under_way: boolean
+  is_in_flight: boolean
   has_event: boolean
   is_replay_waiting: boolean
 }
 
 /** The columns above of the row `d` of the webhook `w`, besides `status`. */
 const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as is_webhook_active,
-  d.lease_owner is not null as is_under_way,
+  d.lease_owner is not null as is_in_flight,
   exists (select from event_occurrence e where e.document_id = d.event_id) as has_event,
   d.status = 'retrying' and d.attempt_trigger = 'replay' as is_replay_waiting`
 
@@ -49,7 +49,7 @@ function toReplayFacts(row: ReplayFactColumns): ReplayFacts {
   return {
     status: row.status as DispatchStatus,
     isWebhookActive: row.is_webhook_active,
-    isUnderWay: row.is_under_way,
+    isInFlight: row.is_in_flight,
     hasEvent: row.has_event,
     isReplayWaiting: row.is_replay_waiting,
   }

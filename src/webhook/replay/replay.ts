@@ -7,7 +7,7 @@ export interface ReplayQuestion {
   /** Living and active. */
   isWebhookActive: boolean
   /** An attempt of the row is being made right now. */
-  isUnderWay: boolean
+  isInFlight: boolean
   /** A replay of the row waits for its POST. */
   isReplayWaiting: boolean
   /** Whether its event is still stored: rows from before the release have none. */
@@ -26,7 +26,7 @@ const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 're
 export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal {
   if (!question.isWebhookActive) return 'webhook_inactive'
   if (!question.isConfirmed && NEEDS_CONFIRMATION.includes(question.status)) return 'not_confirmed'
-  if (question.isUnderWay) return 'under_way'
+  if (question.isInFlight) return 'under_way'
   if (!question.hasEvent) return 'event_gone'
   return question.isReplayWaiting ? 'replay_waiting' : 'replay'
 }
