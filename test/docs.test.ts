@@ -176,7 +176,7 @@ describe('names in documents exist:', () => {
   })
 
   test('settings', () => {
-    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_']
+    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'SHOW_PLANS']
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),
     )
