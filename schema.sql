@@ -1012,7 +1012,6 @@ CREATE INDEX webhook_dispatch_ended_account_idx ON public.webhook_dispatch_ended
 CREATE INDEX webhook_dispatch_ended_created_idx ON public.webhook_dispatch_ended USING btree (created_at, document_id);
 CREATE INDEX webhook_dispatch_ended_event_id_idx ON public.webhook_dispatch_ended USING btree (event_id);
 CREATE INDEX webhook_dispatch_ended_failed_idx ON public.webhook_dispatch_ended USING btree (ended_at, document_id) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
-CREATE INDEX webhook_dispatch_ended_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = ANY (ARRAY['exhausted'::text, 'failed'::text]));
 CREATE INDEX webhook_dispatch_ended_status_idx ON public.webhook_dispatch_ended USING btree (status, created_at, document_id) WHERE (status <> 'success'::text);
 CREATE INDEX webhook_dispatch_ended_webhook_idx ON public.webhook_dispatch_ended USING btree (webhook, created_at, document_id);
 CREATE INDEX webhook_dispatch_exhausted_idx ON public.webhook_dispatch_ended USING btree (ended_at) WHERE (status = 'exhausted'::text);

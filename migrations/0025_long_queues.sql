@@ -20,3 +20,8 @@ drop index webhook_event_route_idx;
 -- take, however many wait after an outage of the provider. The text, because no index but the primary key may hold the id.
 create index realtime_message_open_order_idx on realtime_message_open (account, ((document_id::text) collate "C"))
   where lease_owner is null;
+
+-- Ledger --------------------------------------------------------------------------------------------------------------
+
+-- The index of failures that is sorted by id too does the same.
+drop index webhook_dispatch_ended_idx;

@@ -191,7 +191,7 @@ describe('names in documents exist:', () => {
   })
 
   test('settings', () => {
-    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'GOTRUE_', 'POSTGRES_PASSWORD']
+    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'GOTRUE_', 'POSTGRES_PASSWORD', 'SHOW_PLANS']
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),
     )

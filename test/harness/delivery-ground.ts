@@ -212,7 +212,7 @@ async function waitForRows(
       const { rows: open } = await ground.database.pool.query<{ open: number; unrouted: number; total: number }>(
         `
         select count(*) filter (where not (status = any($1) and lease_owner is null))::int as open, count(*)::int as total,
-          (select count(*)::int from event_queue) as unrouted
+          (select count(*)::int from event_queue) + (select count(*)::int from webhook_fan_out) as unrouted
         from webhook_dispatch`,
         [wanted.statuses],
       )

@@ -1,0 +1,63 @@
+import { expect, test, vi } from 'vitest'
+import { buildKeyring } from '../../src/keyring.ts'
+import { createSecret } from '../../src/outbound/signature.ts'
+import { systemRandom } from '../../src/random.ts'
+import { secretContextOf } from '../../src/webhook/webhook.ts'
+import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
+import type { Receiver } from '../harness/receiver.ts'
+import { TEST_SECRETS } from '../harness/test-secrets.ts'
+
+// Whole processes: on a busy machine each start alone may take many seconds.
+vi.setConfig({ testTimeout: 180_000 })
+
+/** More than one statement routes an event to. */
+const CROWD = 1_500
+
+/** Makes global webhooks on the receiver that subscribe to `contract.create`. */
+async function addCrowd({ database }: DeliveryGround, receiver: Receiver): Promise<void> {
+  const keyring = buildKeyring(TEST_SECRETS.secretKey, systemRandom)
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into webhook (document_id, url, is_global, created_at, updated_at)
+     select gen_random_uuid(), $1, true, now(), now() from generate_series(1, $2::int) returning document_id as id`,
+    [`${receiver.origin}/hook`, CROWD],
+  )
+  const sealed = rows.map(({ id }) => keyring.seal(createSecret(systemRandom), secretContextOf(id)))
+  await database.pool.query(
+    `with subscribed as (
+       insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+       select gen_random_uuid(), w.id, e.document_id, now(), now()
+       from unnest($1::uuid[]) as w (id), event e where e.internal = 'contract.create'
+     )
+     update webhook w set secret_encrypted = x.sealed
+     from unnest($1::uuid[], $2::text[]) as x (id, sealed) where w.document_id = x.id`,
+    [rows.map(({ id }) => id), sealed],
+  )
+}
+
+test(`kill -9 right after the first POST of an event for ${CROWD} webhooks: each of them has one row and its POST`, async () => {
+  await using ground = await openDeliveryGround()
+  const receiver = await ground.receive()
+  const api = await ground.start({ roles: 'api' })
+  await addCrowd(ground, receiver)
+  // Small parts, so that both processes write some.
+  const env = { WEBHOOK_CONCURRENCY: '16' }
+  const [doomed] = [await ground.start({ roles: 'dispatcher', env }), await ground.start({ roles: 'dispatcher', env })]
+  await ground.change(api)
+  await receiver.waitFor(1, 60_000)
+  await doomed.kill()
+  const killed = await ground.readLedger()
+  const heldByDoomed = killed.filter((row) => row.leaseOwner?.includes(`:${doomed.pid}:`)).map((row) => row.id)
+
+  const rows = await ground.waitForLedger(CROWD, ['success'], 120_000)
+  expect(rows).toHaveLength(CROWD)
+  expect(new Set(rows.map((row) => row.webhook)).size).toBe(CROWD)
+  const seen = countSeen(receiver)
+  expect(rows.filter((row) => !seen.has(row.id))).toEqual([])
+  const repeated = rows.filter((row) => row.attempts > 1).map((row) => row.id)
+  expect(heldByDoomed).toEqual(expect.arrayContaining(repeated))
+  expect(Math.max(...rows.map((row) => row.attempts))).toBeLessThanOrEqual(2)
+  const { rows: events } = await ground.database.pool.query(
+    `select routed_at is not null as is_routed from event_occurrence where event = 'contract.create'`,
+  )
+  expect(events).toEqual([{ is_routed: true }])
+})
