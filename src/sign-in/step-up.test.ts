@@ -74,6 +74,25 @@ describe('a dangerous route', () => {
     expect((await readSession(weak)).session).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: 'aal2' })
   })
 
+  test('asks an administrator before a user is made or a role is changed: a stolen session would stay that way', async () => {
+    const boss = await newcomer([...root.user.roles])
+    const weak = await openWeakSession(boss)
+    const user = { email: `accomplice-${count}@example.test`, password: PASSWORD, roles: root.user.roles }
+    const role = await app.call('POST', '/api/v3/identity/role', {
+      token: weak,
+      body: { name: `r-${count}`, permissions: [] },
+    })
+    const requests = [
+      ['POST', '/api/v3/identity/user', user],
+      ['PATCH', `/api/v3/identity/role/${role.body.data.document_id}`, { permissions: ['*:*'] }],
+    ] as const
+    for (const [method, path, body] of requests)
+      expect(await app.call(method, path, { token: weak, body })).toMatchObject(notFresh)
+    expect((await stepUp(weak, codeOf(app, boss.secret), boss.address)).status).toBe(200)
+    for (const [method, path, body] of requests)
+      expect((await app.call(method, path, { token: weak, body })).status).toBeLessThan(300)
+  })
+
   test('lets a person without a factor pass, except to the enrolment after an old sign-in', async () => {
     const person = await app.person('plain', [], PASSWORD)
     app.clock.advance(TEN_MINUTES + 1)

@@ -1,4 +1,4 @@
-import type { EngineProvider } from '../engine/engine.ts'
+import type { EngineProvider, ProviderIdentity } from '../engine/engine.ts'
 import { renderFormToken } from '../pages/form.ts'
 import { type Html, html } from '../pages/html.ts'
 import { renderNavigation } from '../pages/navigation.ts'
@@ -17,15 +17,15 @@ export interface ConnectionsView {
   identities: readonly IdentityRecord[]
   providers: readonly EngineProvider[]
   browserId: string
-  /** The `link_code` of a flow that has just come back; it serves for a minute, once. */
-  linkCode: string | undefined
+  /** What came back from a provider: the code, which serves for a minute, once, and whom it connects. */
+  asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
   problem: string | undefined
 }
 
 /** Builds the page of the connected providers: a question first, when a provider has just sent the person back. */
 export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<PageParts, 'brand'> {
-  const { identities, providers, browserId, linkCode, notice, problem } = view
+  const { identities, providers, browserId, asked, notice, problem } = view
   const others = providers.filter(({ name }) => !identities.some(({ provider }) => provider === name))
   const content = html`<div class="lead">
 <h1>Connected services</h1>
@@ -33,7 +33,7 @@ export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<Pa
 </div>
 ${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 ${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
-${linkCode !== undefined && renderQuestion(deps, { browserId, linkCode })}
+${asked && renderQuestion(deps, { ...asked, browserId, label: findLabel(providers, asked.identity.provider) })}
 <section class="panel" aria-label="Connected services">
 ${identities.length === 0 && html`<p class="quiet">None yet.</p>`}
 ${
@@ -46,18 +46,29 @@ ${others.length > 0 && renderOthers(others)}`
   return { title: 'Connected services', layout: 'wide', navigation, content }
 }
 
-/** The flow may have been begun by a link of a stranger: only a click connects. */
-function renderQuestion(deps: Deps, { browserId, linkCode }: { browserId: string; linkCode: string }): Html {
+const findLabel = (providers: readonly EngineProvider[], provider: string) =>
+  providers.find(({ name }) => name === provider)?.label ?? provider
+
+/**
+ * The flow may have been begun by a link of a stranger, in a browser that is signed in at the provider as the stranger: only
+ * a click connects, and the question names the account.
+ */
+function renderQuestion(
+  deps: Deps,
+  view: { browserId: string; linkCode: string; identity: ProviderIdentity; label: string },
+): Html {
+  const { browserId, linkCode, identity, label } = view
+  const account = identity.email ?? identity.name
   return html`<section class="panel" aria-labelledby="connect">
-<h2 id="connect">Connect the account that you have just chosen?</h2>
-<p class="quiet small">It can then sign in here as you. Connect it only if you have begun this yourself and it is yours.</p>
+<h2 id="connect">Connect ${label}${account !== null && html` as ${account}`}?</h2>
+<p class="quiet small">This account can then sign in here as you. Connect it only if you have begun this yourself and it is yours.</p>
 <form method="post" action="${CONNECTIONS}" class="actions">${renderFormToken(deps, browserId)}<input type="hidden" name="code" value="${linkCode}"><button type="submit">Connect it</button><a class="button plain" href="${CONNECTIONS}">Cancel</a></form>
 </section>`
 }
 
 function renderIdentity(deps: Deps, identity: IdentityRecord, { providers, browserId }: ConnectionsView): Html {
   const { id, provider, email, name } = identity
-  const label = providers.find((one) => one.name === provider)?.label ?? provider
+  const label = findLabel(providers, provider)
   return html`<li>
 ${renderProviderIcon(provider, label)}
 <div class="what">

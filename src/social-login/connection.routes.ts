@@ -6,7 +6,7 @@ import { buildPage } from '../pages/page.ts'
 import { type PageDeps, showProblem } from '../pages/page-route.ts'
 import { definePersonPage } from '../pages/person-page.ts'
 import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
-import { linkIdentity, listOwnIdentities, unlinkIdentity } from './identity.ts'
+import { linkIdentity, listOwnIdentities, peekLink, unlinkIdentity } from './identity.ts'
 import { beginFlow, type FlowDeps, keepFlow } from './social-login.ts'
 
 /** Dependencies of the page of the connected providers. */
@@ -40,14 +40,18 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       query: ['notice', 'link_code', 'error'],
     },
     {
-      handle: async (deps: ConnectionPageDeps, { db, person, visitor, query }) => {
+      handle: async (deps: ConnectionPageDeps, { db, person, visitor, query, now }) => {
+        const { userId } = person
+        const { link_code: linkCode, error } = query
+        const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
+        const isLost = linkCode !== undefined && !identity
         const view = {
-          identities: await listOwnIdentities(db, person.userId),
+          identities: await listOwnIdentities(db, userId),
           providers: deps.engine.listProviders(),
           browserId: visitor.browserId,
-          linkCode: query.link_code,
+          asked: linkCode !== undefined && identity ? { linkCode, identity } : undefined,
           notice: findNotice(NOTICES, query.notice),
-          problem: query.error === undefined ? undefined : NOT_CONNECTED,
+          problem: error === undefined && !isLost ? undefined : NOT_CONNECTED,
         }
         return buildPage({ brand: deps.brand, ...buildConnectionsPage(deps, view) })
       },

@@ -29,7 +29,7 @@ describe('the page of the connected services', () => {
     const { visitor } = await signInOnPage(t.app)
     expect((await visitor.get('/auth/connections')).body).toContain('None yet.')
     const asked = await comeBack(visitor)
-    expect(asked.body).toContain('Connect the account that you have just chosen?')
+    expect(asked.body).toContain(`Connect Company as c-${people}@example.com?`)
     expect(asked.body).toContain('None yet.')
     const listed = await visitor.follow(await visitor.post('/auth/connections'))
     expect(listed.body).toContain('The service is connected.')
@@ -42,7 +42,8 @@ describe('the page of the connected services', () => {
     const [attacker, victim] = [await signInOnPage(t.app), await signInOnPage(t.app)]
     const asked = await comeBack(attacker.visitor)
     const code = /name="code" value="([^"]+)"/.exec(asked.body)?.[1] ?? ''
-    await victim.visitor.get('/auth/connections')
+    const shown = (await victim.visitor.get(`/auth/connections?link_code=${code}`)).body
+    expect([shown.includes('@example.com?'), shown.includes('The service was not connected.')]).toEqual([false, true])
     const refused = await victim.visitor.post('/auth/connections', { code })
     expect(refused.location).toBe('/auth/connections?error=identity_not_linked')
     expect((await victim.visitor.follow(refused)).body).toContain('The service was not connected.')

@@ -3,6 +3,7 @@ import type { Caller } from '../http/caller.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
+import { hashSecret } from './flow-state.ts'
 import {
   deleteIdentity,
   findOwnIdentity,
@@ -14,6 +15,7 @@ import {
   toIdentityRecord,
   type WaysIn,
 } from './identity.store.ts'
+import { findLinkIdentity } from './login-code.store.ts'
 import { redeemLoginCode } from './login-code.ts'
 
 /** Checks that the caller is a person with a session: a leaked API key must not add a way in. Throws 403. */
@@ -35,6 +37,14 @@ export async function loadOwnIdentity(db: Database, id: string, caller: Caller):
   const identity = await findOwnIdentity(db, id, caller.userId)
   if (!identity) throw notFound('identity')
   return identity
+}
+
+/** The identity that a `link_code` connects, without taking the code; undefined when the code is not the caller's, or old. */
+export function peekLink(
+  db: Database,
+  { code, userId, now }: { code: string; userId: UserId; now: Date },
+): Promise<ProviderIdentity | undefined> {
+  return findLinkIdentity(db, hashSecret(code), { userId, now })
 }
 
 /** Why a connection is refused, for the log and the audit trail. */

@@ -57,6 +57,18 @@ export async function takeLoginCode(
   return { purpose: 'sign-in', ...common, codeChallenge: row.code_challenge ?? '', isNewUser: row.is_new_user }
 }
 
+const findLink = statement<{ identity: ProviderIdentity }>(`
+  select identity from login_code where code_hash = $1 and purpose = 'link' and "user" = $2 and expires_at > $3`)
+
+/** The identity of a living code with which this user connects a provider; undefined for any other code. */
+export async function findLinkIdentity(
+  db: Database,
+  codeHash: Buffer,
+  { userId, now }: { userId: UserId; now: Date },
+): Promise<ProviderIdentity | undefined> {
+  return (await findLink(db, [codeHash, userId, now]))[0]?.identity
+}
+
 const removeOld = statement<{ code_hash: Buffer }>(`
   delete from login_code where code_hash in (
     select code_hash from login_code where expires_at < $1 limit $2 for update skip locked)

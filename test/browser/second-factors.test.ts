@@ -295,7 +295,15 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
          where email = $1`,
         [email],
       )
-      await page.goto('/auth/connections?link_code=x&error=y')
+      const identity = { provider: 'google', subject: '1', email, isEmailVerified: true, name: null, avatarUrl: null }
+      await world.app.database.pool.query(
+        `insert into login_code (code_hash, purpose, "user", is_new_user, identity, expires_at, created_at)
+         select sha256(convert_to(email, 'UTF8')), 'link', document_id, false, $2::jsonb, now() + interval '10 years', now() from "user"
+         where email = $1`,
+        [email, JSON.stringify(identity)],
+      )
+      await page.goto(`/auth/connections?link_code=${encodeURIComponent(email)}&error=y`)
+      await page.getByRole('heading', { name: /^Connect google as/i }).waitFor()
       await page.getByRole('button', { name: 'Disconnect' }).waitFor()
     },
     heading: 'Connected services',

@@ -1,4 +1,5 @@
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { VERSION } from '../../version.ts'
 
 /** The version of the API that gives errors one shape: `{ code, message }`. */
 const API_VERSION = '2024-01-01'
@@ -53,6 +54,8 @@ export function buildSupabaseClient(options: {
       method,
       headers: {
         accept: 'application/json',
+        // Networks in front of a hosted server refuse requests without one.
+        'user-agent': `Signalbox/${VERSION}`,
         'x-supabase-api-version': API_VERSION,
         // Not as a bearer besides: a publishable key is no JWT, and gateways refuse it there.
         ...(anonKey !== undefined && { apikey: anonKey }),

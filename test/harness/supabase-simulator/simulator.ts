@@ -125,9 +125,10 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     )
   }
 
-  /** A gateway asks for its key, but for what browsers open, and takes nothing for a bearer that is no JWT. */
+  /** A gateway asks for a user agent, for its key but for what browsers open, and takes no bearer that is no JWT. */
   function checkGateway({ headers }: IncomingMessage, { pathname }: URL): Reply | undefined {
     if (simulator.gatewayKey === undefined) return undefined
+    if (headers['user-agent'] === undefined) return { status: 403, body: 'error code: 1010' }
     const bearer = headers.authorization?.replace(/^Bearer /, '')
     if (bearer !== undefined && bearer.split('.').length !== 3)
       return { status: 401, body: { message: 'Invalid JWT', hint: 'Use the apikey header for keys.' } }
