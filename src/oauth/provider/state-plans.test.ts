@@ -24,7 +24,11 @@ test('the statements of a request keep their plans, and look rows up by their wh
   for (let count = 0; count < 12; count += 1) {
     await loadTokens(db, { models: ['AccessToken', 'RefreshToken'], idHash, now })
     await loadBrowser(db, { idHash, ...ids, now })
-    await writeStateBatch(db, { spent: { model: 'RefreshToken', idHash, consumedBy: null, answer: null }, rows: [], now })
+    await writeStateBatch(db, {
+      spent: { model: 'RefreshToken', idHash, consumedBy: null, answer: null },
+      rows: [],
+      now,
+    })
   }
   const { rows } = await pool.query<{ name: string; statement: string; custom: number; generic: number }>(`
     select name, statement, custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements
