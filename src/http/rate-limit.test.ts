@@ -1,11 +1,12 @@
+import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock, type ManualClock } from '../../test/harness/manual-clock.ts'
 import { buildCaller, buildPipelineServer, type SampleDeps } from '../../test/harness/pipeline-server.ts'
-import { openDatabase } from '../postgres/database.ts'
+import { inTransaction, openDatabase } from '../postgres/database.ts'
 import { Problem } from './problem.ts'
-import { deleteOldRateWindows } from './rate-limit.store.ts'
+import { addHit, deleteOldRateWindows } from './rate-limit.store.ts'
 import { buildRateLimiter } from './rate-limit.ts'
 import { defineRoute } from './route.ts'
 
@@ -284,4 +285,20 @@ describe('the limits of a feature', () => {
     expect(other.limiter.take([hits(2)])).toBeDefined()
     expect(other.limiter.take([hits(1)])).toBeUndefined()
   })
+})
+
+test('a strict count leaves the durability of everything else on its connection as it is', async () => {
+  await using single = await createTestDatabase({ poolSize: 1 })
+  const { db, pool } = single
+  const readSetting = async () => (await pool.query('show synchronous_commit')).rows[0].synchronous_commit
+  // The server of the tests has it off.
+  await pool.query('set synchronous_commit = on')
+  await addHit(db, 'one', new Date(0))
+  expect(await readSetting()).toBe('on')
+  const inside = await inTransaction(db, async (tx) => {
+    const counted = addHit(tx, 'one', new Date(0))
+    const { rows } = await sql<{ at: string }>`select current_setting('synchronous_commit') as at`.execute(tx)
+    return [rows[0]?.at, await counted]
+  })
+  expect(inside).toEqual(['on', 2])
 })
