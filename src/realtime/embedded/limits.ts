@@ -35,7 +35,7 @@ export interface RealtimeLimits {
 }
 
 /** The limits where nothing else is given. */
-export const DEFAULT_LIMITS: RealtimeLimits = {
+const DEFAULT_LIMITS: RealtimeLimits = {
   connections: 5_000,
   connectionsPerAddress: 500,
   newConnectionsPerAddress: 600,
@@ -53,4 +53,18 @@ export const DEFAULT_LIMITS: RealtimeLimits = {
   authorizeWithinSeconds: 0,
   cachedChannels: 1_000,
   cacheSeconds: 1_800,
+}
+
+/** How much longer data is as JSON within JSON: every character of an event escaped, and every quote of a member. */
+const ESCAPED = { event: 6, member: 2 } as const
+
+/**
+ * The limits with what is not given: the default, but no client is cut off for the largest frame that the other limits
+ * allow, the list of all members or one event, nor for a second one behind it.
+ */
+export function buildLimits(given: Partial<RealtimeLimits> = {}): RealtimeLimits {
+  const limits = { ...DEFAULT_LIMITS, ...given }
+  const { members, memberBytes, eventBytes } = limits
+  const largest = Math.max(members * memberBytes * ESCAPED.member, eventBytes * ESCAPED.event)
+  return { ...limits, waitingBytes: given.waitingBytes ?? Math.max(DEFAULT_LIMITS.waitingBytes, 2 * largest) }
 }

@@ -19,7 +19,7 @@ import { closeConnection, sendText } from './connection.ts'
 import { buildDoor } from './door.ts'
 import { buildFleet, type Fleet } from './fleet.ts'
 import { buildFleetSync, type FleetSync } from './fleet-sync.ts'
-import { DEFAULT_LIMITS, type RealtimeLimits } from './limits.ts'
+import { buildLimits, type RealtimeLimits } from './limits.ts'
 import { decideLiveness } from './liveness.ts'
 import { buildPublishApi } from './publish-api.ts'
 import { forgetEndings } from './recent-endings.ts'
@@ -54,7 +54,7 @@ export interface RealtimeServerDeps {
   random: Random
   ids: IdMaker
   logger: Logger
-  /** Overrides of `DEFAULT_LIMITS`. */
+  /** Overrides of the defaults (`buildLimits`). */
   limits?: Partial<RealtimeLimits>
   /** Origins that may connect from a browser; undefined: all. */
   allowedOrigins?: readonly string[]
@@ -117,7 +117,7 @@ export interface RealtimeServer {
 /** Starts the server: it joins the other processes on the same database, and then takes connections. */
 export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   const { clock, logger } = deps
-  const limits = { ...DEFAULT_LIMITS, ...deps.limits }
+  const limits = buildLimits(deps.limits)
   const applications = new Map(deps.apps.map((app) => [app.id, buildApplication(app, limits)]))
   const addresses = buildAddressBook()
   const stopping = new AbortController()
