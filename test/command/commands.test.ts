@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../harness/database.ts'
+import { startLocalService } from '../harness/local-service.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
-import { buildServiceEnvironment, callService, startService } from '../harness/service-process.ts'
+import { buildServiceEnvironment, callService } from '../harness/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000 })
@@ -73,9 +74,7 @@ describe('catalogue', () => {
     expect(JSON.parse((await run(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
   })
 
-  test('generate, check: the files match after generating, and a changed file is a diff with exit 1', {
-    timeout: 60_000,
-  }, async () => {
+  test('generate, check: the files match after generating, and a changed file is a diff with exit 1', async () => {
     // In a copy, because a test must not write files of the repository.
     const copy = join(directory, 'copy')
     const packages = ['packages/webhooks/src', 'packages/realtime/src']
@@ -115,9 +114,7 @@ describe('admin', () => {
   const signIn = (url: string, password: string) =>
     callService({ url }, { method: 'POST', path: '/api/v3/auth/login/local', body: { email, password } })
 
-  test('create and password read the variable or a hidden prompt, and only the new password is valid', {
-    timeout: 60_000,
-  }, async () => {
+  test('create and password read the variable or a hidden prompt, and only the new password is valid', async () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
     const given = { ...env, SIGNALBOX_ADMIN_PASSWORD: 'from the variable' }
@@ -131,7 +128,7 @@ describe('admin', () => {
     expect(again).toMatchObject({ code: 1, stdout: '' })
     expect(again.stderr).toMatch(/^A user with the e-mail address first@example\.com exists already\..*\n$/)
 
-    await using service = await startService({ databaseUrl: database.connectionString, token: '' })
+    await using service = await startLocalService({ databaseUrl: database.connectionString, token: '' })
     const before = await signIn(service.url, 'from the variable')
     expect(before.status).toBe(200)
     const key = await callService(

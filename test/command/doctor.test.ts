@@ -65,7 +65,7 @@ test('doctor names a held port, a closed mail server, a wrong key and an older s
 }, async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const service = await ground.startLocal()
+  const service = await ground.start()
   await ground.subscribe(service, receiver)
   const closed = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => closed.once('listening', resolve))
@@ -88,7 +88,7 @@ test('doctor names a held port, a closed mail server, a wrong key and an older s
     'server_unreachable',
   ])
   const texts = JSON.stringify(answer)
-  expect(texts).toContain(`process ${process.pid}`)
+  expect(texts).toContain(`process ${service.pid}`)
   expect(texts).not.toContain(secret)
   expect(texts).not.toContain('the-password-of-mail')
 

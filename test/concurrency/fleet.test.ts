@@ -50,7 +50,7 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   await makeChanges(ground, [api], 24)
   await receiver.waitFor(8, 30_000)
 
-  const staying = await ground.start({ roles: 'dispatcher' })
+  const staying = await ground.startLocal({ roles: 'dispatcher' })
   const ended = leaving.stop()
   await leaving.waitForOutput(/Stopping/)
   answer.resolve()
@@ -58,7 +58,7 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const rows = await ground.waitForLedger(24, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
   expect(receiver.requests).toHaveLength(24)
-  expect(staying.stderr()).not.toContain('attempt lost')
+  expect(staying.logged()).not.toContain('attempt lost')
 })
 
 test('processes started, stopped and killed at will during a run of changes: every event ends delivered, attempts are what was seen', async () => {

@@ -50,7 +50,7 @@ export async function watchChangeNotes(database: TestDatabase): Promise<ChangeNo
       await settle()
       const missing: string[] = []
       for (const note of sent) if (!(await isReturned(note))) missing.push(note)
-      return { sent, missing }
+      return { sent: [...sent], missing }
     },
     [Symbol.asyncDispose]: () => listener.end(),
   }

@@ -13,9 +13,9 @@ import { buildServiceEnvironment, callService, type ServiceProcess } from './ser
  * The service in the process of the tests, on the real clock and on a port: one more process of a fleet to the database and to
  * the others. It starts in a tenth of the processor time of a process of its own, so it stands where no test ends it.
  */
-export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'> {
-  /** The id under which its work is leased. */
-  workerId: string
+export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'>, AsyncDisposable {
+  /** What it logged so far. */
+  logged(): string
   /** Stops it in order. Idempotent. */
   stop(): Promise<void>
 }
@@ -34,7 +34,12 @@ export interface LocalServiceOptions {
 export async function startLocalService(options: LocalServiceOptions): Promise<LocalService> {
   const { databaseUrl, token, env, ca } = options
   const config = readConfig({ ...buildServiceEnvironment(databaseUrl), ...env }, '/nowhere')
-  const world = { config, clock: systemClock, random: systemRandom, logger: pino({ level: 'silent' }) }
+  let logged = ''
+  const write = (line: string) => {
+    logged += line
+  }
+  const logger = pino({ level: config.logLevel }, { write })
+  const world = { config, clock: systemClock, random: systemRandom, logger }
   const resources = await openResources(world)
   await prepareDatabase(resources, world)
   const app = await buildApp({ ...world, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
@@ -46,13 +51,15 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
     await app.stop()
     await resources.close()
   }
+  const stopOnce = () => {
+    stopped ??= stop()
+    return stopped
+  }
   return {
     url,
-    workerId: app.workerId,
+    logged: () => logged,
     call: (method, path, body, headers) => callService({ url, token }, { method, path, body, headers }),
-    stop: () => {
-      stopped ??= stop()
-      return stopped
-    },
+    stop: stopOnce,
+    [Symbol.asyncDispose]: stopOnce,
   }
 }
