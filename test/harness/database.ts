@@ -4,6 +4,7 @@ import { inject } from 'vitest'
 import type { UserId } from '../../src/id.ts'
 import { type DatabasePool, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { openRestorable, type RestorableDatabase } from './restorable-database.ts'
 
 /** A database of one test. Closed and dropped at the end of its scope (`await using`). */
 export interface TestDatabase extends DatabasePool, AsyncDisposable {
@@ -20,16 +21,19 @@ export type DatabaseContent = 'empty' | 'migrated' | 'prepared'
 
 const TEMPLATES = { empty: 'template0', migrated: MIGRATED_TEMPLATE, prepared: PREPARED_TEMPLATE }
 
-/** Creates a database for one test by cloning a template. */
+/** Databases that tests of this process left as they were, by their content. */
+const resting = new Map<DatabaseContent, RestorableDatabase[]>()
+
+/**
+ * Gives a database for one test: one that an earlier test left as a new one, else a clone of a template. A clone takes
+ * more work than most tests, because PostgreSQL copies and removes a thousand files for it.
+ */
 export async function createTestDatabase(
   options: { content?: DatabaseContent; poolSize?: number } = {},
 ): Promise<TestDatabase> {
   const { content = 'migrated', poolSize = 10 } = options
-  const serverUrl = inject('databaseServerUrl')
-  const name = `test_${randomBytes(8).toString('hex')}`
-  // Copying the files of the template takes a third of the work of writing every page to the log.
-  await runOnServer(serverUrl, `create database ${name} template ${TEMPLATES[content]} strategy file_copy`)
-  const connectionString = withDatabaseName(serverUrl, name)
+  const taken = resting.get(content)?.pop() ?? (await cloneTemplate(content))
+  const { connectionString } = taken
   const opened = openDatabase({
     connectionString,
     size: poolSize,
@@ -43,9 +47,28 @@ export async function createTestDatabase(
     administrator: content === 'prepared' ? inject('administrator') : undefined,
     [Symbol.asyncDispose]: async () => {
       await opened.close()
-      await runOnServer(serverUrl, `drop database ${name} with (force)`)
+      // Kysely does not end a pool that it never used.
+      if (!opened.pool.ended) await opened.pool.end()
+      if (content !== 'empty' && (await taken.restore())) resting.set(content, [...(resting.get(content) ?? []), taken])
+      else await dropDatabase(taken)
     },
   }
+}
+
+async function cloneTemplate(content: DatabaseContent): Promise<RestorableDatabase> {
+  const serverUrl = inject('databaseServerUrl')
+  const name = `test_${randomBytes(8).toString('hex')}`
+  // Copying the files of the template takes a third of the work of writing every page to the log.
+  await runOnServer(serverUrl, `create database ${name} template ${TEMPLATES[content]} strategy file_copy`)
+  const connectionString = withDatabaseName(serverUrl, name)
+  if (content !== 'empty') return openRestorable(connectionString)
+  return { connectionString, restore: async () => false, close: async () => {} }
+}
+
+async function dropDatabase(taken: RestorableDatabase): Promise<void> {
+  await taken.close()
+  const name = new URL(taken.connectionString).pathname.slice(1)
+  await runOnServer(inject('databaseServerUrl'), `drop database ${name} with (force)`)
 }
 
 let administration: Promise<pg.Client> | undefined

@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Installed, installPackage, lendModule, MODULE_SETTINGS, runProgram } from './packed-package.ts'
+import { testNestExample } from './nest-example.ts'
+import {
+  type Installed,
+  lendModule,
+  MODULE_SETTINGS,
+  type PackedPackages,
+  packPackages,
+  runProgram,
+} from './packed-package.ts'
 
 /** Each package as a stranger has it: packed, installed from the tarball without a network, and used. */
 
@@ -28,6 +36,7 @@ async function main() {
 }
 main()`,
     printed: 'webhook.test signature_mismatch function',
+    testMore: testNestExample,
   },
   {
     name: 'sso',
@@ -58,13 +67,18 @@ process.exit(0)`,
   },
 ]
 
+let packed: PackedPackages
+beforeAll(async () => {
+  packed = await packPackages(PACKAGES.map(({ name }) => name))
+}, 300_000)
+afterAll(() => packed?.[Symbol.asyncDispose]())
+
 describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty project', (one) => {
   let installed: Installed
   beforeAll(async () => {
-    installed = await installPackage(one.name, one.dependencies)
+    installed = await packed.install(one.name, one.dependencies)
     for (const name of one.lent) await lendModule(installed.project, name)
   }, 300_000)
-  afterAll(() => installed?.[Symbol.asyncDispose]())
 
   test('brings the license of the repository, the README and a file for every export', async () => {
     const license = join('node_modules', '@signalbox', one.name, 'LICENSE')
@@ -86,4 +100,6 @@ describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty proj
       expect(await runProgram(installed.project, setting, `${one.program.trim()}\n${declared}`)).toBe(one.printed)
     },
   )
+
+  one.testMore?.(() => installed)
 })

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { compileWithTypeScript5 } from './typescript-5.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 
 /** A package of `packages/`, packed and installed in a project that held nothing before. */
-export interface Installed extends AsyncDisposable {
+export interface Installed {
   /** The folder of the project. */
   project: string
   /** The files of the tarball. */
@@ -19,38 +20,68 @@ export interface Installed extends AsyncDisposable {
   manifest: { version: string; exports: Record<string, Record<string, { types: string; default: string }>> }
 }
 
-/** Packs what is in `folder`; `flags` of npm come behind. Returns the tarball's path and its files. */
-async function pack(folder: string, to: string, flags: readonly string[] = []) {
-  const args = ['pack', '--json', '--offline', '--pack-destination', to, ...flags]
-  const { stdout } = await run('npm', args, { cwd: folder, maxBuffer: 16_777_216 })
-  // What the scripts of the package print comes first; npm of version 12 and newer prints an object by name.
-  const printed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object
-  const [packed] = Object.values(printed) as { filename: string; files: { path: string }[] }[]
-  if (!packed) throw new Error(`npm pack printed ${stdout}`)
-  return { tarball: join(to, basename(packed.filename)), files: packed.files.map((one) => one.path) }
+/** Packages of `packages/`, packed. Its folder is removed at the end of its scope (`await using`). */
+export interface PackedPackages extends AsyncDisposable {
+  /**
+   * Installs a package in an empty project, without a network. `dependencies` are the packages of the registry that it
+   * needs, packed out of this repository's node_modules.
+   */
+  install(name: string, dependencies: readonly string[]): Promise<Installed>
 }
 
-/**
- * Packs a package from a copy of its sources, and installs the tarball without a network. `dependencies` are the packages
- * of the registry that it needs, packed out of this repository's node_modules.
- */
-export async function installPackage(name: string, dependencies: readonly string[]): Promise<Installed> {
-  const folder = await mkdtemp(join(tmpdir(), `signalbox-installed-${name}-`))
-  const source = join(folder, 'checkout', 'packages', name)
-  const project = join(folder, 'project')
-  await mkdir(project)
-  await cp(join(ROOT, 'packages', name), source, { recursive: true, filter: (path) => basename(path) !== 'dist' })
-  await cp(join(ROOT, 'tools', 'build-package.mjs'), join(folder, 'checkout', 'tools', 'build-package.mjs'))
-  await symlink(MODULES, join(folder, 'checkout', 'node_modules'))
-  const { tarball, files } = await pack(source, folder)
-  const others = []
-  for (const one of dependencies) others.push((await pack(join(MODULES, one), folder, ['--ignore-scripts'])).tarball)
-  await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
-  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
-  await run('npm', ['install', '--offline', ...quiet, tarball, ...others], { cwd: project })
-  const installed = join(project, 'node_modules', '@signalbox', name, 'package.json')
-  const { default: manifest } = await import(installed, { with: { type: 'json' } })
-  return { project, files, manifest, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+/** A packed package: the path of its tarball, and its files. */
+interface Tarball {
+  path: string
+  files: string[]
+}
+
+/** Packs what is in each of `folders`, with one start of npm; `flags` of npm come behind. */
+async function pack(folders: readonly string[], to: string, flags: readonly string[] = []): Promise<Tarball[]> {
+  if (folders.length === 0) return []
+  const args = ['pack', ...folders, '--json', '--offline', '--pack-destination', to, ...flags]
+  const { stdout } = await run('npm', args, { cwd: to, maxBuffer: 16_777_216 })
+  // What the scripts of the package print comes first; npm of version 12 and newer prints an object by name.
+  const printed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as object
+  const packed = Object.values(printed) as { filename: string; files: { path: string }[] }[]
+  if (packed.length !== folders.length) throw new Error(`npm pack printed ${stdout}`)
+  return packed.map(({ filename, files }) => ({
+    path: join(to, basename(filename)),
+    files: files.map((one) => one.path),
+  }))
+}
+
+/** Packs packages from a copy of their sources. */
+export async function packPackages(names: readonly string[]): Promise<PackedPackages> {
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-packed-'))
+  const checkout = join(folder, 'checkout')
+  const sources = names.map((name) => join(checkout, 'packages', name))
+  for (const [index, name] of names.entries())
+    await cp(join(ROOT, 'packages', name), sources[index]!, {
+      recursive: true,
+      filter: (path) => basename(path) !== 'dist',
+    })
+  await cp(join(ROOT, 'tools', 'build-package.mjs'), join(checkout, 'tools', 'build-package.mjs'))
+  await symlink(MODULES, join(checkout, 'node_modules'))
+  const tarballs = await pack(sources, folder)
+  return {
+    install: async (name, dependencies) => {
+      const { path, files } = tarballs[names.indexOf(name)]!
+      const others = await pack(
+        dependencies.map((one) => join(MODULES, one)),
+        folder,
+        ['--ignore-scripts'],
+      )
+      const project = join(folder, `project-${name}`)
+      await mkdir(project)
+      await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
+      const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
+      await run('npm', ['install', '--offline', ...quiet, path, ...others.map((one) => one.path)], { cwd: project })
+      const manifestPath = join(project, 'node_modules', '@signalbox', name, 'package.json')
+      const { default: manifest } = await import(manifestPath, { with: { type: 'json' } })
+      return { project, files, manifest }
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
 }
 
 /** Lets the project resolve a package of this repository, as an application that has it installed. */
@@ -122,12 +153,16 @@ export async function runProgram(project: string, setting: ModuleSetting, source
   return stdout.trim()
 }
 
-/** Compiles the program of a folder, with the checks that also read the declarations of the package. */
+/**
+ * Compiles the program of a folder, with the checks that also read the declarations of the package; those of the
+ * language's own library are not checked.
+ */
 async function runCompiler(folder: string, compiler: NonNullable<ModuleSetting['compiler']>): Promise<void> {
   const { package: name, ...modules } = compiler
-  const common = { target: 'es2022', lib: ['es2023', 'dom', 'dom.iterable'], strict: true, types: [] }
-  const compilerOptions = { ...common, esModuleInterop: true, ...modules }
+  const common = { target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], strict: true, types: [] }
+  const compilerOptions = { ...common, skipDefaultLibCheck: true, esModuleInterop: true, ...modules }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+  if (name === 'typescript-5') return compileWithTypeScript5(folder)
   const tsc = join(MODULES, name, 'bin', 'tsc')
   await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {
     throw new Error(error.stdout)

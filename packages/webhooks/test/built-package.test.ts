@@ -31,7 +31,7 @@ function runTsc(args: string[]): Promise<string> {
   )
 }
 
-/** The TypeScript examples of the README; test/packages/nest-example.test.ts compiles and runs the one for Nest. */
+/** The TypeScript examples of the README; test/packages/nest-example.ts compiles and runs the one for Nest. */
 async function readExamples(): Promise<string[]> {
   const readme = await readFile(join(packageFolder, 'README.md'), 'utf8')
   const examples = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)

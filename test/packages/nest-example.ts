@@ -1,18 +1,15 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { signDelivery } from '../../packages/webhooks/src/testing.ts'
 import { BODY, OTHER_SECRET, SECRET } from '../../packages/webhooks/test/delivery-fixture.ts'
 import { waitFor } from '../harness/wait.ts'
-import { installPackage, lendModule } from './packed-package.ts'
-
-const compiler = fileURLToPath(new URL('../../node_modules/typescript-5/bin/tsc', import.meta.url))
+import { type Installed, lendModule } from './packed-package.ts'
+import { compileWithTypeScript5 } from './typescript-5.ts'
 
 /** The compiler options of a new Nest project, as far as they decide over modules, decorators and types. */
 const COMPILER_OPTIONS = {
@@ -45,19 +42,23 @@ async function findPort(): Promise<number> {
   return port
 }
 
-const NAME = 'the example for Nest compiles in a CommonJS project, takes a genuine delivery and answers 401 to another'
-test(NAME, { timeout: 240_000 }, async () => {
-  const installed = await installPackage('webhooks', [])
-  onTestFinished(() => installed[Symbol.asyncDispose]())
-  const { project } = installed
+/** The example for Nest of the README of `@signalbox/webhooks`, in a project that has the package installed. */
+export function testNestExample(find: () => Installed): void {
+  const name =
+    'the example for Nest compiles in a CommonJS project, takes a genuine delivery and answers 401 to another'
+  test(name, { timeout: 240_000 }, () => checkNestExample(find().project))
+}
+
+async function checkNestExample(project: string): Promise<void> {
   for (const name of ['@nestjs', '@types/node', '@types/express', 'reflect-metadata', 'rxjs'])
     await lendModule(project, name)
   await mkdir(join(project, 'src'))
   await writeFile(join(project, 'src', 'main.ts'), await readExample())
-  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }))
-  await promisify(execFile)(process.execPath, [compiler, '-p', project]).catch((error: { stdout: string }) => {
-    throw new Error(error.stdout)
-  })
+  await writeFile(
+    join(project, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }),
+  )
+  compileWithTypeScript5(project)
   const port = await findPort()
   const env = { ...process.env, PORT: String(port), SIGNALBOX_WEBHOOK_SECRET: SECRET, NO_COLOR: '1' }
   const app = spawn(process.execPath, [join(project, 'dist', 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -90,4 +91,4 @@ test(NAME, { timeout: 240_000 }, async () => {
   const refused = await post(OTHER_SECRET)
   expect(refused.status).toBe(401)
   expect(await refused.text()).toContain('signature')
-})
+}

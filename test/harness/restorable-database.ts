@@ -1,0 +1,80 @@
+import pg from 'pg'
+
+/** A database that can be made as it was when it was opened. */
+export interface RestorableDatabase {
+  connectionString: string
+  /**
+   * Puts back the rows that the database had. False when that would not make it as it was: its tables, functions,
+   * triggers, settings or statistics differ, or somebody is still connected. It is then of no further use.
+   */
+  restore(): Promise<boolean>
+  /** Ends the connection that this object keeps. */
+  close(): Promise<void>
+}
+
+/** How often, and at what interval in milliseconds, connections that are ending are looked for. */
+const ENDING_CHECKS = 100
+const ENDING_PAUSE_MS = 10
+
+/** Keeps a copy of the rows, and a function that puts them back without any trigger or check of references. */
+const KEEP_ROWS = `
+create schema kept_rows;
+do $$
+declare
+  name text;
+  has_rows boolean;
+  body text := 'set local session_replication_role = replica;';
+begin
+  for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
+    execute format('select exists (select from public.%I)', name) into has_rows;
+    body := body || format('delete from public.%I;', name);
+    if has_rows then
+      execute format('create table kept_rows.%1$I as table public.%1$I', name);
+      body := body || format('insert into public.%1$I table kept_rows.%1$I;', name);
+    end if;
+  end loop;
+  execute format('create function kept_rows.restore() returns void language plpgsql as %L', 'begin ' || body || ' end');
+end $$`
+
+/** What differs after a change of anything but rows: the latest transactions that changed the catalogues. */
+const READ_MARK = `select concat_ws(' ',
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_class where oid >= 16384),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_attribute where attrelid >= 16384),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_constraint where oid >= 16384),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_trigger),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_proc where oid >= 16384),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_type where oid >= 16384),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_namespace),
+  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_db_role_setting),
+  (select count(*) from pg_statistic where starelid >= 16384)) as mark`
+
+const COUNT_OTHERS = `select count(*)::int as count from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid()`
+
+/** Opens a database whose rows are kept from now on. */
+export async function openRestorable(connectionString: string): Promise<RestorableDatabase> {
+  const client = new pg.Client({ connectionString, application_name: 'signalbox test keeper', lock_timeout: 1_000 })
+  client.on('error', () => {})
+  await client.connect()
+  // A process of tests does not wait for this connection to end.
+  ;(client as unknown as { unref(): void }).unref()
+  await client.query(KEEP_ROWS)
+  const readMark = async () => (await client.query({ name: 'mark', text: READ_MARK })).rows[0].mark as string
+  const mark = await readMark()
+  const isAlone = async () => (await client.query({ name: 'others', text: COUNT_OTHERS })).rows[0].count === 0
+  const restore = async () => {
+    for (let checks = 1; !(await isAlone()); checks += 1) {
+      if (checks === ENDING_CHECKS) return false
+      await new Promise((resolve) => setTimeout(resolve, ENDING_PAUSE_MS))
+    }
+    if ((await readMark()) !== mark) return false
+    await client.query({ name: 'restore', text: 'select kept_rows.restore()' })
+    return true
+  }
+  return {
+    connectionString,
+    // A connection that was ended, by a test of such faults, restores nothing.
+    restore: () => restore().catch(() => false),
+    close: () => client.end().catch(() => {}),
+  }
+}
