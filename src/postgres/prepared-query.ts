@@ -57,9 +57,8 @@ class DescribedOnce extends DriverQuery {
 
   override prepare(connection: DriverConnection): void {
     const isKnown = connection.parsedStatements[this.name] !== undefined && this.#columns.has(this.name)
-    if (!isKnown) return super.prepare(connection)
-    super.prepare(skipDescribe(connection))
-    const columns = this.#columns.get(this.name)
+    super.prepare(isKnown ? skipDescribe(connection) : connection)
+    const columns = isKnown && this.#columns.get(this.name)
     if (columns) super.handleRowDescription(columns)
   }
 
