@@ -43,6 +43,6 @@ export async function checkServer(deps: {
     for (const finding of judgeServer(facts, providers))
       logger.warn(`${finding}: see docs/guides/social-login.md#supabase-auth`)
   } catch (error) {
-    logger.warn({ err: error }, 'Supabase Auth does not answer')
+    logger.warn({ err: error }, 'Supabase Auth does not answer: see docs/guides/social-login.md#supabase-auth')
   }
 }
