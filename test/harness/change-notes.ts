@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { TestDatabase } from './database.ts'
+import { sendSeen } from './statement-end.ts'
 import { waitFor } from './wait.ts'
 
 /** The channel on which triggers notify of changes (`note_change` in the migrations). */
@@ -62,16 +63,14 @@ function watchAnswers(pool: pg.Pool, onNotes: (notes: string[]) => void): void {
   pool.on('acquire', (client) => {
     if (watched.has(client)) return
     watched.add(client)
-    const query = client.query.bind(client) as unknown as (...args: unknown[]) => Promise<pg.QueryResult> | undefined
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown
     const watch = (...args: unknown[]) => {
-      const answered = query(...args)
-      answered?.then(
-        ({ rows }) => {
-          if (typeof rows?.[0]?.notes === 'string') onNotes(rows[0].notes.split(','))
-        },
-        () => {},
-      )
-      return answered
+      if (typeof args.at(-1) === 'function') return query(...args)
+      return sendSeen(query, args, (error, result) => {
+        const notes = (result as pg.QueryResult | undefined)?.rows?.[0]?.notes
+        if (typeof notes === 'string') onNotes(notes.split(','))
+        return [error, result]
+      })
     }
     Object.assign(client, { query: watch })
   })
