@@ -1,9 +1,11 @@
 import { recordAudit } from '../audit/audit.ts'
 import { recordEvents } from '../event/event.ts'
-import { eventNameOf } from '../http/route.ts'
+import { eventNameOf, type RouteDeclaration } from '../http/route.ts'
 import type { SessionId, UserId } from '../id.ts'
 import { endSessionsOfGrant } from '../oauth/exchange.ts'
+import { upsertGrant } from '../oauth/grant.store.ts'
 import type { ProviderEndings } from '../oauth/provider/endings.ts'
+import type { FamilyDeps } from '../oauth/provider/family.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { signOut } from '../session/session.ts'
 import type { AppOptions } from './app.ts'
@@ -11,17 +13,43 @@ import type { FeatureParts } from './features.ts'
 import { buildReadPathFinder, draftEvents } from './record-change.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
-/** The API route that signs out: a sign-out by a client has its event and its audit entry. */
-const SIGN_OUT = ROUTE_TREE.find(({ resource, action }) => resource === 'session' && action === 'revoke')
+/** The API routes whose event and audit entry the provider causes: a sign-out, and a decision about a client. */
+const SIGN_OUT = findRoute('session', 'revoke')
+const DECIDE = findRoute('oauth-decision', 'create')
+
+const findReadPath = buildReadPathFinder(ROUTE_TREE)
+
+function findRoute(resource: string, action: string): RouteDeclaration {
+  const route = ROUTE_TREE.find((one) => one.resource === resource && one.action === action)
+  if (!route) throw new Error(`the route tree has no ${resource}.${action}`)
+  return route
+}
+
+/** Builds what writes the grant of a first-party client, which asks no question: it has the event of a decision. */
+export function buildSilentGrants(
+  { config, database }: AppOptions,
+  { ids }: FeatureParts,
+): FamilyDeps['keepSilentGrant'] {
+  const { enableApiEventQueue } = config
+  return (row, { clientId, address, requestId }) =>
+    inTransaction(database.db, async (tx) => {
+      const grant = await upsertGrant(tx, row)
+      const { id: target, userId, scopes } = grant
+      const changed = [{ id: target, account: null, url: null }]
+      const drafts = draftEvents(findReadPath, { route: DECIDE, changed, trace: null })
+      await recordEvents({ ids, enableApiEventQueue }, tx, drafts, row.now)
+      const detail = { decision: 'approve', client: clientId, scopes, is_first_party: true }
+      const entry = { action: eventNameOf(DECIDE), outcome: 'success', address, requestId } as const
+      await recordAudit(tx, { ids, now: row.now }, { ...entry, userId, target, detail })
+      return grant
+    })
+}
 
 /** What the service does when the OAuth provider ends something: sign-out here, its events, and entries of the audit log. */
 export function buildProviderEndings(options: AppOptions, { ids, pages }: FeatureParts): ProviderEndings {
   const { config, database, clock, logger } = options
   const { db } = database
   const { enableApiEventQueue } = config
-  const findReadPath = buildReadPathFinder(ROUTE_TREE)
-  if (!SIGN_OUT) throw new Error('the route tree has a route that signs out')
-  const route = SIGN_OUT
   return {
     endBrowserSession: async ({ userId, sessionId }, { clientId, address, requestId }) => {
       const now = new Date(clock.now())
@@ -29,9 +57,9 @@ export function buildProviderEndings(options: AppOptions, { ids, pages }: Featur
       await inTransaction(db, async (tx) => {
         const ended = await signOut(tx, { caller, all: false, family: true, refreshToken: undefined, now })
         const changed = ended.map((id) => ({ id, account: null }))
-        const drafts = draftEvents(findReadPath, { route, changed, trace: null })
+        const drafts = draftEvents(findReadPath, { route: SIGN_OUT, changed, trace: null })
         await recordEvents({ ids, enableApiEventQueue }, tx, drafts, now)
-        const entry = { action: eventNameOf(route), outcome: 'success', address, requestId } as const
+        const entry = { action: eventNameOf(SIGN_OUT), outcome: 'success', address, requestId } as const
         const detail = { client: clientId }
         await recordAudit(tx, { ids, now }, ...ended.map((target) => ({ ...entry, ...caller, target, detail })))
       })

@@ -14,7 +14,7 @@ import { findVisitor } from '../pages/browser-session.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { decideCookieSafety } from './identity-engine.ts'
-import { buildProviderEndings } from './oauth-endings.ts'
+import { buildProviderEndings, buildSilentGrants } from './oauth-endings.ts'
 
 /** Where RFC 8414 section 3.1 puts the metadata of an issuer with a path. */
 const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
@@ -98,6 +98,7 @@ function buildSource(
     findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
+    keepSilentGrant: buildSilentGrants(options, parts),
     isRegistrationOpen: config.oauthRegistration,
     isPkceOptional: config.appEnv === 'certification',
     watch: (provider) => {

@@ -104,6 +104,13 @@ describe('consent', () => {
     expect(begun.callback).toContain('code=')
     const grants = await world.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${own.id}`)
     expect(grants.body.data).toMatchObject([{ user: who.userId, client_name: 'Our app' }])
+    const { rows } = await world.app.database.pool.query(
+      `select a.action, a."user", a.detail from audit_log a join event_occurrence e on e.resource_id = a.target::text
+       where a.target = $1 and e.event = 'oauth-decision.create'`,
+      [grants.body.data[0].document_id],
+    )
+    const detail = { decision: 'approve', client: own.id, is_first_party: true }
+    expect(rows).toMatchObject([{ action: 'oauth-decision.create', user: who.userId, detail }])
   })
 
   test.each([
@@ -170,7 +177,8 @@ describe('consent', () => {
     expect((await openBrowser().visit(decided.body.data.authorize_url)).status).toBe(400)
     const done = await browser.visit(decided.body.data.authorize_url)
     expect(done.headers.location).toContain('code=')
-    const audit = await world.app.admin('GET', '/api/v3/audit/log?filters=action|eq|oauth-decision.create&page_size=1')
+    const ofDecision = `filters=action|eq|oauth-decision.create&filters=target|eq|${decided.body.data.document_id}`
+    const audit = await world.app.admin('GET', `/api/v3/audit/log?${ofDecision}`)
     expect(audit.body.data[0]).toMatchObject({ user: who.userId, detail: { decision: 'approve', client: client.id } })
   })
 

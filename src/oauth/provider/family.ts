@@ -2,8 +2,9 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { IdMaker, UserId } from '../../id.ts'
 import type { Random } from '../../random.ts'
 import type { ClientId } from '../client.store.ts'
-import { type GrantRecord, upsertGrant } from '../grant.store.ts'
+import type { GrantRecord, upsertGrant } from '../grant.store.ts'
 import { keepKnownScopes } from '../scope.ts'
+import { type EndingFacts, readEndingFacts } from './endings.ts'
 import { buildGrantMembers, createFamilyPart } from './family-members.ts'
 import { buildFamilyId, findGrantIdOf } from './state-id.ts'
 import { type ReadDeps, readGrant } from './state-reader.ts'
@@ -13,6 +14,8 @@ export interface FamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
   apiResource: string
+  /** Writes what a first-party client is allowed without a question, with its event and its audit entry. */
+  keepSilentGrant: (row: Parameters<typeof upsertGrant>[1], facts: EndingFacts) => Promise<GrantRecord>
 }
 
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
@@ -56,5 +59,5 @@ async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise
   const scopes = [...new Set([...(grant?.scopes ?? []), ...keepKnownScopes(requestParamScopes)])]
   if (grant && scopes.length === grant.scopes.length) return grant
   const row = { id: grant?.id ?? deps.ids.next<'oauth grant'>(), userId, clientId, scopes, refusedScopes: [] }
-  return upsertGrant(deps.db, { ...row, now: new Date(deps.machineClock.now()) })
+  return deps.keepSilentGrant({ ...row, now: new Date(deps.machineClock.now()) }, readEndingFacts(ctx))
 }
