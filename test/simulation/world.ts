@@ -81,7 +81,7 @@ export async function openWorld(seed: number): Promise<World> {
     processes: [],
     dead: [],
     seenLog: new Set(),
-    rowsOfEvent: dice.pick([0, 2, 5, 1_000]),
+    rowsOfEvent: dice.pick([2, 6, 1_000, 1_000]),
     [Symbol.asyncDispose]: async () => {
       for (const process of [...world.processes, ...world.hung]) process.kill()
       await database[Symbol.asyncDispose]()
@@ -224,7 +224,7 @@ async function launch(world: World, fault: Fault, chosen?: Pick<ProcessPlan, 'is
     await bury(world)
   }
   const caps = { concurrency: dice.pick([20, 60, 200]), perWebhook: dice.pick([3, 10, 40]) }
-  const parts = { rowsOfEvent: world.rowsOfEvent, partRows: dice.pick([1, 3, 10]) }
+  const parts = { rowsOfEvent: world.rowsOfEvent, partRows: dice.pick([3, 10, 30]) }
   const afterPosts = dice.between(0, 30)
   const workerId = `worker-${dice.between(1, 1e9)}`
   const answer: Answer = (request, process, wasHeld) => answerPost(world, request, { process, wasHeld })
