@@ -149,7 +149,7 @@ it('no line of a whole flow contains a secret, password, token, body or signatur
     for (const name of [...members.map(([one]) => one), ...nested]) expect(name, line).toMatch(/^[a-z0-9_]+$/)
   }
   const text = lines.join('')
-  for (const message of ['"request"', '"attempt"', '"unexpected error"']) expect(text).toContain(`"msg":${message}`)
+  for (const message of ['"request"', '"attempt"', '"unexpected error: ']) expect(text).toContain(`"msg":${message}`)
   const signatures = receiver.requests.flatMap(({ headers }) => [
     (headers['x-service-signature'] ?? '').split('v1=')[1] ?? '',
     (headers['webhook-signature'] ?? '').slice('v1,'.length),

@@ -108,7 +108,7 @@ test('doctor reports a refused configuration and an unreachable database, and wh
     expect(refused.areas[0]?.findings.map(({ detail }) => detail)).toContainEqual(expect.stringMatching(/^PORT must/))
     expect(refused.areas.slice(1).every(({ status }) => status === 'skipped')).toBe(true)
 
-    const unreachable = await askDoctor(buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none'))
+    const unreachable = await askDoctor(buildEnvironment({ connectionString: 'postgres://nobody@127.0.0.1:1/none' }))
     expect(listOwn(unreachable)).toMatchObject([{ code: 'database_unreachable', severity: 'failure' }])
     expect(unreachable.areas.find(({ area }) => area === 'schema')).toMatchObject({ status: 'skipped' })
 
