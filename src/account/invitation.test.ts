@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app.ts'
+import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
 import { MEMBER_PATTERNS } from '../access/system-roles.ts'
 import { INVITATION_LIFETIME_MS, INVITE_PERMISSION, OPEN_LIMIT } from './invitation.ts'
@@ -41,9 +42,9 @@ const setRoles = async (account: string, user: string, roles: string[]) =>
   app.admin('PATCH', `${ACCOUNTS}/${account}/member`, { user, roles: await Promise.all(roles.map(roleOf)) })
 /** A person with this address, signed in. */
 async function createPerson(email = newEmail()) {
-  const { body } = await app.admin('POST', '/api/v3/identity/user', { email, password: PASSWORD })
+  const id = await createUserWithPassword(app, { email }, PASSWORD)
   const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD })
-  return { id: body.data.document_id as string, email, call: app.callAs(login.body.data.jwt) }
+  return { id, email, call: app.callAs(login.body.data.jwt) }
 }
 async function invite(by: TestCall, path: string, email: string, roles: string[] = []) {
   const reply = await by('POST', path, { email, roles: await Promise.all(roles.map(roleOf)) })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../test/harness/any-text.ts'
 import { type CallbackRules, checkCallbackUrl, parseAllowedTargets } from './callback-url.ts'
 
 const PRODUCTION: CallbackRules = { allowHttp: false, allowedPrivateTargets: [] }
@@ -269,7 +270,7 @@ describe('checkCallbackUrl', () => {
       '。',
     )
     const text = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.webUrl(),
       fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join('')),
     )

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { anyCharacter } from '../../test/harness/any-text.ts'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { writeArray } from './array.ts'
 
@@ -18,7 +19,7 @@ async function readBack(type: string, values: readonly unknown[]): Promise<unkno
 
 describe('an array as a parameter', () => {
   it('gives every text back, whatever it holds, and null', async () => {
-    const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((one) => !one.includes('\0'))
+    const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((one) => !one.includes('\0'))
     const special = fc.constantFrom('', 'NULL', 'null', '{', '}', ',', '"', '\\', ' ', '\n', "'", '{"a":"b\\"c"}')
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(text, special, fc.constant(null)), { maxLength: 8 }), async (values) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../test/harness/any-text.ts'
 import {
   buildTraceHeaders,
   formatTraceContext,
@@ -157,10 +158,14 @@ describe('for any input', () => {
 
   test('parsing does not throw, and the propagated context is valid, within its limits, and round-trips', () => {
     const valid = fc.tuple(hex(32), hex(16), hex(2)).map(([trace, span, flags]) => `00-${trace}-${span}-${flags}`)
-    const texts = fc.oneof(fc.string({ unit: 'binary', maxLength: 80 }), valid, fc.stringMatching(/^[0-9a-f-]{0,60}$/))
+    const texts = fc.oneof(
+      fc.string({ unit: anyCharacter, maxLength: 80 }),
+      valid,
+      fc.stringMatching(/^[0-9a-f-]{0,60}$/),
+    )
     const members = fc.stringMatching(/^[a-z0-9@_]{1,5}=[ -~]{0,120}$/)
     const states = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.array(members, { maxLength: 8 }).map((list) => list.join(',')),
     )
     fc.assert(

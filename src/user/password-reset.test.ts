@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
 import { countTraffic } from '../../test/harness/round-trips.ts'
 import { dumpDatabase } from '../../test/harness/trail.ts'
@@ -32,9 +33,9 @@ afterAll(async () => {
 let count = 0
 async function createPerson(more: object = {}) {
   const email = `forgetful-${count++}@example.com`
-  const { body } = await app.admin('POST', '/api/v3/identity/user', { email, password: PASSWORD, ...more })
+  const id = await createUserWithPassword(app, { email, ...more }, PASSWORD)
   const signIn = (password = PASSWORD) => app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
-  return { id: body.data.document_id as string, email, signIn }
+  return { id, email, signIn }
 }
 const forgot = (email: string) => app.anonymous('POST', FORGOT, { email })
 const reset = (token: string, more: object = {}) => app.anonymous('POST', RESET, { token, password: NEW, ...more })

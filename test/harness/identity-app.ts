@@ -28,7 +28,6 @@ import { factorRemovalRoutes } from '../../src/sign-in/factor-removal.routes.ts'
 import { loginRoutes } from '../../src/sign-in/login.routes.ts'
 import { passkeyRoutes } from '../../src/sign-in/passkey.routes.ts'
 import { passkeyLoginRoutes } from '../../src/sign-in/passkey-login.routes.ts'
-import { hashPassword } from '../../src/sign-in/password.ts'
 import { secondFactorRoutes } from '../../src/sign-in/second-factor.routes.ts'
 import { stepUpRoutes } from '../../src/sign-in/step-up.routes.ts'
 import { userRoutes } from '../../src/user/user.routes.ts'
@@ -36,6 +35,7 @@ import type { UserWithRoles } from '../../src/user/user.store.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { deactivateWebhooksOf } from '../../src/webhook/webhook.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { hashOnce } from './known-password.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 
 const ROUTES = [
@@ -179,7 +179,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
       name,
       roles: roles as never,
       now: now(),
-      ...(password !== undefined && { passwordHash: await hashPassword(password, systemRandom) }),
+      ...(password !== undefined && { passwordHash: await hashOnce(password) }),
     })
     return signIn(user)
   }

@@ -1,4 +1,5 @@
 import { createTestApp, type TestApp, type TestAppOptions } from './app.ts'
+import { createUserWithPassword } from './known-password.ts'
 import { buildManualClock } from './manual-clock.ts'
 import { buildVisitor, type Visited, type Visitor } from './visitor.ts'
 
@@ -71,13 +72,8 @@ export async function startOauthWorld(options: TestAppOptions = {}): Promise<Oau
     person: async () => {
       count += 1
       const email = `person-${count}-${app.clock.now()}@example.com`
-      const made = await app.admin('POST', '/api/v3/identity/user', {
-        email,
-        password: PASSWORD,
-        name: `Person ${count}`,
-      })
-      if (made.status !== 201) throw new Error(`no person: ${JSON.stringify(made.body)}`)
-      return { userId: made.body.data.document_id, email, password: PASSWORD }
+      const userId = await createUserWithPassword(app, { email, name: `Person ${count}` }, PASSWORD)
+      return { userId, email, password: PASSWORD }
     },
     client: async (body = {}) => {
       const made = await app.admin('POST', '/api/v3/oauth/client', {

@@ -2,6 +2,7 @@ import { systemRandom } from '../../src/random.ts'
 import { computeTotp, findStep } from '../../src/sign-in/totp.ts'
 import type { TestApp } from './app.ts'
 import { decodeBase32 } from './factor-person.ts'
+import { createUserWithPassword } from './known-password.ts'
 import { buildPageVisitor, PAGE_ORIGIN, type PageReply, type PageVisitor } from './page-visitor.ts'
 import { SoftwareAuthenticator } from './software-authenticator.ts'
 
@@ -17,11 +18,11 @@ export const PAGE_PASSWORD = 'correct horse battery'
 /** Creates a person and signs it in with the form. */
 export async function signInOnPage(app: TestApp): Promise<PagePerson> {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
-  const created = await app.admin('POST', '/api/v3/identity/user', { email, name: 'Ada', password: PAGE_PASSWORD })
+  const userId = await createUserWithPassword(app, { email, name: 'Ada' }, PAGE_PASSWORD)
   const visitor = buildPageVisitor(app)
   await visitor.get('/auth/sign-in')
   await visitor.post('/auth/sign-in', { email, password: PAGE_PASSWORD })
-  return { visitor, email, userId: created.body.data.document_id }
+  return { visitor, email, userId }
 }
 
 /** Sends the form of the password in a new browser. */
