@@ -13,8 +13,9 @@ const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320116)')
  * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others are
  * counted. `due`: of each the streams that are due, the longest due first, as many as its cap allows, each with its turn.
  * `placed`: each target gets one before any gets a second; of one turn those come first whose target was served longest ago.
- * `held` passes over streams that another transaction is changing. `head`: the first open delivery of each stream, so that
- * nothing of a user is claimed while an earlier one has not ended.
+ * `held` passes over streams that another transaction is changing, and reads each by its key: `coalesce` keeps the index of
+ * what is due out of it. `head`: the first open delivery of each stream, so that nothing of a user is claimed while an
+ * earlier one has not ended.
  */
 const CLAIM = `
   with busy as materialized (
@@ -52,7 +53,7 @@ const CLAIM = `
   held as materialized (
     select s.target, s.user_id
     from placed p
-    join provisioning_stream s on s.target = p.target and s.user_id = p.user_id and s.due_at <= $2
+    join provisioning_stream s on s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $2
     where p.place <= case when p.is_slow then $4::int else $3::int end
     for update of s skip locked
   ),

@@ -82,11 +82,19 @@ const SETTLE = `
     from change c where d.document_id = c.id
     returning d.target, d.user_id, d.status, d.email, d.name, d.user_status
   ),
+  behind as materialized (
+    select d.document_id from change c
+    cross join lateral (
+      select d.document_id from provisioning_delivery d
+      where d.target = c.target and d.user_id = c.user_id and d.ended_at is null and d.document_id <> c.id offset 0
+    ) d
+    where c.status = 'cancelled'
+  ),
   cancelled as (
-    update provisioning_delivery d set status = 'cancelled', ended_at = c.ended_at, updated_at = c.ended_at
-    from change c
-    where c.status = 'cancelled' and d.target = c.target and d.user_id = c.user_id and d.ended_at is null
-      and d.document_id <> c.id
+    update provisioning_delivery
+    set status = 'cancelled', ended_at = (select max(ended_at) from change),
+      updated_at = (select max(ended_at) from change)
+    where document_id = any(array(select document_id from behind))
     returning 1
   ),
   stream as (
