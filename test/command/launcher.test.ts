@@ -69,7 +69,7 @@ test(
     expect(await isFree(launched.port)).toBe(true)
     const { rows } = await database.pool.query(
       `select from pg_stat_activity where datname = current_database() and application_name like 'signalbox%'
-       and application_name <> 'signalbox test'`,
+       and application_name not like 'signalbox test%'`,
     )
     expect(rows).toEqual([])
   },

@@ -38,6 +38,12 @@ async function expectRefusal(
   return ended
 }
 
+/** The settings of a service, but for the one that without `SSO_TARGETS` has no effect, which a start warns of. */
+function environmentOf(url: string): Record<string, string> {
+  const { SSO_HANDSHAKE_SECRET: _, ...rest } = buildServiceEnvironment(url)
+  return rest
+}
+
 const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
 
 describe('the configuration', () => {
@@ -68,7 +74,7 @@ describe('the configuration', () => {
   })
 
   test('--demo outside development', async () => {
-    const env = buildServiceEnvironment('postgres://nobody@127.0.0.1:1/none')
+    const env = environmentOf('postgres://nobody@127.0.0.1:1/none')
     await expectRefusal(['serve', '--demo'], env, [
       /^--demo creates rows and prints a key, so it needs APP_ENV=development \(it is test\)\.$/,
     ])
@@ -76,7 +82,7 @@ describe('the configuration', () => {
 
   test('catalogue sync for another environment than this one', async () => {
     await using database = await createTestDatabase()
-    const env = buildServiceEnvironment(database.connectionString)
+    const env = environmentOf(database.connectionString)
     await expectRefusal(['catalogue', 'sync', '--env', 'production'], env, [/^APP_ENV is test, not production\./])
   })
 })
@@ -90,23 +96,21 @@ describe('the database', () => {
     const { port } = server.address() as AddressInfo
     await new Promise((resolve) => server.close(resolve))
     for (const args of [['serve'], ['migrate'], ['catalogue', 'status']])
-      await expectRefusal(args, buildServiceEnvironment(`postgres://x@127.0.0.1:${port}/x`), [cannotReach])
+      await expectRefusal(args, environmentOf(`postgres://x@127.0.0.1:${port}/x`), [cannotReach])
   })
 
   test('a host that does not exist', async () => {
-    await expectRefusal(['migrate'], buildServiceEnvironment(`postgres://x@${UNKNOWN_HOST}/x`), [cannotReach])
+    await expectRefusal(['migrate'], environmentOf(`postgres://x@${UNKNOWN_HOST}/x`), [cannotReach])
   })
 
   test('a server that accepts the connection and does not answer', async () => {
     await using fake = await startFakePostgres({ kind: 'silent' })
-    await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [cannotReach])
+    await expectRefusal(['migrate'], environmentOf(fake.url), [cannotReach])
   })
 
   test('a database that does not exist', async () => {
     const url = withDatabaseName(inject('databaseServerUrl'), 'never_made')
-    await expectRefusal(['serve'], buildServiceEnvironment(url), [
-      /^The database named by DATABASE_URL does not exist\./,
-    ])
+    await expectRefusal(['serve'], environmentOf(url), [/^The database named by DATABASE_URL does not exist\./])
   })
 
   const refusals = [
@@ -121,7 +125,7 @@ describe('the database', () => {
   ]
   test.for(refusals)('the server says $code', async ({ code, message, says }) => {
     await using fake = await startFakePostgres({ kind: 'refuse', code, message })
-    await expectRefusal(['serve'], buildServiceEnvironment(fake.url), [says])
+    await expectRefusal(['serve'], environmentOf(fake.url), [says])
   })
 
   test('a wrong password at a real server, when it asks for one', async () => {
@@ -129,20 +133,20 @@ describe('the database', () => {
     // A server with trust authentication (as TEST_DATABASE_URL may be) accepts any password, but refuses a role without login.
     url.username = 'pg_monitor'
     url.password = 'wrong'
-    await expectRefusal(['migrate'], buildServiceEnvironment(url.href), [
+    await expectRefusal(['migrate'], environmentOf(url.href), [
       /^The database refused the user or password of DATABASE_URL\.$/,
     ])
   })
 
   test('PostgreSQL 14 is refused, 15 is accepted', async () => {
     await using fake = await startFakePostgres({ kind: 'version', number: 140_019 })
-    await expectRefusal(['migrate'], buildServiceEnvironment(fake.url), [
+    await expectRefusal(['migrate'], environmentOf(fake.url), [
       /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\.$/,
     ])
     await using enough = await startFakePostgres({ kind: 'version', number: 150_000 })
     const { stderr } = await runToEnd({
       args: [MAIN, 'migrate'],
-      env: buildServiceEnvironment(enough.url),
+      env: environmentOf(enough.url),
       cwd: directory,
     })
     expect(stderr).not.toContain('needs 15')
@@ -152,7 +156,7 @@ describe('the database', () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const name = new URL(database.connectionString).pathname.slice(1)
     await database.pool.query(`alter database ${name} set default_transaction_read_only = on`)
-    await expectRefusal(['migrate'], buildServiceEnvironment(database.connectionString), [/is read-only or a standby/])
+    await expectRefusal(['migrate'], environmentOf(database.connectionString), [/is read-only or a standby/])
   })
 })
 
@@ -176,7 +180,7 @@ describe('the port and the data directory', () => {
 
   test('a HOST of another machine or of none', async () => {
     await using database = await createTestDatabase()
-    const env = { ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'error' }
+    const env = { ...environmentOf(database.connectionString), LOG_LEVEL: 'error' }
     await expectRefusal(['serve'], { ...env, HOST: '192.0.2.1' }, [
       /^HOST 192\.0\.2\.1 is not an address of this machine\./,
     ])
