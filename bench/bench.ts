@@ -109,6 +109,15 @@ program
   })
 
 program
+  .command('browser')
+  .description('from a change over the API to its event in Chromium, on a private channel of the embedded server')
+  .argument('[changes]', 'changes', readCount, 500)
+  .action(async (changes: number) => {
+    const { measureBrowser } = await import('./realtime-browser.ts')
+    await measureBrowser({ changes })
+  })
+
+program
   .command('authorization')
   .description('channel authorization beside a route that authenticates and asks nothing')
   .argument('[seconds]', 'seconds a measurement', readSeconds, 3)

@@ -275,7 +275,7 @@ describe('an app at a managed engine', () => {
     const refused = await exchange(body.access_token ?? '')
     expect(refused).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
     const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
-    expect(await askToken(refresh)).toMatchObject({ status: 400, body: { msg: 'grant_revoked' } })
+    expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'grant_revoked' } })
     expect((await app.admin('GET', list)).body.data).toEqual([])
   })
 
