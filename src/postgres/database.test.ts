@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -34,6 +35,40 @@ function open(connectionString: string) {
   })
   return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
 }
+
+describe('a silent connection', () => {
+  const openImpatient = () => {
+    const errors: Error[] = []
+    const onError = (error: Error) => void errors.push(error)
+    const { connectionString } = database
+    const opened = openDatabase({
+      ...{ connectionString, size: 1, applicationName: 'database test' },
+      ...{ silenceLimitMs: 100, onError },
+    })
+    return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
+  }
+
+  it('stays open while nothing uses it', async () => {
+    await using opened = openImpatient()
+    const { promise, resolve } = Promise.withResolvers<Socket>()
+    opened.pool.on('connect', (client) =>
+      resolve((client as unknown as { connection: { stream: Socket } }).connection.stream),
+    )
+    const readPid = async () => (await opened.pool.query('select pg_backend_pid() as pid')).rows[0].pid
+    const pid = await readPid()
+    for (let limits = 0; limits < 2; limits += 1) {
+      await once(await promise, 'timeout')
+      expect(await readPid()).toBe(pid)
+    }
+    expect(opened.errors).toEqual([])
+  })
+
+  it('ends under a statement that the server does not answer', async () => {
+    await using opened = openImpatient()
+    await expect(opened.pool.query('select pg_sleep(30)')).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+    expect((await opened.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  })
+})
 
 describe('a transaction', () => {
   it('commits the writes of its work, and returns its result', async () => {

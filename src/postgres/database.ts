@@ -49,6 +49,9 @@ const SILENCE_LIMIT_MS = STATEMENT_LIMIT_MS + 5_000
  */
 const UNUSED_LIMIT_MS = 600_000
 
+/** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
+const KEEP_ALIVE_MS = 60_000
+
 /**
  * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
@@ -81,17 +84,24 @@ export function openDatabase(options: {
   lockTimeoutMs?: number
   /** More settings of the sessions, in the syntax of the server's command line: `-c name=value`. */
   settings?: string
+  /** Default: `SILENCE_LIMIT_MS`. */
+  silenceLimitMs?: number
   onError: (error: Error) => void
 }): DatabasePool {
+  /** Connections that nothing uses: their silence means nothing. */
+  const resting = new WeakSet<pg.ClientBase>()
   const pool = new pg.Pool({
     connectionString: options.connectionString,
     max: options.size,
     application_name: options.applicationName,
     connectionTimeoutMillis: 5000,
     idleTimeoutMillis: UNUSED_LIMIT_MS,
+    // Firewalls and balancers between forget a connection after some minutes of silence.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // Client-side timeout: returns the connection with an error if the server does not cancel.
     statement_timeout: STATEMENT_LIMIT_MS,
-    stream: openSocket,
+    Client: buildClient(options.silenceLimitMs ?? SILENCE_LIMIT_MS, resting),
     idle_in_transaction_session_timeout: 60_000,
     ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
     // Statements can share a round trip (dialect.ts).
@@ -103,6 +113,8 @@ export function openDatabase(options: {
   pool.on('connect', (client) => {
     client.on('error', () => {})
   })
+  pool.on('acquire', (client) => resting.delete(client))
+  pool.on('release', (_error, client) => resting.add(client))
   pool.on('error', (error) => {
     // The driver attaches the connection to the error, which a log line must not contain.
     delete (error as { client?: unknown }).client
@@ -112,12 +124,18 @@ export function openDatabase(options: {
   return { db, pool, close: () => db.destroy() }
 }
 
-function openSocket(): Socket {
-  const socket = new Socket()
-  socket.setTimeout(SILENCE_LIMIT_MS, () => {
-    socket.destroy(Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
-  })
-  return socket
+/** The driver's client, on a socket that ends when a server says nothing for so long while a statement waits for it. */
+function buildClient(silenceLimitMs: number, resting: WeakSet<pg.ClientBase>): typeof pg.Client {
+  return class extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      const socket = new Socket()
+      super({ ...(config as pg.ClientConfig), stream: () => socket })
+      socket.setTimeout(silenceLimitMs, () => {
+        if (!resting.has(this))
+          socket.destroy(Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
+      })
+    }
+  }
 }
 
 /**
