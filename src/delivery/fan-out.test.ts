@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import { buildProbeDispatcher } from '../../test/harness/probe-dispatcher.ts'
 import { buildFanOut } from './fan-out.ts'
-import { buildTurn } from './turn.ts'
 
 /** One event was set aside while there are rows; a broken statement divides by zero. */
 const PARTS = `
@@ -25,46 +24,17 @@ function buildProbe() {
     leaks: 0,
     isBroken: false,
   }
-  const turn = buildTurn()
-  const dispatcher: Dispatcher = {
-    policy: {
-      name: 'probe',
-      buildRouting: () => ({ matched: '', written: { name: '', text: '', values: [] } }),
-      buildFanOut: (_request, limit) => {
-        probe.limits.push(limit)
-        const rows = Math.min(limit, probe.left)
-        if (!probe.isBroken) probe.left -= rows
-        return { name: 'probe', text: PARTS, values: [rows, probe.nextDueAt, probe.isBroken] }
-      },
+  const dispatcher = buildProbeDispatcher(probe, {
+    name: 'probe',
+    buildRouting: () => ({ matched: '', written: { name: '', text: '', values: [] } }),
+    buildFanOut: (_request, limit) => {
+      probe.limits.push(limit)
+      const rows = Math.min(limit, probe.left)
+      if (!probe.isBroken) probe.left -= rows
+      return { name: 'probe', text: PARTS, values: [rows, probe.nextDueAt, probe.isBroken] }
     },
-    turn,
-    notify: () => {
-      probe.notified += 1
-    },
-    inFlight: () => 0,
-    measureRoom: () => ({
-      workerId: 'worker-a',
-      now: new Date(0),
-      fastSlots: probe.slots,
-      slowSlots: 0,
-      slowGroups: [],
-      inFlight: new Map(),
-      perGroup: 10,
-      hasPeers: false,
-    }),
-    hasRoom: () => probe.hasRoom,
-    accept: async (rows) => {
-      probe.accepted.push(...rows)
-    },
-    expectLeak: () => {
-      probe.leaks += 1
-    },
-    mayLeak: () => probe.leaks > 0,
-    drain: async () => 0,
-    stop: async () => {},
-    run: async () => {},
-  }
-  return { probe, dispatcher, turn }
+  })
+  return { probe, dispatcher, turn: dispatcher.turn }
 }
 
 async function openFanOut() {

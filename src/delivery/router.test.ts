@@ -4,14 +4,13 @@ import { createTestDatabase } from '../../test/harness/database.ts'
 import { buildLedger } from '../../test/harness/ledger.ts'
 import { buildListeningLogger } from '../../test/harness/listening-logger.ts'
 import { buildManualClock } from '../../test/harness/manual-clock.ts'
+import { buildProbeDispatcher } from '../../test/harness/probe-dispatcher.ts'
 import { waitFor } from '../../test/harness/wait.ts'
 import { recordEvents } from '../event/event.ts'
 import type { EventId } from '../id.ts'
 import { inTransaction } from '../postgres/database.ts'
-import type { Dispatcher } from './dispatcher.ts'
 import type { ClaimRequest, RoutingPart } from './policy.ts'
 import { buildRouter, type RouterDeps } from './router.ts'
-import { buildTurn } from './turn.ts'
 
 const DRAFT = {
   type: 'contract.create',
@@ -28,6 +27,7 @@ function buildProbe(name: string) {
   const probe = {
     fanOut: 1,
     slots: 0,
+    hasRoom: true,
     nextDueAt: null as Date | null,
     accepted: [] as unknown[],
     notified: 0,
@@ -37,16 +37,6 @@ function buildProbe(name: string) {
     parts: [] as number[],
     isBroken: false,
   }
-  const measureRoom = (): ClaimRequest => ({
-    workerId: 'worker-a',
-    now: new Date(0),
-    fastSlots: probe.slots,
-    slowSlots: 0,
-    slowGroups: [],
-    inFlight: new Map(),
-    perGroup: 10,
-    hasPeers: false,
-  })
   /** Claims as many rows as there are slots. */
   const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
     matched: 'select document_id from routed',
@@ -76,26 +66,7 @@ function buildProbe(name: string) {
       ${name}_next as (select null::timestamptz as due_at)`
     return { name, text, values: [rows, probe.isBroken] }
   }
-  const dispatcher: Dispatcher = {
-    policy: { name, buildRouting, buildFanOut },
-    turn: buildTurn(),
-    notify: () => {
-      probe.notified += 1
-    },
-    inFlight: () => 0,
-    measureRoom,
-    hasRoom: () => true,
-    accept: async (rows) => {
-      probe.accepted.push(...rows)
-    },
-    expectLeak: () => {
-      probe.leaks += 1
-    },
-    mayLeak: () => probe.leaks > 0,
-    drain: async () => 0,
-    stop: async () => {},
-    run: async () => {},
-  }
+  const dispatcher = buildProbeDispatcher(probe, { name, buildRouting, buildFanOut })
   return { probe, dispatcher }
 }
 

@@ -25,28 +25,20 @@ const insertRow = (db: TestDatabase['db'], name: string) =>
 const hasRow = async (name: string) =>
   (await sql`select from permission where name = ${name}`.execute(database.db)).rows.length === 1
 
-function open(connectionString: string) {
+function open(connectionString: string, silenceLimitMs?: number) {
   const errors: Error[] = []
   const opened = openDatabase({
     connectionString,
     size: 1,
     applicationName: 'database test',
+    ...(silenceLimitMs !== undefined && { silenceLimitMs }),
     onError: (error) => void errors.push(error),
   })
   return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
 }
 
 describe('a silent connection', () => {
-  const openImpatient = () => {
-    const errors: Error[] = []
-    const onError = (error: Error) => void errors.push(error)
-    const { connectionString } = database
-    const opened = openDatabase({
-      ...{ connectionString, size: 1, applicationName: 'database test' },
-      ...{ silenceLimitMs: 100, onError },
-    })
-    return { ...opened, errors, [Symbol.asyncDispose]: () => opened.close() }
-  }
+  const openImpatient = () => open(database.connectionString, 100)
 
   it('stays open while nothing uses it', async () => {
     await using opened = openImpatient()
