@@ -435,7 +435,7 @@ describe('the statement and the rules', () => {
     })
     await fc.assert(agree, { numRuns: 100 })
     // Samples of which nothing is delivered would agree about anything.
-    expect(delivered).toBeGreaterThan(50)
+    expect(delivered).toBeGreaterThan(20)
   })
 
   it('agree about events that are routed in parts too, however large a part is', async () => {
@@ -455,6 +455,6 @@ describe('the statement and the rules', () => {
       expect(waiting).toEqual([])
     })
     await fc.assert(agree, { numRuns: 100 })
-    expect(inParts).toBeGreaterThan(50)
+    expect(inParts).toBeGreaterThan(10)
   })
 })
