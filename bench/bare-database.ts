@@ -15,6 +15,8 @@ export interface BareOptions {
   secrets: IdentitySecrets
   /** Whether every request with a bearer token has its signature checked. */
   checksBearer: boolean
+  /** Where its publish route posts each event once it is committed; left out, it posts nothing. */
+  deliversTo?: string
 }
 
 export type Row = Record<string, unknown>

@@ -2,8 +2,10 @@ import { createHash, randomUUIDv7 } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'
 import pg from 'pg'
+import { Pool } from 'undici'
 import { type Bare, type BareOptions, inTransaction, run, TRACE } from './bare-database.ts'
 import { checkBearer, mountIdentity } from './bare-identity.ts'
+import { buildBarePost } from './bare-post.ts'
 import { CONTRACT_ANSWER, CONTRACTS_ANSWER, PUBLISH_ANSWER, SESSION_ANSWER } from './bare-schema.ts'
 import { answerParent } from './child-process.ts'
 
@@ -81,12 +83,22 @@ async function publish({ pool }: Bare, body: { event: string; account: string; i
   return { data: { accepted: 1, events: [{ event_id: id }] }, message: 'Event accepted.' }
 }
 
+/** What posts an event to the receiver after its commit: nothing is kept of the POST, and it is made once. */
+function buildDelivery(origin: string): (resourceId: string) => Promise<void> {
+  const receiver = new Pool(origin, { connections: 50 })
+  return async (resourceId) => {
+    const response = await receiver.request({ method: 'POST', path: '/ok/0', ...buildBarePost(resourceId) })
+    await response.body.dump()
+  }
+}
+
 /** Listens on a free port of 127.0.0.1 and resolves with its origin. Ends with the process. */
 async function startBareServer(options: BareOptions): Promise<string> {
   const { connectionString, poolSize } = options
   const pool = new pg.Pool({ connectionString, max: poolSize, options: '-c timezone=UTC' })
   const bare = { ...options, pool }
   const server = Fastify()
+  const deliver = options.deliversTo === undefined ? undefined : buildDelivery(options.deliversTo)
   if (options.checksBearer) server.addHook('onRequest', (request) => checkBearer(bare, request))
   const contract = '/api/v3/contract/contract'
   type ById = { Params: { id: string } }
@@ -99,9 +111,11 @@ async function startBareServer(options: BareOptions): Promise<string> {
   server.post<{ Body: { event: string; account: string; id: string } }>(
     '/api/v3/webhook/publish',
     { schema: PUBLISH_ANSWER },
-    (request, reply) => {
+    async (request, reply) => {
       reply.code(202)
-      return publish(bare, request.body)
+      const answer = await publish(bare, request.body)
+      void deliver?.(request.body.id)
+      return answer
     },
   )
   mountIdentity(server, bare)

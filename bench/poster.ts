@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { Pool } from 'undici'
+import { buildBarePost } from './bare-post.ts'
 import { answerParent } from './child-process.ts'
 import { monotonicMs } from './monotonic.ts'
 
@@ -15,37 +15,9 @@ export interface Posts {
 /** The pool and its loops: more connections made the loop no faster. */
 const CONNECTIONS = 50
 
-const ID = '01890000-0000-7000-8000-000000000000'
-
-/** A body as long as that of an event of the load, with the headers of a delivery (docs/contract/webhooks.md#envelope). */
-function buildPost() {
-  const event = { account: ID, resource: 'bench-order', action: 'create', id: 'posted-bare', url: null }
-  const body = JSON.stringify({
-    id: ID,
-    type: 'bench-order.create',
-    api_version: '2026-09-11',
-    created_at: '2026-11-01T00:00:00.000Z',
-    attempt: 1,
-    data: event,
-  })
-  const timestamp = '1800000000'
-  const signature = createHmac('sha256', Buffer.alloc(32, 7)).update(`${ID}.${timestamp}.${body}`).digest('base64')
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Signalbox-Webhooks/0.0.0',
-    'x-service-event': 'bench-order.create',
-    'x-service-delivery': ID,
-    'x-service-attempt': '1',
-    'webhook-id': ID,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${signature}`,
-  }
-  return { body, headers }
-}
-
 /** Posts, and resolves with POSTs a second. */
 async function postAll({ origin, count, paths }: Posts): Promise<number> {
-  const { body, headers } = buildPost()
+  const { body, headers } = buildBarePost('posted-bare')
   const pool = new Pool(origin, { connections: CONNECTIONS })
   let next = 0
   const startedAt = monotonicMs()

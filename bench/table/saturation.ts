@@ -1,10 +1,7 @@
 import { CLIENTS, EVENT_TYPE } from '../api-case.ts'
-import type { BareOptions } from '../bare-database.ts'
-import { startProgram } from '../child-process.ts'
-import { POOL_SIZE } from '../service-process.ts'
+import { openBareSide } from './bare-side.ts'
 import { cpuPerDelivery, describeCost, explainCost } from './delivery-cost.ts'
-import type { Ground } from './ground.ts'
-import { makeSubscribers, openStage, type Stage } from './stage.ts'
+import { type LoadedSide, makeSubscribers, openStage, type Stage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import type { TableRow } from './table-row.ts'
 
@@ -20,8 +17,8 @@ export const saturation: TableRow = {
   measure: async (ground, stack) => {
     const stage = await openStage(ground, stack)
     const accounts = await makeAccounts(stage)
-    const bareOrigin = await startBare(ground, stack)
-    const measureBare = (seconds: number) => measureAnswers(stage, { origin: bareOrigin, accounts, seconds })
+    const bareSide = await openBareSide(ground, stack, { jwt: stage.jwt, delivers: false })
+    const measureBare = (seconds: number) => measureAnswers(bareSide, accounts, seconds)
     await measureBare(1)
     // Half of the baseline on each side, so that a change of the machine's speed meets both.
     const early = await measureBare(ground.seconds / 2)
@@ -53,11 +50,11 @@ export async function makeAccounts(stage: Stage, count = SUBSCRIBERS): Promise<s
 }
 
 /**
- * Lets a stage work as fast as it can for some 2,000 events, so that its code is compiled, its statements are planned on
+ * Lets a side work as fast as it can for some 2,000 events, so that its code is compiled, its statements are planned on
  * their connections, and a rate measured next is not that of a start.
  */
-export async function warmUp(stage: Stage, accounts: readonly string[]): Promise<void> {
-  await runLoad(stage, { accounts, pace: { clients: CLIENTS, seconds: WARM_UP_SECONDS } })
+export async function warmUp(side: LoadedSide, accounts: readonly string[]): Promise<void> {
+  await runLoad(side, { accounts, pace: { clients: CLIENTS, seconds: WARM_UP_SECONDS } })
 }
 
 /** Warms a stage up and measures it at saturation. */
@@ -70,21 +67,11 @@ export async function measureSaturation(
   return runLoad(stage, { accounts, pace: { clients: CLIENTS, seconds } })
 }
 
-async function startBare(ground: Ground, stack: AsyncDisposableStack): Promise<string> {
-  const connectionString = await ground.server.createDatabase('bare', ground.template)
-  stack.defer(() => ground.server.dropDatabase(connectionString))
-  const program = startProgram<BareOptions, string>('bare-server.ts')
-  stack.defer(() => program.stop())
-  // Its publish route names no user and no session.
-  const nobody = { userId: '', sessionId: '', secrets: { session: '', handshake: '' } }
-  const options = { connectionString, poolSize: POOL_SIZE, keepsIdempotencyKey: false, checksBearer: false }
-  return program.ask({ ...options, ...nobody })
-}
-
 /** Events a second that a server accepts from the same clients. Throws when one was refused. */
 async function measureAnswers(
-  { ground, jwt }: Stage,
-  { origin, accounts, seconds }: { origin: string; accounts: readonly string[]; seconds: number },
+  { ground, origin, jwt }: LoadedSide,
+  accounts: readonly string[],
+  seconds: number,
 ): Promise<number> {
   const pace = { clients: CLIENTS, seconds }
   const run = ground.nextRun()

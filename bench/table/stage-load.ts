@@ -3,9 +3,9 @@ import { type StatementCost, subtractUsage, type Usage } from '../meter.ts'
 import { monotonicMs } from '../monotonic.ts'
 import type { Pace } from '../publisher.ts'
 import { compareArrivals, type DeliveryOutcome } from './delivery-outcome.ts'
-import type { Stage } from './stage.ts'
+import type { LoadedSide } from './stage.ts'
 
-/** A load on a stage. */
+/** A load on a side. */
 export interface StageLoad {
   /** Event number n is of account n, in turn. */
   accounts: readonly string[]
@@ -20,7 +20,7 @@ export interface LoadFigures extends DeliveryOutcome, WorkCost {}
 /** Without an arrival for so long, the rest counts as lost. */
 export const STALL_MS = 15_000
 
-/** What some work on a stage took, until the service was idle again. */
+/** What some work on a side took, until its server was idle again. */
 export interface WorkCost {
   usage: Usage
   /** From the start of the work until the service was idle. */
@@ -29,31 +29,31 @@ export interface WorkCost {
   statements: StatementCost[]
 }
 
-/** Performs `work` while the service is idle otherwise, and measures what the service and PostgreSQL used for it. */
+/** Performs `work` while the side is idle otherwise, and measures what its server and PostgreSQL used for it. */
 export async function meterWork<Result>(
-  stage: Stage,
+  side: LoadedSide,
   work: () => Promise<Result>,
 ): Promise<{ result: Result; cost: WorkCost }> {
-  const { meter } = stage.ground
-  await meter.waitForQuiet(stage)
-  const statementsBefore = await meter.listStatements(stage)
-  const before = await meter.read(stage)
+  const { meter } = side.ground
+  await meter.waitForQuiet(side)
+  const statementsBefore = await meter.listStatements(side)
+  const before = await meter.read(side)
   const startedAt = monotonicMs()
   const result = await work()
-  await meter.waitForQuiet(stage)
-  const usage = subtractUsage(await meter.read(stage), before)
+  await meter.waitForQuiet(side)
+  const usage = subtractUsage(await meter.read(side), before)
   const wallMs = monotonicMs() - startedAt
-  const statements = subtractStatements(await meter.listStatements(stage), statementsBefore)
+  const statements = subtractStatements(await meter.listStatements(side), statementsBefore)
   return { result, cost: { usage, wallMs, statements } }
 }
 
 /** Publishes a load, waits for its arrivals and measures. Throws when a request was refused: rates would mean nothing. */
 export async function runLoad(
-  stage: Stage,
+  side: LoadedSide,
   { accounts, pace, isCounted = () => true }: StageLoad,
 ): Promise<LoadFigures> {
-  const { ground, origin, jwt } = stage
-  const { result, cost } = await meterWork(stage, async () => {
+  const { ground, origin, jwt } = side
+  const { result, cost } = await meterWork(side, async () => {
     const run = ground.nextRun()
     await ground.sink.ask({ do: 'begin', run, numberedBy: 'event' })
     const load = await ground.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })

@@ -5,12 +5,16 @@ import type { MeteredSide } from '../meter.ts'
 import { type ServiceProcess, startService } from '../service-process.ts'
 import type { Ground } from './ground.ts'
 
-/** A service that runs on a database of its own, and what a row measures it with. */
-export interface Stage extends MeteredSide {
+/** What takes a load, and what it is measured with. */
+export interface LoadedSide extends MeteredSide {
   ground: Ground
-  service: ServiceProcess
   origin: string
   jwt: string
+}
+
+/** A service that runs on a database of its own. */
+export interface Stage extends LoadedSide {
+  service: ServiceProcess
   /** Starts one more process on the same database. */
   startSecond(environment: Record<string, string>): Promise<ServiceProcess>
 }

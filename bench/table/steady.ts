@@ -1,9 +1,10 @@
 import { findQuantile } from '../quantile.ts'
+import { openBareSide } from './bare-side.ts'
 import { cpuPerDelivery, describeCost, explainCost, perDelivery } from './delivery-cost.ts'
 import { makeAccounts, SUBSCRIBERS, warmUp } from './saturation.ts'
-import { openStage, type Stage } from './stage.ts'
+import { type LoadedSide, openStage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
-import type { TableRow } from './table-row.ts'
+import type { Figure, TableRow } from './table-row.ts'
 
 const RATE = 100
 
@@ -13,12 +14,21 @@ export const steady: TableRow = {
   title: `${RATE} events/s, one a request, ${SUBSCRIBERS} webhooks of ${SUBSCRIBERS} accounts, each event to one of them`,
   measure: async (ground, stack) => {
     const stage = await openStage(ground, stack)
-    const load = await measureSteady(stage, await makeAccounts(stage), ground.seconds)
+    const accounts = await makeAccounts(stage)
+    const load = await measureSteady(stage, accounts, ground.seconds)
+    const bareSide = await openBareSide(ground, stack, { jwt: stage.jwt, delivers: true })
+    const bare = await measureSteady(bareSide, accounts, ground.seconds)
+    const compare = (what: string, read: (of: LoadFigures) => number | undefined, atMost: number): Figure => ({
+      what,
+      value: read(load),
+      baseline: { what: 'a bare Fastify route: begin, insert, commit, one POST', value: read(bare) },
+      goal: { value: { atMost } },
+    })
     return {
       figures: [
-        { what: 'accepted to arrival p50, ms', value: p50Of(load), goal: { value: { atMost: 1.5 } } },
-        { what: 'accepted to arrival p99, ms', value: p99Of(load), goal: { value: { atMost: 6 } } },
-        { what: 'CPU ms a delivery', value: cpuPerDelivery(load), goal: { value: { atMost: 2 } } },
+        compare('accepted to arrival p50, ms', p50Of, 1.5),
+        compare('accepted to arrival p99, ms', p99Of, 6),
+        compare('CPU ms a delivery', cpuPerDelivery, 2),
         { what: 'statements a delivery', value: perDelivery(load, 'statements'), goal: { value: { atMost: 6 } } },
         { what: 'lost', value: load.lost, goal: { value: { atMost: 0 } } },
         { what: 'duplicates', value: load.duplicates, goal: { value: { atMost: 0 } } },
@@ -27,6 +37,7 @@ export const steady: TableRow = {
         `${load.delivered} deliveries. Statements are those of the top level, begin and commit included, of the request, ` +
           'the delivery and what the service does once a second.',
         describeCost(load),
+        `The bare route: ${describeCost(bare)}`,
       ],
       reasons: explainCost(load),
     }
@@ -39,8 +50,12 @@ export const p50Of = (load: LoadFigures) => findQuantile(load.latenciesMs, 0.5)
 /** The latency that 1 of 100 deliveries exceeds, ms. */
 export const p99Of = (load: LoadFigures) => findQuantile(load.latenciesMs, 0.99)
 
-/** Warms a stage up and measures it at 100 events/s. */
-export async function measureSteady(stage: Stage, accounts: readonly string[], seconds: number): Promise<LoadFigures> {
-  await warmUp(stage, accounts)
-  return runLoad(stage, { accounts, pace: { rate: RATE, seconds } })
+/** Warms a side up and measures it at 100 events/s. */
+export async function measureSteady(
+  side: LoadedSide,
+  accounts: readonly string[],
+  seconds: number,
+): Promise<LoadFigures> {
+  await warmUp(side, accounts)
+  return runLoad(side, { accounts, pace: { rate: RATE, seconds } })
 }
