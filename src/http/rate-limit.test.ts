@@ -132,6 +132,21 @@ describe('rate limits', () => {
     ])
   })
 
+  test('a count below a hundredth of its limit stays in its process', async () => {
+    const limited = await buildLimited({ perMinute: 300 })
+    const rows = () => database.db.selectFrom('rate_limit').select(['bucket', 'hits']).orderBy('bucket').execute()
+    await readStatuses(2, () => read(limited))
+    await limited.limiter.exchange()
+    expect(await rows()).toEqual([])
+    await read(limited)
+    await limited.limiter.exchange()
+    expect((await rows()).map(({ hits }) => hits)).toEqual([3, 3])
+    // What was exchanged is known to all, so the next hundredth begins.
+    await readStatuses(2, () => read(limited))
+    await limited.limiter.exchange()
+    expect((await rows()).map(({ hits }) => hits)).toEqual([3, 3])
+  })
+
   test('counts of a failed exchange are part of the next exchange', async () => {
     const limited = await buildLimited({ perMinute: 100 })
     await readStatuses(2, () => read(limited))

@@ -13,6 +13,12 @@ const WINDOW_MS = 60_000
 /** How often a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
 const EXCHANGE_EVERY_MS = 1_000
 
+/**
+ * A bucket is exchanged once this process holds that share of its limit which the others do not know: 1/100. A visitor of a
+ * few requests costs the database nothing, and a fleet may exceed a limit by a hundredth for each process.
+ */
+const EXCHANGED_SHARE = 100
+
 /** Most buckets of one process; beyond it the oldest is evicted and starts at zero. */
 const BUCKETS_LIMIT = 100_000
 
@@ -53,9 +59,8 @@ interface Policy {
   perMinute: number
 }
 
-/** The counts of one process for a bucket, in the window that began at `startMs`. */
+/** The counts of one process for a bucket in the present window. */
 interface Bucket {
-  startMs: number
   /** Hits of all processes, as of the last exchange. */
   shared: number
   /** Hits of this process since then. */
@@ -64,8 +69,8 @@ interface Bucket {
 
 /**
  * Builds the rate limits. A generous limit is counted in memory, and the processes exchange their sums through the
- * database about once a second: a request pays no round trip, and a fleet may exceed a limit by one second's traffic. A
- * strict limit is counted in the database before the request is handled; when that fails, the request fails, so that
+ * database about once a second: a request pays no round trip, and a fleet may exceed a limit by one second's traffic and
+ * what no process has exchanged. A strict limit is counted in the database before the request is handled; when that fails, the request fails, so that
  * every guess at a password is counted.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
@@ -79,27 +84,38 @@ export function buildRateLimiter(options: {
   onError?: (error: unknown) => void
 }): RateLimiter {
   const { db, clock, perMinute, strictPerMinute, onError } = options
-  const buckets = new Map<string, Bucket>()
+  /** The window that the clock is in: all begin together, so none outlives it. */
+  let held: { startMs: number; buckets: Map<string, Bucket>; due: Set<string> } | undefined
   const stopping = new AbortController()
   const strict: Policy = { name: 'strict', perMinute: strictPerMinute }
   const address: Policy = { name: 'address', perMinute }
   const callers: Policy = { name: 'caller', perMinute }
 
   function takeBucket(name: string, startMs: number): Bucket {
+    if (held?.startMs !== startMs) held = { startMs, buckets: new Map(), due: new Set() }
+    const { buckets, due } = held
     const known = buckets.get(name)
-    if (known?.startMs === startMs) return known
-    const fresh = { startMs, shared: 0, own: 0 }
-    buckets.delete(name)
+    if (known) return known
     const oldest = buckets.size >= BUCKETS_LIMIT ? buckets.keys().next().value : undefined
-    if (oldest !== undefined) buckets.delete(oldest)
+    if (oldest !== undefined) {
+      buckets.delete(oldest)
+      due.delete(oldest)
+    }
+    const fresh = { shared: 0, own: 0 }
     buckets.set(name, fresh)
     return fresh
   }
 
+  function addOwn(name: string, bucket: Bucket, { hits, perMinute }: { hits: number; perMinute: number }): void {
+    bucket.own += hits
+    if (bucket.own * EXCHANGED_SHARE >= perMinute) held?.due.add(name)
+  }
+
   function countInMemory(subject: string, policy: Policy, reply: FastifyReply): void {
     const window = findWindow(clock.now())
-    const bucket = takeBucket(`${policy.name}:${subject}`, window.startMs)
-    bucket.own += 1
+    const name = `${policy.name}:${subject}`
+    const bucket = takeBucket(name, window.startMs)
+    addOwn(name, bucket, { hits: 1, perMinute: policy.perMinute })
     checkStanding({ hits: bucket.shared + bucket.own, resetMs: window.resetMs }, policy, reply)
   }
 
@@ -129,22 +145,23 @@ export function buildRateLimiter(options: {
     const taken = all.map((one) => ({ one, bucket: takeBucket(one.bucket, startMs) }))
     const exceeded = taken.find(({ one, bucket }) => bucket.shared + bucket.own + one.hits > one.perMinute)
     if (exceeded) return { one: exceeded.one, resetSeconds: Math.ceil(resetMs / 1000) }
-    for (const { one, bucket } of taken) bucket.own += one.hits
+    for (const { one, bucket } of taken) addOwn(one.bucket, bucket, one)
     return undefined
   }
 
   async function exchange(): Promise<void> {
-    const { startMs } = findWindow(clock.now())
-    const counted: { name: string; bucket: Bucket; hits: number }[] = []
-    for (const [name, bucket] of buckets) {
-      if (bucket.startMs !== startMs) buckets.delete(name)
-      else if (bucket.own > 0) counted.push({ name, bucket, hits: bucket.own })
-    }
+    if (!held || held.startMs !== findWindow(clock.now()).startMs) return
+    const { startMs, due, buckets } = held
+    const counted = [...due].flatMap((name) => {
+      const bucket = buckets.get(name)
+      return bucket ? [{ name, bucket, hits: bucket.own }] : []
+    })
     if (counted.length === 0) return
     const sums = await addHits(db, new Date(startMs), counted)
     for (const { name, bucket, hits } of counted) {
       bucket.own -= hits
       bucket.shared = sums.get(name) ?? bucket.shared + hits
+      if (bucket.own === 0) due.delete(name)
     }
   }
 
