@@ -1,6 +1,9 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
+import { lockAttempt } from './login-throttle.store.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
 const inMs = (ms: number) => new Date(START.getTime() + ms)
@@ -83,4 +86,20 @@ test('an attempt after a correct password is a first one again', async () => {
   await forgiveAttempt(database.db, { ...attempt, now: inMs(4) })
   expect(await chargeAttempt(database.db, { ...attempt, now: inMs(6) })).toMatchObject({ kind: 'made' })
   await readRows()
+})
+
+test('the count of an attempt does not wait for the disk, and leaves the durability of its connection as it is', async () => {
+  await using single = await createTestDatabase({ poolSize: 1 })
+  const readSetting = async () => (await single.pool.query('show synchronous_commit')).rows[0].synchronous_commit
+  // The server of the tests has it off.
+  await single.pool.query('set synchronous_commit = on')
+  const attempt = newAttempt()
+  const key = { emailHash: Buffer.from('email'), addressHash: Buffer.from('address') }
+  const inside = await inTransaction(single.db, async (tx) => {
+    await lockAttempt(tx, { key, email: attempt.email, now: attempt.now })
+    const { rows } = await sql<{ at: string }>`select current_setting('synchronous_commit') as at`.execute(tx)
+    return rows[0]?.at
+  })
+  expect(inside).toBe('off')
+  expect(await readSetting()).toBe('on')
 })

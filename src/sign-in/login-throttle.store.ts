@@ -40,11 +40,16 @@ type LockedColumns = ThrottleColumns & Joined<CredentialColumns> & { has_factor:
 /** The keys of the rows, in the order of `SUBJECTS`, which is also that of the index. */
 const KEYS = `(''::bytea, $2::bytea), ($1::bytea, ''::bytea), ($1, $2)`
 
-/** An update without a change locks and returns a row that may have to be inserted first. */
+/**
+ * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
+ * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
+ * limit.
+ */
 const lockAll = statement<LockedColumns>(`
   with t as (
     insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
-    select k.email_hash, k.address_hash, 0, $3 from (values ${KEYS}) k (email_hash, address_hash)
+    select k.email_hash, k.address_hash, 0, $3 from (values ${KEYS}) k (email_hash, address_hash),
+      (select set_config('synchronous_commit', 'off', true)) relaxed
     on conflict (email_hash, address_hash) do update set failures = login_throttle.failures
     returning *
   )
