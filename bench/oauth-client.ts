@@ -23,8 +23,17 @@ export interface OauthSide {
   cookie: string
 }
 
-/** Sends one authorization request and returns its code. */
-export async function authorize(side: OauthSide): Promise<string> {
+/** The cookies of one browser by name: beside that of the person, those that the side sets. */
+export type Browser = Map<string, string>
+
+/** Opens a browser where the person is signed in. */
+export function openBrowser({ cookie }: OauthSide): Browser {
+  const [name = '', value = ''] = cookie.split('=', 2)
+  return new Map(cookie === '' ? [] : [[name, value]])
+}
+
+/** Sends one authorization request of a browser and returns its code. */
+export async function authorize(side: OauthSide, browser: Browser = openBrowser(side)): Promise<string> {
   const query = new URLSearchParams({
     client_id: side.clientId,
     redirect_uri: BENCH_REDIRECT_URI,
@@ -35,9 +44,14 @@ export async function authorize(side: OauthSide): Promise<string> {
   })
   const answer = await fetch(`${side.paths.authorize}?${query}`, {
     redirect: 'manual',
-    headers: { cookie: side.cookie },
+    headers: { cookie: [...browser].map(([name, value]) => `${name}=${value}`).join('; ') },
   })
   await answer.arrayBuffer()
+  for (const line of answer.headers.getSetCookie()) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+    if (/expires=Thu, 01 Jan 1970/i.test(line)) browser.delete(name)
+    else browser.set(name, value)
+  }
   const code = URL.parse(answer.headers.get('location') ?? '')?.searchParams.get('code')
   if (!code) throw new Error(`${side.name}: no code (${answer.status} ${answer.headers.get('location')})`)
   return code
