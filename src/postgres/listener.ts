@@ -94,7 +94,8 @@ export function buildListener(options: ListenerOptions): Listener {
 
 /**
  * A connection outside the pool, with settings of the server's command line syntax (`-c name=value`). Its `error` event is
- * handled, so that a lost connection never ends the process.
+ * handled, so that a lost connection never ends the process. Statements may overlap: notifications of work are sent beside
+ * each other and beside proofs.
  */
 export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
   const client = new pg.Client({
@@ -105,6 +106,7 @@ export function openClient(connectionString: string, applicationName: string, se
     query_timeout: QUERY_LIMIT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    pipeline: true,
   })
   client.on('error', () => {})
   return client
