@@ -1,6 +1,9 @@
 /** Text that needs no quotes in an array: no separator, brace, quote, backslash or space, not empty. */
 const PLAIN = /^[\w.:+-]+$/
 
+/** Characters that JSON escapes in a way of its own: control characters and halves of surrogate pairs. */
+const JSON_ESCAPED = /[\u0000-\u001f\ud800-\udfff]/
+
 /**
  * Writes a parameter that is an array of numbers, booleans, instants, texts and nulls as PostgreSQL reads it
  * (documentation of PostgreSQL, section "Arrays", "Array Input and Output Syntax"). Undefined for any other array: the
@@ -11,7 +14,8 @@ export function writeArray(values: readonly unknown[]): string | undefined {
   for (const value of values) {
     const element = writeElement(value)
     if (element === undefined) return undefined
-    text += text.length === 1 ? element : `,${element}`
+    if (text.length > 1) text += ','
+    text += element
   }
   return `${text}}`
 }
@@ -19,12 +23,27 @@ export function writeArray(values: readonly unknown[]): string | undefined {
 function writeElement(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
-      return PLAIN.test(value) && value.toUpperCase() !== 'NULL' ? value : `"${value.replace(/[\\"]/g, '\\$&')}"`
+      return writeText(value)
     case 'number':
     case 'boolean':
       return String(value)
     default:
       if (value === null) return 'NULL'
-      return value instanceof Date ? `"${value.toISOString()}"` : undefined
+      return value instanceof Date ? writeInstant(value) : undefined
   }
+}
+
+function writeText(text: string): string {
+  if (PLAIN.test(text)) return text.length === 4 && text.toUpperCase() === 'NULL' ? `"${text}"` : text
+  // Of any other text JSON escapes quotes and backslashes alone, in the same way and much faster.
+  return JSON_ESCAPED.test(text) ? `"${text.replace(/[\\"]/g, '\\$&')}"` : JSON.stringify(text)
+}
+
+/** The last instant and its text: the results of one moment are written together. */
+let last = { ms: Number.NaN, text: '' }
+
+function writeInstant(instant: Date): string {
+  const ms = instant.getTime()
+  if (ms !== last.ms) last = { ms, text: `"${instant.toISOString()}"` }
+  return last.text
 }
