@@ -76,12 +76,7 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
     const lint = await run('node_modules/@biomejs/biome/bin/biome', 'check', 'src/invoice', ...insertedSources())
     expect(lint.output).toContain('No fixes applied')
     expect(lint.code).toBe(0)
-    // With what the example imports; the rest of the repository is checked where it lies.
-    const include = ['src/main.ts', 'src/invoice', 'test/harness/global-setup.ts', ...insertedSources()]
-    const project = { extends: './tsconfig.json', include }
-    await writeFile(join(copy, 'tsconfig.example.json'), JSON.stringify(project))
-    const types = await run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.example.json')
-    expect(types).toEqual({ code: 0, output: '' })
+    expect(await checkTypes()).toEqual({ code: 0, output: '' })
   })
 
   test('passes its own tests, the rules of the repository and the tests of every route', async () => {
@@ -152,6 +147,32 @@ async function insert({ path, after, text }: Insertion): Promise<void> {
 async function nextMigrationNumber(): Promise<string> {
   const names = (await readdir(join(copy, 'migrations'))).sort()
   return String(Number(names.at(-1)?.slice(0, 4)) + 1).padStart(4, '0')
+}
+
+/**
+ * Checks the types of what the example adds, against the types of all that it imports. The rest of the repository is checked
+ * where it lies, which takes five times the work, so a copy of it tells the compiler to leave it out.
+ */
+async function checkTypes(): Promise<{ code: number | null; output: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox example types '))
+  try {
+    for (const name of ['src', 'test', 'packages', 'package.json', 'tsconfig.json'])
+      await cp(join(copy, name), join(folder, name), { recursive: true })
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
+    const own = insertedSources()
+    const files = (await readdir(folder, { recursive: true })).filter((path) =>
+      /^(?:src|test|packages)\b.*\.tsx?$/.test(path),
+    )
+    for (const path of files.filter((one) => !own.includes(one) && !/^src[/\\]invoice[/\\]/.test(one))) {
+      const place = join(folder, path)
+      await writeFile(place, `// @ts-nocheck\n${await readFile(place, 'utf8')}`)
+    }
+    const include = ['src/main.ts', 'src/invoice', 'test/harness/global-setup.ts', ...own]
+    await writeFile(join(folder, 'tsconfig.example.json'), JSON.stringify({ extends: './tsconfig.json', include }))
+    return await run('node_modules/typescript/bin/tsc', '-p', join(folder, 'tsconfig.example.json'), '--checkers', '1')
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** Runs a program of the copy on this Node. Its environment is ours without what the test runner put there. */

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packaged, { inflate } from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { buildPageLender, type PageLender } from './lent-page.ts'
 
 /**
  * No sandbox, since it needs rights that containers and root lack; no shared memory in /dev/shm, of which containers have
@@ -22,7 +23,7 @@ const ARGUMENTS = [
 ]
 
 /** What a file of tests opens in the browser that all files of this process share. */
-export interface SharedBrowser {
+export interface SharedBrowser extends PageLender {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
   /** Opens a page in a context of its own. */
   newPage(options?: BrowserContextOptions): Promise<Page>
@@ -37,6 +38,7 @@ export async function shareChromium(): Promise<SharedBrowser> {
   shared ??= launchChromium()
   const browser = await shared
   const contexts: BrowserContext[] = []
+  const lender = buildPageLender(browser)
   const newContext = async (options?: BrowserContextOptions) => {
     const context = await browser.newContext(options)
     contexts.push(context)
@@ -45,7 +47,9 @@ export async function shareChromium(): Promise<SharedBrowser> {
   return {
     newContext,
     newPage: async (options) => (await newContext(options)).newPage(),
+    lend: lender.lend,
     close: async () => {
+      await lender.close()
       await Promise.all(contexts.map((context) => context.close()))
     },
   }

@@ -38,14 +38,14 @@ afterAll(async () => {
 
 /** Opens a page and records its requests and its errors. */
 async function openPage(path: string) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
+  const { page, giveBack } = await browser.lend({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
   const requested: string[] = []
   const complaints: string[] = []
   page.on('request', (request) => requested.push(request.url()))
   page.on('console', (message) => complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
-  const response = await page.goto(origin + path)
-  return { page, requested, complaints, status: response?.status() }
+  await page.goto(origin + path)
+  return { page, requested, complaints, giveBack }
 }
 
 /** The links and the ids in a page of the reference, read by the parser of the browser. */
@@ -78,37 +78,37 @@ describe('the API reference in a browser', () => {
   test.each(PAGES)(
     '%s has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy',
     async (path) => {
-      const { page, requested, complaints } = await openPage(path)
+      const { page, requested, complaints, giveBack } = await openPage(path)
       expect(await page.evaluate('document.styleSheets.length')).toBe(1)
       expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
       await page.setViewportSize({ width: 320, height: 900 })
       expect(await measureOverflow(page)).toBe(0)
       expect(requested.filter((url) => !url.startsWith(origin))).toEqual([])
       expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
-      await page.close()
+      await giveBack()
     },
   )
 
   test('follows the colour scheme of the system', async () => {
-    const { page } = await openPage('/docs')
+    const { page, giveBack } = await openPage('/docs')
     const grounds: unknown[] = []
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       grounds.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     }
     expect(grounds).toEqual(['rgb(255, 255, 255)', 'rgb(20, 23, 28)'])
-    await page.close()
+    await giveBack()
   })
 
   test('axe finds an inserted fault', async () => {
-    const { page } = await openPage('/docs')
+    const { page, giveBack } = await openPage('/docs')
     await page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<input>')")
     expect(await findViolations(page)).toEqual([expect.stringContaining('label')])
-    await page.close()
+    await giveBack()
   })
 
   test('the search filters operations, events and errors by words in any order, and sends nothing', async () => {
-    const { page, requested } = await openPage('/docs/search')
+    const { page, requested, giveBack } = await openPage('/docs/search')
     const visible = () => page.locator('#index > li:visible').allInnerTexts()
     const all = (await visible()).length
     const loaded = requested.length
@@ -122,13 +122,13 @@ describe('the API reference in a browser', () => {
     await page.getByLabel('Words').fill('')
     expect(await visible()).toHaveLength(all)
     expect(requested).toHaveLength(loaded)
-    await page.close()
+    await giveBack()
   })
 
   test('a link to a search shows what it finds', async () => {
-    const { page } = await openPage('/docs/search#thing.update')
+    const { page, giveBack } = await openPage('/docs/search#thing.update')
     expect(await page.locator('#index > li:visible').allInnerTexts()).toEqual([expect.stringContaining('thing.update')])
-    await page.close()
+    await giveBack()
   })
 
   test('without scripts the search is the whole index', async () => {
@@ -140,7 +140,7 @@ describe('the API reference in a browser', () => {
   })
 
   test('every link inside the reference has a page, and every anchor a target', async () => {
-    const page = await browser.newPage()
+    const { page, giveBack } = await browser.lend()
     const idsOf = new Map<string, readonly string[]>()
     const anchors = new Set<string>()
     const waiting = ['/docs']
@@ -161,14 +161,14 @@ describe('the API reference in a browser', () => {
       const [path = '', anchor] = link.split('#')
       expect([link, idsOf.get(path)?.filter((id) => id === anchor)]).toEqual([link, [anchor]])
     }
-    await page.close()
+    await giveBack()
   })
 
   test('the first key press reaches the content past the navigation', async () => {
-    const { page } = await openPage('/docs/sample')
+    const { page, giveBack } = await openPage('/docs/sample')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
-    await page.close()
+    await giveBack()
   })
 })

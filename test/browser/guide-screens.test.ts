@@ -13,7 +13,6 @@ import {
   signIn,
   startPageBrowser,
 } from './page-browser.ts'
-import { addAuthenticator } from './virtual-authenticator.ts'
 
 /** The images of the guides. `SCREENS=write` takes them anew. */
 const FOLDER = join(PROJECT_ROOT, 'docs', 'guides', 'screens')
@@ -96,8 +95,11 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
 test.each(SCREENS)(
   'the guides show $name, a person gets there, and axe finds no fault in light and dark',
   async ({ name, heading, reach }) => {
-    const { page, context } = await world.open({ viewport: { width: 720, height: 480 }, reducedMotion: 'reduce' })
-    await addAuthenticator(page)
+    const { page, close } = await world.open({
+      hasAuthenticator: true,
+      viewport: { width: 720, height: 480 },
+      reducedMotion: 'reduce',
+    })
     await reach(page)
     expect(await page.locator('h1').innerText()).toBe(heading)
     const path = join(FOLDER, `${name}.png`)
@@ -105,6 +107,6 @@ test.each(SCREENS)(
     if (process.env.SCREENS === 'write') await page.screenshot({ path, fullPage: true })
     expect(existsSync(path)).toBe(true)
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
-    await context.close()
+    await close()
   },
 )

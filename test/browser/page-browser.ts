@@ -1,7 +1,9 @@
 import axe from 'axe-core'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { CDPSession, ConsoleMessage, Page, Request } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app.ts'
+import { createUserWithPassword } from '../harness/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
+import type { LentPage, PageOptions } from './lent-page.ts'
 
 /** The person of the tests of the pages. */
 export const PERSON = { email: 'ada@example.test', name: 'Ada Lovelace', password: 'correct horse battery' }
@@ -11,23 +13,24 @@ export interface PageBrowser extends AsyncDisposable {
   app: TestApp
   origin: string
   /** Opens a browser without cookies, and records what it requests and reports. */
-  open(options?: BrowserContextOptions): Promise<OpenBrowser>
+  open(options?: PageOptions): Promise<OpenBrowser>
 }
 
 /** One browser with a page. */
-export interface OpenBrowser {
-  context: BrowserContext
-  page: Page
+export interface OpenBrowser extends Omit<LentPage, 'giveBack'> {
   /** URLs that were requested from another origin. */
   foreign: string[]
   /** Errors of the console and of scripts: a violated policy is one. */
   complaints: string[]
+  /** Ends the use of it. Call it at the end of a test. */
+  close(): Promise<void>
 }
 
 /** Starts the service with these variables, and a browser. */
 export async function startPageBrowser(env: Record<string, string> = {}): Promise<PageBrowser> {
   const app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env } })
-  await app.admin('POST', '/api/v3/identity/user', PERSON)
+  const { password, ...person } = PERSON
+  await createUserWithPassword(app, person, password)
   await app.app.start()
   const origin = app.app.baseUrl()
   let browser: SharedBrowser
@@ -41,22 +44,36 @@ export async function startPageBrowser(env: Record<string, string> = {}): Promis
     app,
     origin,
     open: async (options = {}) => {
-      const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options })
-      const page = await context.newPage()
-      const foreign: string[] = []
-      const complaints: string[] = []
-      page.on('request', (request) => {
-        if (!request.url().startsWith(origin)) foreign.push(request.url())
-      })
-      page.on('console', (message) => complaints.push(message.text()))
-      page.on('pageerror', (error) => complaints.push(error.message))
-      return { context, page, foreign, complaints }
+      const lent = await browser.lend({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options })
+      const records = recordOf(lent.page, origin)
+      const close = async () => {
+        records.stop()
+        await lent.giveBack()
+      }
+      return { ...lent, ...records, close }
     },
     [Symbol.asyncDispose]: async () => {
       await browser.close()
       await app[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Records what a page requests and reports. */
+function recordOf(page: Page, origin: string) {
+  const foreign: string[] = []
+  const complaints: string[] = []
+  const listeners = {
+    request: (request: Request) => {
+      if (!request.url().startsWith(origin)) foreign.push(request.url())
+    },
+    console: (message: ConsoleMessage) => complaints.push(message.text()),
+    pageerror: (error: Error) => complaints.push(error.message),
+  }
+  page.on('request', listeners.request).on('console', listeners.console).on('pageerror', listeners.pageerror)
+  const stop = () =>
+    page.off('request', listeners.request).off('console', listeners.console).off('pageerror', listeners.pageerror)
+  return { foreign, complaints, stop }
 }
 
 /** Fills the form of the sign-in page and sends it. */
@@ -67,10 +84,20 @@ export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> 
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
+/** The protocol of the browser for each page that axe has examined. */
+const sessions = new WeakMap<Page, CDPSession>()
+
+/** Loads axe into a page. Its source has half a megabyte, so a page gets it once, as it stands, which compiles it once too. */
+async function loadAxe(page: Page): Promise<void> {
+  if (await page.evaluate("'axe' in window")) return
+  const session = sessions.get(page) ?? (await page.context().newCDPSession(page))
+  sessions.set(page, session)
+  await session.send('Runtime.evaluate', { expression: `${axe.source};undefined` })
+}
+
 /** The accessibility faults that axe finds in a page: rule and elements. With `rules`, of these rules only. */
 export async function findViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // The source has half a megabyte, so a page gets it once.
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source)
+  await loadAxe(page)
   // Nothing else is read, and axe describes every element of the other results too if it may.
   const options: axe.RunOptions = { resultTypes: ['violations'], ...(rules && { runOnly: [...rules] }) }
   const run = `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../src/random.ts'
+import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
 import {
   findViolationsInBothSchemes,
@@ -24,7 +25,7 @@ afterAll(() => world?.[Symbol.asyncDispose]())
 /** A further person. Returns its address. */
 async function createPerson(): Promise<string> {
   const email = `person-${systemRandom.bytes(4).toString('hex')}@example.test`
-  await world.app.admin('POST', '/api/v3/identity/user', { email, password: PERSON.password })
+  await createUserWithPassword(world.app, { email }, PERSON.password)
   return email
 }
 
@@ -142,7 +143,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
-    const { page, context, foreign, complaints } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+    const { page, foreign, complaints, close } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
@@ -150,32 +151,32 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
     expect(await measureOverflow(page)).toBe(0)
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
-    await context.close()
+    await close()
   })
 
   test('is the same page without scripts', async () => {
-    const { page, context } = await world.open({ javaScriptEnabled: false })
+    const { page, close } = await world.open({ javaScriptEnabled: false })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
-    await context.close()
+    await close()
   })
 })
 
 describe('the look', () => {
   test('follows the colour scheme of the system', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await page.goto('/auth/sign-in')
     const grounds: unknown[] = []
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       grounds.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     }
-    await context.close()
+    await close()
     expect(grounds).toEqual(['rgb(245, 246, 248)', 'rgb(13, 15, 20)'])
   })
 
   test('has contrast AA also under the pointer, in light and dark', async () => {
-    const { page, context } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await world.open({ reducedMotion: 'reduce' })
     const findContrastFaults = () => findViolationsInBothSchemes(page, ['color-contrast'])
     await signIn(page, '/auth/devices')
     for (const button of await page.getByRole('button').all()) {
@@ -185,25 +186,25 @@ describe('the look', () => {
     await page.goto('/auth/sign-out')
     await page.getByRole('button', { name: 'Sign out' }).hover()
     expect(await findContrastFaults()).toEqual(NO_VIOLATIONS)
-    await context.close()
+    await close()
   })
 
   test('does not move for people who ask for that', async () => {
-    const { page, context } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await world.open({ reducedMotion: 'reduce' })
     await page.goto('/auth/sign-in')
     const durations = await page.evaluate(
       "[...document.querySelectorAll('*')].map((one) => getComputedStyle(one).transitionDuration).filter((one) => one !== '0s')",
     )
     expect(durations).toEqual([])
-    await context.close()
+    await close()
   })
 
   test('grows with the text of the reader: at 200 percent nothing is cut', async () => {
-    const { page, context } = await world.open({ viewport: { width: 640, height: 900 } })
+    const { page, close } = await world.open({ viewport: { width: 640, height: 900 } })
     await page.goto('/auth/sign-in')
     await page.evaluate("document.documentElement.style.fontSize = '200%'")
     expect(await measureOverflow(page)).toBe(0)
-    await context.close()
+    await close()
   })
 })
 
@@ -214,7 +215,7 @@ describe('by keyboard alone', () => {
     const other = await world.open()
     await signIn(other.page)
     await other.page.waitForURL('**/auth/')
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     const press = async (...keys: string[]) => {
       for (const key of keys) await page.keyboard.press(key)
     }
@@ -243,11 +244,11 @@ describe('by keyboard alone', () => {
     await pressUntil('Sign out')
     await press('Enter')
     await page.getByText('You are signed out.').waitFor()
-    await Promise.all([context.close(), other.context.close()])
+    await Promise.all([close(), other.close()])
   })
 
   test('the errors of a form have the focus, and lead to their fields', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await page.goto('/auth/sign-in')
     await page.locator('#email:focus').waitFor()
     await page.keyboard.press('Enter')
@@ -257,21 +258,21 @@ describe('by keyboard alone', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     expect(await page.evaluate('document.activeElement.id')).toBe('password')
-    await context.close()
+    await close()
   })
 })
 
 describe('the sign-in form', () => {
   test('is known to password managers by its fields', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await page.goto('/auth/sign-in')
     expect(await page.getByLabel('E-mail address').getAttribute('autocomplete')).toBe('username webauthn')
     expect(await page.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password')
-    await context.close()
+    await close()
   })
 
   test('shows the password on demand, and sends it as a password', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await page.goto('/auth/sign-in')
     const password = page.locator('#password')
     await password.fill('something')
@@ -279,11 +280,11 @@ describe('the sign-in form', () => {
     expect(await password.getAttribute('type')).toBe('text')
     await page.getByRole('button', { name: 'Hide password' }).click()
     expect(await password.getAttribute('type')).toBe('password')
-    await context.close()
+    await close()
   })
 
   test('from another origin is refused by the service, and signs nobody in', async () => {
-    const { page, context } = await world.open()
+    const { page, context, close } = await world.open()
     await page.goto('/auth/sign-in')
     // The same service under another name is another site for the browser.
     const foreign = world.origin.replace('localhost', '127.0.0.1')
@@ -300,11 +301,11 @@ describe('the sign-in form', () => {
     await page.getByText('Open the page again').first().waitFor()
     const names = (await context.cookies(world.origin)).map(({ name }) => name)
     expect(names).not.toContain('signalbox_session')
-    await context.close()
+    await close()
   })
 
   test('leaves cookies that scripts do not read', async () => {
-    const { page, context } = await world.open()
+    const { page, context, close } = await world.open()
     await signIn(page)
     await page.waitForURL('**/auth/')
     expect(await page.evaluate('document.cookie')).toBe('')
@@ -312,11 +313,11 @@ describe('the sign-in form', () => {
     expect(cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]).sort()).toEqual(
       ['signalbox_browser', 'signalbox_refresh', 'signalbox_session'].map((name) => [name, true, true, 'Lax']),
     )
-    await context.close()
+    await close()
   })
 
   test('in a second tab after the session expired goes through the refresh unseen', async () => {
-    const { page, context } = await world.open()
+    const { page, context, close } = await world.open()
     await signIn(page)
     await page.waitForURL('**/auth/')
     await context.clearCookies({ name: 'signalbox_session' })
@@ -324,14 +325,14 @@ describe('the sign-in form', () => {
     await tab.goto('/auth/devices')
     expect(await tab.locator('h1').innerText()).toBe('Your devices')
     expect(tab.url()).toBe(`${world.origin}/auth/devices`)
-    await context.close()
+    await close()
   })
 })
 
 test('a person who forgot the password sets a new one by the link of the mail', async () => {
-  const { page, context } = await world.open()
+  const { page, close } = await world.open()
   const email = 'forgetful@example.test'
-  await world.app.admin('POST', '/api/v3/identity/user', { email, password: PERSON.password })
+  await createUserWithPassword(world.app, { email }, PERSON.password)
   await page.goto('/auth/sign-in')
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await page.getByLabel('E-mail address').fill(email)
@@ -347,12 +348,12 @@ test('a person who forgot the password sets a new one by the link of the mail', 
   await page.getByLabel('Password', { exact: true }).fill('staple of another stable')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/auth/')
-  await context.close()
+  await close()
 })
 
 test('in production a planted cookie without the prefix of its host counts for nothing', async () => {
   await using production = await startPageBrowser({ APP_ENV: 'production' })
-  const { page, context } = await production.open()
+  const { page, context, close } = await production.open()
   await signIn(page)
   await page.waitForURL('**/auth/')
   const cookies = await context.cookies()
@@ -367,7 +368,7 @@ test('in production a planted cookie without the prefix of its host counts for n
   await context.addCookies([planted])
   await page.goto('/auth/')
   expect(await page.locator('h1').innerText()).toBe('Sign in')
-  await context.close()
+  await close()
 })
 
 describe('a redirect to an app', () => {
@@ -378,12 +379,12 @@ describe('a redirect to an app', () => {
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
     const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
     await using other = await startPageBrowser({ AUTH_REDIRECT_ALLOW_LIST: `${origin}/welcome` })
-    const { page, context, complaints } = await other.open()
+    const { page, complaints, close } = await other.open()
     await signIn(page, `/auth/sign-in?redirect_url=${encodeURIComponent(`${origin}/welcome?a=1`)}`)
     await page.waitForURL(`${origin}/welcome?a=1`)
     expect(await page.locator('h1').innerText()).toBe('App')
     expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
-    await context.close()
+    await close()
     app.close()
   })
 })

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemRandom } from '../../src/random.ts'
 import { decodeBase32 } from '../harness/factor-person.ts'
+import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { PAGE_PASSWORD, readCode } from '../harness/page-person.ts'
 import {
@@ -23,8 +24,7 @@ afterAll(() => world?.[Symbol.asyncDispose]())
 
 async function createPerson(): Promise<string> {
   const email = `ada-${systemRandom.bytes(4).toString('hex')}@example.test`
-  const person = { email, name: 'Ada Lovelace', password: PAGE_PASSWORD }
-  expect((await world.app.admin('POST', '/api/v3/identity/user', person)).status).toBe(201)
+  await createUserWithPassword(world.app, { email, name: 'Ada Lovelace' }, PAGE_PASSWORD)
   return email
 }
 
@@ -71,8 +71,7 @@ async function signOut(page: Page): Promise<void> {
 
 describe('a passkey of the browser', () => {
   test('is added with ten recovery codes, and then signs in alone', async () => {
-    const { page, context, foreign, complaints } = await world.open()
-    await addAuthenticator(page)
+    const { page, foreign, complaints, close } = await world.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'My laptop')
     expect(await page.locator('.codes li').count()).toBe(10)
@@ -83,7 +82,7 @@ describe('a passkey of the browser', () => {
     await page.waitForURL('**/auth/')
     expect(await page.locator('h1').innerText()).toBe('Ada Lovelace')
     expect([foreign, complaints]).toEqual([[], []])
-    await context.close()
+    await close()
   })
 
   test('is offered in the field of the address, and signs in when it is chosen there', async () => {
@@ -100,8 +99,7 @@ describe('a passkey of the browser', () => {
   })
 
   test('is the second step after the password, and the fresh proof before a change', async () => {
-    const { page, context } = await world.open()
-    await addAuthenticator(page)
+    const { page, close } = await world.open({ hasAuthenticator: true })
     const email = await openSecurity(page)
     await addPasskey(page, 'Phone')
     await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -116,12 +114,11 @@ describe('a passkey of the browser', () => {
     await page.getByText('Now repeat the step.').waitFor()
     await page.getByRole('button', { name: 'Make new recovery codes' }).click()
     await page.getByRole('heading', { name: 'Store your recovery codes' }).waitFor()
-    await context.close()
+    await close()
   })
 
   test('is renamed and removed', async () => {
-    const { page, context } = await world.open()
-    await addAuthenticator(page)
+    const { page, close } = await world.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'Old name')
     await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -133,42 +130,40 @@ describe('a passkey of the browser', () => {
     await page.getByRole('button', { name: 'Remove this passkey' }).click()
     await page.getByText('The passkey is removed.').waitFor()
     expect(await page.locator('strong').count()).toBe(0)
-    await context.close()
+    await close()
   })
 
   test('that the device has already is not made twice, and the page says so', async () => {
-    const { page, context } = await world.open()
-    await addAuthenticator(page)
+    const { page, close } = await world.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'One')
     await page.getByRole('link', { name: 'I have stored them' }).click()
     await addPasskey(page, 'Two')
     await page.getByText('This device has a passkey for you already.').waitFor()
     expect(await findViolations(page)).toEqual([])
-    await context.close()
+    await close()
   })
 
   test('that was lost leaves the recovery codes, of which each works once', async () => {
-    const { page, context } = await world.open()
-    const device = await addAuthenticator(page)
+    const { page, authenticator, close } = await world.open({ hasAuthenticator: true })
     const email = await openSecurity(page)
     await addPasskey(page, 'Lost phone')
     const code = (await page.locator('.codes li').first().innerText()).trim()
     await page.getByRole('link', { name: 'I have stored them' }).click()
     await signOut(page)
-    await device.clear()
+    await authenticator?.clear()
     await enterPassword(page, email)
     await page.getByLabel('Recovery code').fill(code)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/auth/')
     await page.goto('/auth/security')
     await page.getByText('9 are left.').waitFor()
-    await context.close()
+    await close()
   })
 })
 
 test('an authenticator app works without scripts, from the key to the second step', async () => {
-  const { page, context } = await world.open({ javaScriptEnabled: false })
+  const { page, close } = await world.open({ javaScriptEnabled: false })
   const email = await openSecurity(page)
   const secret = await enrolApp(page)
   await page.getByRole('link', { name: 'I have stored them' }).click()
@@ -180,7 +175,7 @@ test('an authenticator app works without scripts, from the key to the second ste
   await page.getByLabel('Code', { exact: true }).fill(readCode(world.app, secret))
   await page.keyboard.press('Enter')
   await page.waitForURL('**/auth/')
-  await context.close()
+  await close()
 })
 
 /** Invites an address to an account. Returns the link of the mail. */
@@ -194,7 +189,7 @@ async function invite(email: string): Promise<string> {
 
 describe('an invitation', () => {
   test('is accepted by a new person in the browser, who then signs in', async () => {
-    const { page, context, complaints } = await world.open()
+    const { page, complaints, close } = await world.open()
     const email = `guest-${systemRandom.bytes(4).toString('hex')}@example.test`
     await page.goto(await invite(email))
     await page.getByLabel('Your name').fill('Grace Hopper')
@@ -206,11 +201,11 @@ describe('an invitation', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Northwind Rail').waitFor()
     expect(complaints).toEqual([])
-    await context.close()
+    await close()
   })
 
   test('of somebody else asks the person who is signed in to sign out by a click', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     const link = await invite(await createPerson())
     await openSecurity(page)
     await page.goto(link)
@@ -219,7 +214,7 @@ describe('an invitation', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.goto(link)
     await page.getByRole('link', { name: 'Sign in to join' }).waitFor()
-    await context.close()
+    await close()
   })
 })
 
@@ -342,8 +337,11 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 test.each(PAGES)(
   '$name: no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy',
   async ({ reach, heading }) => {
-    const { page, context, foreign, complaints } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
-    await addAuthenticator(page)
+    const { page, foreign, complaints, close } = await world.open({
+      hasAuthenticator: true,
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+    })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
@@ -351,6 +349,6 @@ test.each(PAGES)(
     expect(await measureOverflow(page)).toBe(0)
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
-    await context.close()
+    await close()
   },
 )

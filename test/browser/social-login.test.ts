@@ -47,7 +47,7 @@ async function holdBridge(page: Page): Promise<string[]> {
 
 describe('a sign-in with a provider in a browser', () => {
   test('begins at the sign-in page, ends at the account page, and leaves a session that scripts do not see', async () => {
-    const { page, context, foreign, complaints } = await world.open()
+    const { page, context, foreign, complaints, close } = await world.open()
     await page.goto('/auth/sign-in')
     await page.getByRole('link', { name: 'Continue with a sample person' }).click()
     await page.getByRole('link', { name: 'Continue as Nora New' }).click()
@@ -58,31 +58,31 @@ describe('a sign-in with a provider in a browser', () => {
     expect(session).toMatchObject({ httpOnly: true, sameSite: 'Lax' })
     expect(await page.evaluate('document.cookie')).toBe('')
     expect([foreign, complaints]).toEqual([[], []])
-    await context.close()
+    await close()
   })
 
   test('ends at the app with a clean address, and no code is left in the history', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await choose(page, 'Nora New')
     await page.waitForURL(appUrl)
     expect(await page.locator('h1').innerText()).toBe('The app')
     await page.goBack()
     expect(page.url()).not.toMatch(/\/callback|[?&]code=/)
-    await context.close()
+    await close()
   })
 
   test('ends at the app without scripts too', async () => {
-    const { page, context } = await world.open({ javaScriptEnabled: false })
+    const { page, context, close } = await world.open({ javaScriptEnabled: false })
     await choose(page, 'Rita Returning')
     expect(await page.locator('h1').innerText()).toBe('Signing you in')
     await page.getByRole('link', { name: 'Continue' }).click()
     await page.waitForURL(appUrl)
     expect((await context.cookies(world.origin)).map(({ name }) => name)).toContain('signalbox_session')
-    await context.close()
+    await close()
   })
 
   test('lets two tabs finish', async () => {
-    const { page, context } = await world.open()
+    const { page, context, close } = await world.open()
     const other = await context.newPage()
     await page.goto(startOf())
     await other.goto(startOf())
@@ -90,7 +90,7 @@ describe('a sign-in with a provider in a browser', () => {
       await one.getByRole('link', { name: 'Continue as Rita Returning' }).click()
       await one.waitForURL(appUrl)
     }
-    await context.close()
+    await close()
   })
 
   test('is refused in the browser of a victim, who stays signed out (login CSRF)', async () => {
@@ -106,11 +106,11 @@ describe('a sign-in with a provider in a browser', () => {
     await victim.page.goto(String(callbacks[0]))
     expect(await victim.page.locator('h1').innerText()).toBe('You were not signed in')
     expect(await victim.context.cookies(world.origin)).toEqual([])
-    await Promise.all([attacker.context.close(), victim.context.close()])
+    await Promise.all([attacker.close(), victim.close()])
   })
 
   test('opens an app with its tokens', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     const locations: string[] = []
     await page.route('**/callback-redirect*', async (route) => {
       const answer = await route.fetch({ maxRedirects: 0 })
@@ -120,13 +120,13 @@ describe('a sign-in with a provider in a browser', () => {
     await choose(page, 'Nora New', 'com.example.app:/signed-in')
     await page.getByRole('heading', { name: 'The app opens' }).waitFor()
     expect(locations[0]).toMatch(/^com\.example\.app:\/signed-in\?access_token=/)
-    await context.close()
+    await close()
   })
 })
 
 describe('the bridge page', () => {
   test('takes code and state out of the address bar before anything else', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     const held = await holdBridge(page)
     await choose(page, 'Nora New')
     await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
@@ -134,11 +134,11 @@ describe('the bridge page', () => {
     expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
     expect(new URL(held[0] ?? '').searchParams.has('code')).toBe(true)
     expect(await page.evaluate('document.referrer')).not.toContain('code=')
-    await context.close()
+    await close()
   })
 
   test('takes the tokens of the fragment out of the address bar, and hands them on', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     const held = await holdBridge(page)
     await page.goto(startOf())
     const state = new URL(page.url()).searchParams.get('state') ?? ''
@@ -151,16 +151,16 @@ describe('the bridge page', () => {
       access_token: 'at',
       refresh_token: 'rt',
     })
-    await context.close()
+    await close()
   })
 
   test('shows a failure with a way back to the app, and puts the focus on it', async () => {
-    const { page, context } = await world.open()
+    const { page, close } = await world.open()
     await choose(page, 'Umar Unverified')
     await page.getByRole('heading', { name: 'Confirm your e-mail address first' }).waitFor()
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
     expect(await page.getByRole('link', { name: 'Go back' }).getAttribute('href')).toBe(appUrl)
-    await context.close()
+    await close()
   })
 })
 
@@ -182,27 +182,27 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no accessibility fault that axe finds in light and dark, and fits 320 pixels', async () => {
-    const { page, context } = await world.open({ reducedMotion: 'reduce' })
+    const { page, close } = await world.open({ reducedMotion: 'reduce' })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
-    await context.close()
+    await close()
   })
 
   test('loads nothing external and is readable without scripts', async () => {
-    const { page, context, foreign } = await world.open({ javaScriptEnabled: false })
+    const { page, foreign, close } = await world.open({ javaScriptEnabled: false })
     await reach(page)
     expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
     expect(foreign).toEqual([])
-    await context.close()
+    await close()
   })
 })
 
 describe('the bridge page while it waits', () => {
   test('has no accessibility fault that axe finds in light and dark', async () => {
-    const { page, context } = await world.open({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' })
+    const { page, close } = await world.open({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' })
     const release = Promise.withResolvers<void>()
     await page.route('**/callback-redirect*', async (route) => {
       await release.promise
@@ -215,6 +215,6 @@ describe('the bridge page while it waits', () => {
     release.resolve()
     await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
-    await context.close()
+    await close()
   })
 })

@@ -2,6 +2,7 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { startLocalService } from '../harness/local-service.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
@@ -18,8 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
+/** Runs a command in a process of its own. */
 const run = (args: string[], env: Record<string, string>, main = MAIN) =>
   runToEnd({ args: [main, ...args], env, cwd: directory })
+
+/** Runs a command in this process. */
+const runHere = (args: string[], env: Record<string, string>) => runCommand(args, { env, cwd: directory })
 
 describe('migrate', () => {
   test('runs every migration once and names it, also with a repeated and a concurrent run', async () => {
@@ -30,7 +35,7 @@ describe('migrate', () => {
     const ran = both.flatMap(({ stdout }) => [...stdout.matchAll(/^ran (\S+)$/gm)].map(([, name]) => name))
     expect(ran.length).toBeGreaterThan(1)
     expect(new Set(ran).size).toBe(ran.length)
-    expect(await run(['migrate'], env)).toEqual({
+    expect(await runHere(['migrate'], env)).toEqual({
       code: 0,
       signal: null,
       stdout: 'The database was already up to date.\n',
@@ -42,14 +47,14 @@ describe('migrate', () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
     await database.pool.query(`insert into schema_migration values ('9999_later', 'x', now())`)
-    const newer = await run(['migrate'], env)
+    const newer = await runHere(['migrate'], env)
     expect(newer).toMatchObject({ code: 1, stdout: '' })
     expect(newer.stderr).toMatch(
       /^The database has migration 9999_later, .*Run the newer release,.*\(schema_ahead: see .*\)\.\n$/,
     )
     await database.pool.query(`delete from schema_migration where name = '9999_later'`)
     await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)
-    const edited = await run(['migrate'], env)
+    const edited = await runHere(['migrate'], env)
     expect(edited).toMatchObject({ code: 1, stdout: '' })
     expect(edited.stderr).toMatch(
       /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one \(migration_edited: see .*\)\.\n$/,
@@ -61,17 +66,17 @@ describe('catalogue', () => {
   test('status and sync compare the event table with the code', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), APP_ENV: 'certification' }
-    const before = await run(['catalogue', 'status'], env)
+    const before = await runHere(['catalogue', 'status'], env)
     expect(before).toMatchObject({ code: 0, stderr: '' })
     expect(JSON.parse(before.stdout)).toMatchObject({
       generated_count: expect.any(Number),
       synced_count: expect.any(Number),
       in_sync: false,
     })
-    const synced = await run(['catalogue', 'sync', '--env', 'certification'], env)
+    const synced = await runHere(['catalogue', 'sync', '--env', 'certification'], env)
     expect(synced).toMatchObject({ code: 0, stderr: '' })
     expect(JSON.parse(synced.stdout)).toMatchObject({ in_sync: true })
-    expect(JSON.parse((await run(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
+    expect(JSON.parse((await runHere(['catalogue', 'status'], env)).stdout)).toMatchObject({ in_sync: true })
   })
 
   test('generate, check: the files match after generating, and a changed file is a diff with exit 1', async () => {
@@ -124,7 +129,7 @@ describe('admin', () => {
       stdout: `Administrator ${email} made.\n`,
       stderr: '',
     })
-    const again = await run(['admin', 'create', '--email', email], given)
+    const again = await runHere(['admin', 'create', '--email', email], given)
     expect(again).toMatchObject({ code: 1, stdout: '' })
     expect(again.stderr).toMatch(/^A user with the e-mail address first@example\.com exists already\..*\n$/)
 
@@ -137,7 +142,7 @@ describe('admin', () => {
     )
     const useKey = () =>
       callService({ url: service.url, token: key.body.data.key }, { method: 'GET', path: '/api/v3/auth/session' })
-    expect(await run(['admin', 'password', '--email', email, '--keep-api-keys'], given)).toMatchObject({
+    expect(await runHere(['admin', 'password', '--email', email, '--keep-api-keys'], given)).toMatchObject({
       code: 0,
       stdout: `Password of ${email} set; all sessions ended. API keys kept.\n`,
     })
@@ -179,11 +184,11 @@ describe('admin', () => {
   test('an invalid address and an unknown user are errors', async () => {
     await using database = await createTestDatabase()
     const env = { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: 'long enough' }
-    expect(await run(['admin', 'create', '--email', 'nobody'], env)).toMatchObject({
+    expect(await runHere(['admin', 'create', '--email', 'nobody'], env)).toMatchObject({
       code: 1,
       stderr: 'The e-mail address is not valid. Write it as name@example.com.\n',
     })
-    expect(await run(['admin', 'password', '--email', 'nobody@example.com'], env)).toMatchObject({
+    expect(await runHere(['admin', 'password', '--email', 'nobody@example.com'], env)).toMatchObject({
       code: 1,
       stderr: 'There is no user with the e-mail address nobody@example.com.\n',
     })

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AreaReport, Finding } from '../../src/doctor/finding.ts'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { openDeliveryGround } from '../harness/delivery-ground.ts'
-import { PROJECT_ROOT, runToEnd } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 
 interface Answer {
@@ -19,8 +19,7 @@ interface Answer {
 async function runDoctor(env: Record<string, string>, args: string[] = []) {
   // The proxies of the machine that runs the test are not what is examined.
   const proxies = { HTTP_PROXY: '', HTTPS_PROXY: '', http_proxy: '', https_proxy: '' }
-  const args_ = [join(PROJECT_ROOT, 'src', 'main.ts'), 'doctor', ...args]
-  return runToEnd({ args: args_, env: { ...proxies, ...env } }, 100_000)
+  return runCommand(['doctor', ...args], { env: { ...proxies, ...env } })
 }
 
 async function askDoctor(env: Record<string, string>): Promise<Answer & { code: number | null }> {

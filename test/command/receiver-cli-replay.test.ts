@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CommandEnd } from '../harness/command-line.ts'
 import { limit, waitFor } from '../harness/wait.ts'
-import { type CliWorld, type CommandEnd, openCliWorld } from './receiver-cli-world.ts'
+import { type CliWorld, openCliWorld } from './receiver-cli-world.ts'
 
 let world: CliWorld
 let webhook: string

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,8 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { parseHeaderLines, parseHeadersFile } from '../../src/command/receiver/capture.ts'
 import { buildDeliveryHeaders } from '../../src/signed-post/delivery-headers.ts'
 import { buildEnvelope } from '../../src/webhook/envelope.ts'
-import { buildCleanEnvironment, PROJECT_ROOT, runToEnd } from '../harness/process.ts'
+import { runCommand } from '../harness/command-line.ts'
+import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process.ts'
 
 const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 const OTHER_SECRET = 'whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA='
@@ -58,9 +60,7 @@ const linesOf = (headers: Record<string, string>) =>
     .join('\n')
 
 /** Runs `signalbox verify <args>` without any setting of a service. */
-function verify(args: string[]) {
-  return runToEnd({ args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'verify', ...args] })
-}
+const verify = (args: string[]) => runCommand(['verify', ...args])
 
 /** The arguments of a capture, with the changes of a test. */
 function argsOf(change: { headers?: string; body?: string | Buffer; secret?: string; now?: string } = {}): string[] {
@@ -100,8 +100,10 @@ describe('signalbox verify', () => {
       env: buildCleanEnvironment(process.env),
     })
     const said = child.stdout.toArray()
+    const ended = once(child, 'close')
     child.stdin.end(BODY)
     expect(Buffer.concat(await said).toString()).toMatch(/^ok {2}contract\.update/)
+    expect(await ended).toEqual([0, null])
   })
 
   test.for([

@@ -2,18 +2,16 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type AccountId, isUuid } from '../../src/id.ts'
 import { createTestApp, type TestApp } from '../harness/app.ts'
+import { type CommandEnd, runCommand } from '../harness/command-line.ts'
 import type { TestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, type ProcessEnding, runToEnd, startProcess, type TestProcess } from '../harness/process.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { createAuthority } from '../harness/tls.ts'
 
 /** The base URL of every service of these tests, so that its tokens are valid on any port. */
 const BASE_URL = 'http://signalbox.test'
 
-/** A command that ended. */
-export type CommandEnd = ProcessEnding & { stdout: string; stderr: string }
-
-/** A service on a port, with a webhook's receiver that it trusts, and the `signalbox` command in processes of its own. */
+/** A service on a port, with a webhook's receiver that it trusts, and the `signalbox` command. */
 export interface CliWorld extends AsyncDisposable {
   service: TestApp
   /** Where the service listens. */
@@ -22,9 +20,9 @@ export interface CliWorld extends AsyncDisposable {
   account: AccountId
   /** Receives deliveries of the service over HTTPS. */
   receiver: Receiver
-  /** Runs `signalbox <args>` to its end, as the administrator unless `env` says otherwise. */
+  /** Runs `signalbox <args>` to its end in this process, as the administrator unless `env` says otherwise. */
   run(args: string[], env?: Record<string, string>): Promise<CommandEnd>
-  /** Starts `signalbox <args>`. */
+  /** Starts `signalbox <args>` in a process of its own. */
   start(args: string[], env?: Record<string, string>): TestProcess
   /** Creates a global webhook on the receiver, subscribed to these event types; returns its id. */
   subscribe(events: string[]): Promise<string>
@@ -60,10 +58,7 @@ export async function openCliWorld(
     receiver,
     start,
     run: (args, env = {}) =>
-      runToEnd({
-        args: [join(PROJECT_ROOT, 'src', 'main.ts'), ...args],
-        env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: service.adminToken, ...env },
-      }),
+      runCommand(args, { env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: service.adminToken, ...env } }),
     subscribe: (events) => subscribe(service, receiver, events),
     createContract: async () => {
       const answer = await service.admin('POST', '/api/v3/contract/contract', { name: 'A contract', account })

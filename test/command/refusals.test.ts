@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { runCommand } from '../harness/command-line.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
@@ -30,7 +31,11 @@ async function expectRefusal(
   env: Record<string, string>,
   lines: (string | RegExp)[],
 ): Promise<{ stderr: string }> {
-  const ended = await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
+  // What takes signals runs in a process of its own; every other command takes its settings and its database in the same way.
+  const isProcess = args[0] === 'serve'
+  const ended = isProcess
+    ? await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
+    : await runCommand(args, { env, cwd: directory })
   expect(ended).toMatchObject({ code: 1, signal: null, stdout: '' })
   const said = ended.stderr.trimEnd().split('\n')
   expect(said).toHaveLength(lines.length)
@@ -48,11 +53,11 @@ const production = { APP_ENV: 'production', DATABASE_URL: 'postgres://nobody@127
 
 describe('the configuration', () => {
   test('an invalid value: the error has the variable and its rule', async () => {
-    await expectRefusal(['serve'], { PORT: 'eighty' }, [/^PORT must be a whole number from 0 to 65535\.$/])
+    await expectRefusal(['migrate'], { PORT: 'eighty' }, [/^PORT must be a whole number from 0 to 65535\.$/])
   })
 
   test('an unknown SIGNALBOX_ variable is an error', async () => {
-    await expectRefusal(['serve'], { SIGNALBOX_DATADIR: '/tmp' }, [
+    await expectRefusal(['migrate'], { SIGNALBOX_DATADIR: '/tmp' }, [
       /^SIGNALBOX_DATADIR is not a setting of Signalbox\./,
     ])
   })
@@ -67,7 +72,7 @@ describe('the configuration', () => {
   test('production without its secrets: the error names each', async () => {
     const named = ['SECRET_KEY', 'SESSION_JWT_SECRET', 'SSO_HANDSHAKE_SECRET']
     await expectRefusal(
-      ['serve'],
+      ['migrate'],
       { ...production, SSO_TARGETS: 'https://app.example.com' },
       named.map((name) => new RegExp(`^${name} is required when APP_ENV is production`)),
     )
@@ -110,7 +115,7 @@ describe('the database', () => {
 
   test('a database that does not exist', async () => {
     const url = withDatabaseName(inject('databaseServerUrl'), 'never_made')
-    await expectRefusal(['serve'], environmentOf(url), [/^The database named by DATABASE_URL does not exist\./])
+    await expectRefusal(['migrate'], environmentOf(url), [/^The database named by DATABASE_URL does not exist\./])
   })
 
   const refusals = [
@@ -125,7 +130,7 @@ describe('the database', () => {
   ]
   test.for(refusals)('the server says $code', async ({ code, message, says }) => {
     await using fake = await startFakePostgres({ kind: 'refuse', code, message })
-    await expectRefusal(['serve'], environmentOf(fake.url), [says])
+    await expectRefusal(['migrate'], environmentOf(fake.url), [says])
   })
 
   test('a wrong password at a real server, when it asks for one', async () => {
@@ -144,11 +149,7 @@ describe('the database', () => {
       /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\.$/,
     ])
     await using enough = await startFakePostgres({ kind: 'version', number: 150_000 })
-    const { stderr } = await runToEnd({
-      args: [MAIN, 'migrate'],
-      env: environmentOf(enough.url),
-      cwd: directory,
-    })
+    const { stderr } = await runCommand(['migrate'], { env: environmentOf(enough.url), cwd: directory })
     expect(stderr).not.toContain('needs 15')
   })
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ADA, BOB, PASSWORD, type SsoExample, startSsoExample } from '../harness/sso-example.ts'
+import type { ServiceProcess } from '../harness/service-process.ts'
+import { ADA, BOB, PASSWORD, type SsoExample, startSsoExampleOnProcess } from '../harness/sso-example.ts'
 import { buildVisitor, type Visited, type Visitor } from '../harness/visitor.ts'
 
-let apps: SsoExample
+let apps: SsoExample<ServiceProcess>
 
 beforeAll(async () => {
-  apps = await startSsoExample()
+  apps = await startSsoExampleOnProcess()
 })
 afterAll(() => apps?.[Symbol.asyncDispose]())
 

@@ -5,6 +5,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type LocalService, startLocalService } from './local-service.ts'
 import { PROJECT_ROOT, startProcess } from './process.ts'
 import { startFakeProvider } from './provider/fake-provider.ts'
 import { buildLocalPersonality } from './provider/personalities.ts'
@@ -16,12 +17,12 @@ import { TEST_SECRETS } from './test-secrets.ts'
 /** The engine that speaks to the provider. */
 export type EngineName = 'embedded' | 'supabase'
 
-/** Two processes of the service in development, a provider, and two apps of their own. */
+/** The service in development in two processes, of which that of the tests is one, a provider, and two apps of their own. */
 export interface IdentityWorld extends AsyncDisposable {
   /** The URL that people see. */
   origin: string
   /** The service at that URL, called as an administrator. */
-  service: ServiceProcess
+  service: LocalService
   /** A second process on the same database. */
   other: ServiceProcess
   /** The origins of the apps: in the first people sign in, the second is on another domain. */
@@ -75,7 +76,7 @@ export async function startIdentityWorld(engine: EngineName): Promise<IdentityWo
     const shared = { APP_ENV: 'development', BASE_URL: origin, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: b }
     const env = { ...shared, ...provider.env }
     const options = { databaseUrl: database.connectionString, token: await signInAdministrator(database, origin) }
-    const service = stack.use(await startService({ ...options, env: { ...env, PORT: String(port) } }))
+    const service = stack.use(await startLocalService({ ...options, env: { ...env, PORT: String(port) } }))
     const other = stack.use(await startService({ ...options, env: { ...env, PORT: '0', SIGNALBOX_ROLES: 'api' } }))
     const apps = stack.use(
       startProcess({

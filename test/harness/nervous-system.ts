@@ -12,7 +12,7 @@ export interface Restartable {
   start(): Promise<void>
 }
 
-/** The service with a provider, a receiver, a target and a page, each in a process of its own. */
+/** The service with a provider, a receiver, a target and a page, each of these in a process of its own. */
 export interface NervousSystem extends AsyncDisposable {
   service: RealtimeService
   /** An embedded server of another database: for the service a foreign provider. */
@@ -39,15 +39,19 @@ export async function startNervousSystem(): Promise<NervousSystem> {
   const [receiverPort, targetPort, pagePort] = [await findFreePort(), await findFreePort(), await findFreePort()]
   const provider = stack.use(await openRealtimeService('api', EMBEDDED))
   const service = stack.use(
-    await openRealtimeService(undefined, {
-      ...EMBEDDED,
-      APP_ENV: 'development',
-      INTEGRATION_REALTIME_CLUSTER: 'foreign',
-      INTEGRATION_REALTIME_HOST: '127.0.0.1',
-      INTEGRATION_REALTIME_PORT: new URL(provider.one.url).port,
-      INTEGRATION_REALTIME_USE_TLS: 'false',
-      WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiverPort},127.0.0.1:${targetPort}`,
-    }),
+    await openRealtimeService(
+      undefined,
+      {
+        ...EMBEDDED,
+        APP_ENV: 'development',
+        INTEGRATION_REALTIME_CLUSTER: 'foreign',
+        INTEGRATION_REALTIME_HOST: '127.0.0.1',
+        INTEGRATION_REALTIME_PORT: new URL(provider.one.url).port,
+        INTEGRATION_REALTIME_USE_TLS: 'false',
+        WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiverPort},127.0.0.1:${targetPort}`,
+      },
+      'local',
+    ),
   )
   const deliveries = join(folder, 'deliveries')
   const receiver = buildRestartable(stack, join('test', 'harness', 'receiver-process.ts'), {

@@ -8,6 +8,7 @@ import { systemRandom } from '../../src/random.ts'
 import { hashPassword } from '../../src/sign-in/password.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase } from './database.ts'
+import { type LocalService, type LocalServiceOptions, startLocalService } from './local-service.ts'
 import { PROJECT_ROOT, startProcess } from './process.ts'
 import { type ServiceProcess, startService } from './service-process.ts'
 
@@ -17,11 +18,11 @@ export const ADA = 'ada@example.com'
 export const BOB = 'bob@example.com'
 
 /** The two apps of `examples/sso` in a process, on a service in another one. */
-export interface SsoExample extends AsyncDisposable {
+export interface SsoExample<Service = LocalService> extends AsyncDisposable {
   /** The origins of the apps. */
   a: string
   b: string
-  service: ServiceProcess
+  service: Service
 }
 
 /** A port that nobody listens on. */
@@ -35,8 +36,15 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
+/** The same with the service in a process of its own, which a test can halt. */
+export const startSsoExampleOnProcess = (): Promise<SsoExample<ServiceProcess>> => startOn(startService)
+
 /** Starts service and apps, with two people who can sign in. */
-export async function startSsoExample(): Promise<SsoExample> {
+export const startSsoExample = (): Promise<SsoExample> => startOn(startLocalService)
+
+async function startOn<Service extends AsyncDisposable & { url: string }>(
+  run: (options: LocalServiceOptions) => Promise<Service>,
+): Promise<SsoExample<Service>> {
   const [portA, portB] = [await findFreePort(), await findFreePort()]
   const [a, b] = [`http://a.localhost:${portA}`, `http://b.localhost:${portB}`]
   const database = await createTestDatabase({ content: 'prepared' })
@@ -46,7 +54,7 @@ export async function startSsoExample(): Promise<SsoExample> {
   for (const email of [ADA, BOB])
     await registerUser(deps, database.db, { email, passwordHash, emailVerifiedAt: now, now })
   const env = { SSO_TARGETS: b, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGNALBOX_ROLES: 'api,maintenance' }
-  const service = await startService({ databaseUrl: database.connectionString, token: '', env })
+  const service = await run({ databaseUrl: database.connectionString, token: '', env })
   const apps = startProcess({
     args: [join(PROJECT_ROOT, 'examples', 'sso', 'main.ts')],
     env: { SIGNALBOX_URL: service.url, APP_A_PORT: String(portA), APP_B_PORT: String(portB) },
@@ -58,7 +66,7 @@ export async function startSsoExample(): Promise<SsoExample> {
     service,
     [Symbol.asyncDispose]: async () => {
       await apps.kill()
-      await service.kill()
+      await service[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()
     },
   }

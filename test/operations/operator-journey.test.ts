@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { buildKeyring } from '../../src/keyring.ts'
 import { systemRandom } from '../../src/random.ts'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import { prepareForTest } from '../harness/prepared-database.ts'
@@ -39,7 +40,9 @@ async function startHouse() {
     id,
     environment,
     runCommand: (args: string[], secretKey: string) =>
-      runToEnd({ args: [MAIN, ...args], env: environment(secretKey), cwd: PROJECT_ROOT }),
+      args[0] === 'serve'
+        ? runToEnd({ args: [MAIN, ...args], env: environment(secretKey) })
+        : runCommand(args, { env: environment(secretKey) }),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

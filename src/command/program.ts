@@ -1,0 +1,50 @@
+import { Command, CommanderError } from 'commander'
+import { describeFatal } from '../app/fatal.ts'
+import { VERSION } from '../version.ts'
+import { addAdminCommands } from './admin.ts'
+import { addCatalogueCommands } from './catalogue.ts'
+import { addDoctorCommand } from './doctor.ts'
+import type { Launcher } from './launcher.ts'
+import { addListenCommand } from './listen.ts'
+import { addMigrateCommand } from './migrate.ts'
+import { addOauthCommands } from './oauth.ts'
+import { addReplayCommand } from './replay.ts'
+import { addSecretsCommands } from './secrets.ts'
+import { addServeCommand } from './serve.ts'
+import { addTriggerCommand } from './trigger.ts'
+import { addVerifyCommand } from './verify.ts'
+
+/**
+ * Runs `signalbox <args>` to its end. Resolves with the exit code of what failed, whose reason is on standard error; else with
+ * undefined. `launcher`: the process that started this one, where there is one.
+ */
+export async function runCommandLine(args: readonly string[], launcher?: Launcher): Promise<number | undefined> {
+  try {
+    await buildProgram(launcher).parseAsync(args, { from: 'user' })
+    return undefined
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode
+    process.stderr.write(`${describeFatal(error)}\n`)
+    return 1
+  }
+}
+
+function buildProgram(launcher: Launcher | undefined): Command {
+  const program = new Command('signalbox')
+    .description('Signed webhooks, identity and realtime for a platform.')
+    .version(VERSION)
+    .showHelpAfterError()
+    .exitOverride()
+  addServeCommand(program, launcher)
+  addMigrateCommand(program)
+  addDoctorCommand(program)
+  addCatalogueCommands(program)
+  addAdminCommands(program)
+  addOauthCommands(program)
+  addSecretsCommands(program)
+  addListenCommand(program)
+  addTriggerCommand(program)
+  addVerifyCommand(program)
+  addReplayCommand(program)
+  return program
+}

@@ -1,0 +1,77 @@
+import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
+import { addAuthenticator, type VirtualAuthenticator } from './virtual-authenticator.ts'
+
+/** Options of a page and of its context. */
+export interface PageOptions extends BrowserContextOptions {
+  /** Whether the browser has an authenticator (`addAuthenticator`). */
+  hasAuthenticator?: boolean
+}
+
+/** A page alone in its context, without cookies. */
+export interface LentPage {
+  context: BrowserContext
+  page: Page
+  /** The protocol of the browser itself, for this page. */
+  session: CDPSession
+  authenticator: VirtualAuthenticator | undefined
+  /**
+   * Returns the page, for the next test that asks for one with these options. Call it at the end of a test; what cannot be
+   * undone, as a script for every page, ends with `context.close()` instead.
+   */
+  giveBack(): Promise<void>
+}
+
+/** Lends pages of one browser. */
+export interface PageLender {
+  lend(options?: PageOptions): Promise<LentPage>
+  /** Closes every page. */
+  close(): Promise<void>
+}
+
+/**
+ * Lends a page that an earlier test gave back, emptied, else one in a new context: a renderer process for each test and the
+ * compiling of axe in it take more work than most tests.
+ */
+export function buildPageLender(browser: Browser): PageLender {
+  const resting = new Map<string, LentPage[]>()
+  const contexts: BrowserContext[] = []
+  return {
+    lend: async (options = {}) => {
+      const key = JSON.stringify(options)
+      const rested = resting.get(key)?.pop()
+      if (rested) return rested
+      const fresh = await openPage(browser, options)
+      contexts.push(fresh.context)
+      const lent: LentPage = {
+        ...fresh,
+        giveBack: async () => {
+          await empty(fresh, options)
+          resting.set(key, [...(resting.get(key) ?? []), lent])
+        },
+      }
+      return lent
+    },
+    close: async () => {
+      await Promise.all(contexts.map((context) => context.close()))
+    },
+  }
+}
+
+async function openPage(browser: Browser, { hasAuthenticator = false, ...options }: PageOptions) {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  return { context, page, session, authenticator: hasAuthenticator ? await addAuthenticator(page) : undefined }
+}
+
+/** Makes a page as it was when it was opened. The pages of these tests store nothing in a browser but cookies. */
+async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>, options: PageOptions) {
+  for (const other of context.pages()) if (other !== page) await other.close()
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await session.send('Page.resetNavigationHistory')
+  await context.clearCookies()
+  await authenticator?.clear()
+  const { colorScheme = 'light', reducedMotion = 'no-preference', viewport = { width: 1280, height: 720 } } = options
+  await page.emulateMedia({ colorScheme, reducedMotion })
+  if (viewport) await page.setViewportSize(viewport)
+}
