@@ -18,7 +18,7 @@ import { buildPlatformCases } from './platform-cases.ts'
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
-const AT_ONCE = 5
+const AT_ONCE = 3
 /** Statements that publications of concurrent requests share, while one of them waits. */
 const PUBLICATIONS_AT_ONCE = 2
 
@@ -374,7 +374,7 @@ async function overlap(calls: (() => Promise<TestAnswer>)[], statements = calls.
   return answers
 }
 
-describe('five calls at once', () => {
+describe('three calls at once', () => {
   test('every route that changes something has a case', () => {
     expect([...Object.keys(CASES), ...WITH_PROVIDER, ...WRITES_NOTHING].sort()).toEqual([...routeOf.keys()].sort())
   })

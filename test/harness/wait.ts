@@ -20,8 +20,7 @@ export async function waitFor<Value>(
     const value = await look()
     if (value !== undefined && value !== false) return value
     const passedMs = performance.now() - startedAt
-    if (passedMs > limitMs)
-      throw new Error(`${what}: not within ${limitMs} ms. ${options.describe?.() ?? ''}`.trim())
+    if (passedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms. ${options.describe?.() ?? ''}`.trim())
     const pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, passedMs / 10), LAST_PAUSE_MS)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
