@@ -7,6 +7,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app.ts'
 import { buildFactorRequests } from '../harness/factor-requests.ts'
 import { endRows } from '../harness/ledger-rows.ts'
+import { createUserWithPassword } from '../harness/known-password.ts'
 import { untilWaiting } from '../harness/lock-waits.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/oauth-rows.ts'
@@ -42,9 +43,10 @@ async function make(path: string, body: unknown = undefined, call: TestCall = ap
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
   return answer.body.data
 }
-const makeUser = async (more: object = {}) => {
-  const user = await make(`${IDENTITY}/user`, { email: `${unique('user')}@example.test`, ...more })
-  return { id: user.document_id as string, email: user.email as string }
+const makeUser = async ({ password }: { password?: string } = {}) => {
+  const email = `${unique('user')}@example.test`
+  if (password !== undefined) return { id: await createUserWithPassword(app, { email }, password), email }
+  return { id: (await make(`${IDENTITY}/user`, { email })).document_id as string, email }
 }
 const idOf = async (path: string, body: unknown) => ({ id: (await make(path, body)).document_id as string })
 const CLIENTS = '/api/v3/oauth/client'
