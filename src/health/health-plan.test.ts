@@ -8,7 +8,7 @@ import type { WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 
-const ROWS = 30_000
+const ROWS = 10_000
 const LIMIT = 1_000
 
 describe(`the facts of health on ${ROWS} rows of each kind`, () => {

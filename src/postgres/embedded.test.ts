@@ -16,10 +16,10 @@ import {
 } from 'node:fs'
 import { createConnection } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { findDataRoot } from '../../test/harness/data-root.ts'
 import { COMPILE_CACHE } from '../../test/harness/process.ts'
 import { findReachableCheckout } from '../../test/harness/reachable-checkout.ts'
@@ -56,11 +56,17 @@ interface StartInput {
   settings?: Record<string, string>
 }
 
+/** Starts a server that stops at the end of the test. */
 async function start(dataDir: string, input: StartInput = {}): Promise<EmbeddedPostgres & { lines: string[] }> {
+  const server = await open(dataDir, input)
+  cleanups.push(() => server.stop())
+  return server
+}
+
+async function open(dataDir: string, input: StartInput = {}): Promise<EmbeddedPostgres & { lines: string[] }> {
   const lines: string[] = []
   const log = (line: string) => lines.push(line)
   const server = await startEmbeddedPostgres({ dataDir, log, random: systemRandom, ...input })
-  cleanups.push(() => server.stop())
   return Object.assign(server, { lines })
 }
 
@@ -105,7 +111,7 @@ async function startOwner(dataDir: string, user?: { uid: number; gid: number }) 
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part
   })
-  while (!text.includes('\n')) await once(child.stdout, 'data', { signal: AbortSignal.timeout(20_000) })
+  while (!text.includes('\n')) await once(child.stdout, 'data', { signal: AbortSignal.timeout(60_000) })
   const said = JSON.parse(text) as { connectionString: string; pid: number; uid: number }
   return { child, ...said }
 }
@@ -119,34 +125,51 @@ async function hasServer(dataDir: string) {
   return (await findClusterProcesses(join(dataDir, 'postgres/data'), process.platform)).length > 0
 }
 
-test('a second start finds the data of the first, in a directory with spaces, as UTF-8 and PostgreSQL 18', async () => {
-  const dataDir = join(makeDir(), 'my data')
-  const first = await start(dataDir)
-  expect(first.lines).toHaveLength(1)
-  await query(first, `create table kept as select 'Grüße 🎉' as text`)
-  expect(await query(first, `select current_setting('server_encoding')`)).toEqual(['UTF8'])
-  expect(await query(first, `select current_setting('server_version_num')::int / 10000`)).toEqual([18])
-  expect(await query(first, `select current_setting('fsync') || current_setting('synchronous_commit')`)).toEqual([
-    'onon',
-  ])
-  await first.stop()
-  await first.stop()
-  expect(await first.exited).toEqual({ code: 0 })
-  expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log'])
-  const second = await start(dataDir)
-  expect(second.lines).toEqual([])
-  expect(await query(second, 'select text from kept')).toEqual(['Grüße 🎉'])
-})
+describe('a first start', () => {
+  /** A data directory with spaces, and what an interrupted initdb left in it. */
+  let dataDir: string
+  let first: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    dataDir = join(mkdtempSync(join(dataRoot, 'signalbox-postgres-')), 'my data')
+    mkdirSync(join(dataDir, 'postgres.draft-abc/data'), { recursive: true })
+    writeFileSync(join(dataDir, 'postgres.draft-abc/data/PG_VERSION'), '18\n')
+    first = await open(dataDir)
+  })
+  afterAll(async () => {
+    await first.stop()
+    rmSync(dirname(dataDir), { recursive: true, force: true })
+  })
 
-test('the password is random, readable by its owner only, and required', async () => {
-  const dataDir = makeDir()
-  const server = await start(dataDir)
-  const file = join(dataDir, 'postgres/password')
-  expect(statSync(file).mode & 0o777).toBe(0o600)
-  expect(readFileSync(file, 'utf8').trim()).toMatch(/^[\w-]{32}$/)
-  expect(new URL(server.connectionString).password).toBe(readFileSync(file, 'utf8').trim())
-  const wrong = server.connectionString.replace(/:[^:@]+@/, ':wrong@')
-  await expect(query({ connectionString: wrong }, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+  test('does not use the draft of an interrupted initdb, and removes it', async () => {
+    expect(first.lines).toHaveLength(1)
+    expect(await query(first, 'select 1')).toEqual([1])
+    expect(readdirSync(dataDir).filter((name) => name.includes('draft'))).toEqual([])
+  })
+
+  test('makes a password that is random, readable by its owner only, and required', async () => {
+    const file = join(dataDir, 'postgres/password')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8').trim()).toMatch(/^[\w-]{32}$/)
+    expect(new URL(first.connectionString).password).toBe(readFileSync(file, 'utf8').trim())
+    const wrong = first.connectionString.replace(/:[^:@]+@/, ':wrong@')
+    await expect(query({ connectionString: wrong }, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+  })
+
+  test('makes data that a second start finds, in a directory with spaces, as UTF-8 and PostgreSQL 18', async () => {
+    await query(first, `create table kept as select 'Grüße 🎉' as text`)
+    expect(await query(first, `select current_setting('server_encoding')`)).toEqual(['UTF8'])
+    expect(await query(first, `select current_setting('server_version_num')::int / 10000`)).toEqual([18])
+    expect(await query(first, `select current_setting('fsync') || current_setting('synchronous_commit')`)).toEqual([
+      'onon',
+    ])
+    await first.stop()
+    await first.stop()
+    expect(await first.exited).toEqual({ code: 0 })
+    expect(readdirSync(dataDir).sort()).toEqual(['postgres', 'postgres.log'])
+    first = await open(dataDir)
+    expect(first.lines).toEqual([])
+    expect(await query(first, 'select text from kept')).toEqual(['Grüße 🎉'])
+  })
 })
 
 test('the server listens on the loopback address only', async () => {
@@ -167,22 +190,17 @@ test('the server listens on the loopback address only', async () => {
   }
 })
 
-test('a second start while the first runs is refused and does not affect the first', async () => {
+test('a data directory that this or another process holds is refused, which does not affect its server', async () => {
   const dataDir = await makeDataDir()
   const server = await start(dataDir)
   const second = start(dataDir)
   await expect(second).rejects.toEqual(refusal('data_dir_in_use'))
   await expect(second).rejects.toThrow(`in use by another running signalbox (process ${process.pid})`)
-  const other = await startOwner(await makeDataDir())
+  const otherDir = await makeDataDir()
+  const other = await startOwner(otherDir)
+  await expect(start(otherDir)).rejects.toThrow(`(process ${other.child.pid})`)
   expect(await query(other, 'select 1')).toEqual([1])
   expect(await query(server, 'select 1')).toEqual([1])
-})
-
-test('a data directory held by another process is refused', async () => {
-  const dataDir = await makeDataDir()
-  const owner = await startOwner(dataDir)
-  await expect(start(dataDir)).rejects.toThrow(`(process ${owner.child.pid})`)
-  expect(await query(owner, 'select 1')).toEqual([1])
 })
 
 test('exactly one of many concurrent starts gets the data directory', async () => {
@@ -200,7 +218,7 @@ test('when the owner is killed (kill -9) the server ends with it, and the next s
   const owner = await startOwner(dataDir)
   await query(owner, 'create table kept as select 42 as n')
   await killHard(owner.child)
-  expect(await waitUntil(async () => !(await hasServer(dataDir)), 10_000)).toBe(true)
+  expect(await waitUntil(async () => !(await hasServer(dataDir)), 60_000)).toBe(true)
   expect(await query(await start(dataDir), 'select n from kept')).toEqual([42])
 })
 
@@ -244,14 +262,6 @@ test('a stale postmaster.pid with the pid of another running process does not bl
   expect(await query(await start(dataDir), 'select 1')).toEqual([1])
 })
 
-test('the next start does not use the draft of an interrupted initdb', async () => {
-  const dataDir = makeDir()
-  mkdirSync(join(dataDir, 'postgres.draft-abc/data'), { recursive: true })
-  writeFileSync(join(dataDir, 'postgres.draft-abc/data/PG_VERSION'), '18\n')
-  expect(await query(await start(dataDir), 'select 1')).toEqual([1])
-  expect(readdirSync(dataDir).filter((name) => name.includes('draft'))).toEqual([])
-})
-
 test('a crashed backend does not end the server', async () => {
   const server = await start(await makeDataDir())
   await query(server, 'create table kept as select 7 as n')
@@ -265,7 +275,7 @@ test('a crashed backend does not end the server', async () => {
         (rows) => rows[0] === 7,
         () => false,
       ),
-    10_000,
+    60_000,
   )
   expect(isBack).toBe(true)
 })

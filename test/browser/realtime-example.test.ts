@@ -18,7 +18,7 @@ let browser: SharedBrowser
 let origin: string
 
 beforeAll(async () => {
-  service = stack.use(await openRealtimeService(undefined, {}, 'local'))
+  service = stack.use(await openRealtimeService({ isLocal: true }))
   const port = await findFreePort()
   origin = `http://127.0.0.1:${port}`
   const example = startProcess({

@@ -30,7 +30,7 @@ const buildEnv = (roles: string, env: Record<string, string> = {}) => ({
 /** A process that a test ends. */
 const start = (env: Record<string, string> = {}) => ground.start(buildEnv('provisioning', env))
 
-/** A process that outlives the test: the one of the tests. */
+/** A service in the process of the tests, which none of them ends. */
 const startSurvivor = () => ground.startLocal(buildEnv('provisioning'))
 
 async function startApi(): Promise<LocalService> {
@@ -126,9 +126,9 @@ test('kill -9 of one of two processes with an attempt in flight: the other repea
   ])
 })
 
-test('two processes deliver the changes of one user one after the other, each once', async () => {
+test('two services deliver the changes of one user one after the other, each once', async () => {
   const api = await startApi()
-  await Promise.all([start(), startSurvivor()])
+  await Promise.all([startSurvivor(), startSurvivor()])
   await waitForWorkers(2)
   const user = await makeUser(api)
   for (let n = 1; n <= 20; n += 1) await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: `n${n}` })

@@ -8,6 +8,9 @@ import { limit, waitFor } from '../harness/wait.ts'
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
+/** A change takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
+const LIMIT_MS = 1_000 + 2_000
+
 let world: RealtimeWorld
 beforeAll(async () => {
   world = await startRealtimeWorld()
@@ -15,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose]())
 
 /** A member who has signed in and joined the channel of the account, and the ids of what arrived there. */
-async function joinAccount(processes: Parameters<RealtimeWorld['connect']>[1]) {
+async function joinAccount(services: Parameters<RealtimeWorld['connect']>[1]) {
   const person = await world.addMember()
-  const client = world.connect(person, processes)
+  const client = world.connect(person, services)
   const channel = client.subscribe(`private-account-${world.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))
@@ -49,7 +52,7 @@ test('a member that loses the membership loses the subscription within a second,
   const bob = await joinAccount({ to: world.other, through: world.one })
   const refused = nextEvent(ann.channel, 'pusher:subscription_error')
   await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: ann.person.id })
-  expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
+  expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
   const contract = await world.addContract()
   await has(bob.arrived, contract)
   expect(ann.arrived).toEqual([])
@@ -67,13 +70,17 @@ test('a member authorized by a process that was killed loses the subscription in
   await doomed.kill()
   const refused = nextEvent(channel, 'pusher:subscription_error')
   await world.call('DELETE', `/api/v3/identity/account/${world.account}/member`, { user: person.id })
-  expect(await limit(refused, 1_000, 'the end of the subscription')).toMatchObject({ status: 403 })
+  expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
 })
 
 test('a member authorized by a process that was killed loses the connections at a foreign provider within a second', async () => {
   const provider = await startRealtimeProvider(() => Date.now())
   try {
-    await using service = await openRealtimeService('api', { APP_ENV: 'test', ...provider.env })
+    await using service = await openRealtimeService({
+      roles: 'api',
+      env: { APP_ENV: 'test', ...provider.env },
+      isLocal: true,
+    })
     const doomed = await service.start('api')
     const { id, jwt } = await service.addMember()
     const body = { socket_id: '1.1', channel_name: `private-account-${service.account}` }
@@ -83,7 +90,7 @@ test('a member authorized by a process that was killed loses the connections at 
     doomed.signal('SIGKILL')
     await doomed.ended
     await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: id })
-    await waitFor('the end of the connections', () => provider.terminated.includes(id), { limitMs: 1_000 })
+    await waitFor('the end of the connections', () => provider.terminated.includes(id), { limitMs: LIMIT_MS })
   } finally {
     await provider.close()
   }
@@ -93,7 +100,7 @@ test('a user who is disabled loses the connection within a second, in another pr
   const ann = await joinAccount({ to: world.other, through: world.one })
   const failure = nextEvent(ann.client.connection, 'error')
   await world.call('POST', `/api/v3/identity/user/${ann.person.id}/disable`)
-  expect(await limit(failure, 1_000, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
+  expect(await limit(failure, LIMIT_MS, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
   const back = world.connect(ann.person, { to: world.other, through: world.one })
   const channel = back.subscribe(`private-account-${world.account}`)
   expect(await nextEvent(channel, 'pusher:subscription_error')).toMatchObject({ status: 401 })

@@ -5,6 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { readMigrations } from '../../src/postgres/migrate.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
+import type { LocalService } from '../harness/local-service.ts'
 import { PROJECT_ROOT, runToEnd } from '../harness/process.ts'
 import { buildServiceEnvironment, type ServiceProcess } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
@@ -31,8 +32,17 @@ async function buildNewerRelease(): Promise<AsyncDisposable & { root: string; mi
   return { root, migration, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) }
 }
 
+/** A member of a fleet. */
+type Member = LocalService | ServiceProcess
+
+/** What a member logged. */
+const readLog = (member: Member) => ('logged' in member ? member.logged() : member.stderr())
+
+/** Pause between two changes: most of the time of this test is the start of processes. */
+const PAUSE_MS = 20
+
 /** Changes under way: each is repeated, with the same key, at any process of the fleet until one accepts it. */
-function startLoad(ground: DeliveryGround, fleet: readonly ServiceProcess[]) {
+function startLoad(ground: DeliveryGround, fleet: readonly Member[]) {
   const accepted: string[] = []
   let isOver = false
   let turn = 0
@@ -47,7 +57,11 @@ function startLoad(ground: DeliveryGround, fleet: readonly ServiceProcess[]) {
     })
   }
   const client = (async () => {
-    while (!isOver) await change()
+    while (!isOver) {
+      await change()
+      const changedAt = performance.now()
+      await waitFor('the next change', () => performance.now() - changedAt > PAUSE_MS)
+    }
   })()
   client.catch(() => {})
   const stop = async () => {
@@ -62,31 +76,33 @@ test('a fleet is rolled up to a release with an additive migration and down agai
   await using newer = await buildNewerRelease()
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const fleet = [await ground.start(), await ground.start()]
+  const fleet: Member[] = [await ground.start(), await ground.startLocal()]
   await ground.subscribe(fleet[0]!, receiver)
   const load = startLoad(ground, fleet)
 
-  /** Replaces each process by one of the release, one after the other, as a rolling upgrade does. */
-  const roll = async (release: { root?: string }) => {
-    const replaced: ServiceProcess[] = []
-    for (const at of fleet.keys()) {
+  /** Replaces each member by the next one, one after the other, as a rolling upgrade does. */
+  const roll = async (...starts: (() => Promise<Member>)[]) => {
+    const replaced: Member[] = []
+    for (const [at, start] of starts.entries()) {
       const before = load.accepted.length
-      const next = await ground.start(release)
+      const next = await start()
       const [leaving] = fleet.splice(at, 1, next)
-      expect(await leaving!.stop()).toEqual({ code: 0, signal: null })
+      const ending = await leaving!.stop()
+      if (ending) expect(ending).toEqual({ code: 0, signal: null })
       await waitFor('changes at the mixed fleet', () => load.accepted.length > before + 20)
       replaced.push(next)
     }
     return replaced
   }
-  await roll({ root: newer.root })
+  const startNewer = () => ground.start({ root: newer.root })
+  await roll(startNewer, startNewer)
   const { rows } = await ground.database.pool.query('select is_additive from schema_migration where name = $1', [
     newer.migration,
   ])
   expect(rows).toEqual([{ is_additive: true }])
-  for (const older of await roll({})) {
-    expect(older.stderr()).toContain('the schema is that of a newer release')
-    expect(older.stderr()).toContain(newer.migration)
+  for (const older of await roll(ground.start, ground.startLocal)) {
+    expect(readLog(older)).toContain('the schema is that of a newer release')
+    expect(readLog(older)).toContain(newer.migration)
   }
 
   const accepted = await load.stop()

@@ -43,7 +43,7 @@ export interface DeliveryGround extends AsyncDisposable {
     root?: string
   }): Promise<ServiceProcess>
   /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
-  startLocal(options?: { env?: Record<string, string>; roles?: string }): Promise<LocalService>
+  startLocal(options?: { env?: Record<string, string>; roles?: string; databaseUrl?: string }): Promise<LocalService>
   /** Starts a receiver whose certificate the services trust. */
   receive(): Promise<Receiver>
   /** Makes a global webhook on the receiver, subscribed to `contract.create`; returns its id. */
@@ -92,8 +92,7 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
       reportOnFailure(service)
       return service
     },
-    startLocal: async ({ env = {}, roles } = {}) => {
-      const { connectionString: databaseUrl } = database
+    startLocal: async ({ env = {}, roles, databaseUrl = database.connectionString } = {}) => {
       const service = await startLocalService({ databaseUrl, token, env: buildEnv(env, roles), ca: authority.ca })
       locals.push(service)
       return service
@@ -220,7 +219,7 @@ async function waitForRows(
       const isDone = open[0]?.open === 0 && open[0].unrouted === 0 && open[0].total >= wanted.count
       return isDone && ground.readLedger()
     },
-    { limitMs: wanted.limitMs ?? 40_000, describe: () => `The ledger: ${last}` },
+    { limitMs: wanted.limitMs ?? 60_000, describe: () => `The ledger: ${last}` },
   )
 }
 

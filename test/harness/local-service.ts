@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import { buildSystemLookup } from '../../src/outbound/dns.ts'
 import { systemRandom } from '../../src/random.ts'
 import { buildServiceEnvironment, callService, type ServiceProcess } from './service-process.ts'
+import { waitFor } from './wait.ts'
 
 /**
  * The service in the process of the tests, on the real clock and on a port: one more process of a fleet to the database and to
@@ -16,6 +17,8 @@ import { buildServiceEnvironment, callService, type ServiceProcess } from './ser
 export interface LocalService extends Pick<ServiceProcess, 'url' | 'call'>, AsyncDisposable {
   /** What it logged so far. */
   logged(): string
+  /** Waits until it has logged a line like this. */
+  waitForLog(pattern: RegExp): Promise<unknown>
   /** Stops it in order. Idempotent. */
   stop(): Promise<void>
 }
@@ -58,6 +61,7 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
   return {
     url,
     logged: () => logged,
+    waitForLog: (pattern) => waitFor(`log line ${pattern}`, () => pattern.test(logged), { describe: () => logged }),
     call: (method, path, body, headers) => callService({ url, token }, { method, path, body, headers }),
     stop: stopOnce,
     [Symbol.asyncDispose]: stopOnce,

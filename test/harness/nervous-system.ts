@@ -37,11 +37,10 @@ export async function startNervousSystem(): Promise<NervousSystem> {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-nervous-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
   const [receiverPort, targetPort, pagePort] = [await findFreePort(), await findFreePort(), await findFreePort()]
-  const provider = stack.use(await openRealtimeService('api', EMBEDDED))
+  const provider = stack.use(await openRealtimeService({ roles: 'api', env: EMBEDDED }))
   const service = stack.use(
-    await openRealtimeService(
-      undefined,
-      {
+    await openRealtimeService({
+      env: {
         ...EMBEDDED,
         APP_ENV: 'development',
         INTEGRATION_REALTIME_CLUSTER: 'foreign',
@@ -50,8 +49,8 @@ export async function startNervousSystem(): Promise<NervousSystem> {
         INTEGRATION_REALTIME_USE_TLS: 'false',
         WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiverPort},127.0.0.1:${targetPort}`,
       },
-      'local',
-    ),
+      isLocal: true,
+    }),
   )
   const deliveries = join(folder, 'deliveries')
   const receiver = buildRestartable(stack, join('test', 'harness', 'receiver-process.ts'), {

@@ -96,7 +96,28 @@ export function buildProvisioningLedger(db: Database, clock: ManualClock) {
     return rows.filter((row) => row.target === target).at(-1)?.document_id as DeliveryId
   }
 
-  return { ids, now, addTarget, addUser, changeUser, listDeliveries, readDelivery, readStream, queue }
+  /** Queues as many deliveries for one target, due at an instant, each of a user of its own that is queued for no other. */
+  async function queueUsers(target: TargetId, count: number, dueAt = now()): Promise<DeliveryId[]> {
+    const users = Array.from({ length: count }, () => ids.next<'user'>() as UserId)
+    return db.transaction().execute(async (tx) => {
+      await sql`select set_config('signalbox.event_queue', 'off', true)`.execute(tx)
+      await sql`insert into "user" (document_id, email, created_at, updated_at)
+        select id, id || '@example.com', ${now()}::timestamptz, ${now()} from unnest(${users}::uuid[]) id`.execute(tx)
+      const types = users.map(() => 'user.updated')
+      await sql`select queue_provisioning(array[${target}]::uuid[], ${users}::uuid[], ${types}::text[], ${now()}, null)`.execute(
+        tx,
+      )
+      const { rows } = await sql<{ id: DeliveryId }>`
+        with due as (
+          update provisioning_stream set due_at = ${dueAt} where target = ${target} and user_id = any(${users}::uuid[])
+          returning user_id
+        ) select d.document_id as id from provisioning_delivery d join due on due.user_id = d.user_id
+          where d.target = ${target}`.execute(tx)
+      return rows.map((row) => row.id)
+    })
+  }
+
+  return { ids, now, addTarget, addUser, changeUser, listDeliveries, readDelivery, readStream, queue, queueUsers }
 }
 
 export type ProvisioningLedger = ReturnType<typeof buildProvisioningLedger>

@@ -3,7 +3,7 @@ import pusherModule from 'pusher-js'
 import type { TestAnswer } from './app.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { signInAdministrator } from './identity-world.ts'
-import { type LocalService, startLocalService } from './local-service.ts'
+import { startLocalService } from './local-service.ts'
 import type { PusherClient } from './realtime-server.ts'
 import { callService, type ServiceProcess, startService } from './service-process.ts'
 import { findFreePort } from './sso-example.ts'
@@ -21,13 +21,18 @@ export interface Person {
   jwt: string
 }
 
+/** What answers at a URL: a process, or a service in the process of the tests. */
+type Service = Pick<ServiceProcess, 'url' | 'call'>
+
 /** A service with the embedded server, at BASE_URL. */
 export interface RealtimeService extends AsyncDisposable {
-  one: ServiceProcess | LocalService
+  one: Service
   account: string
   database: TestDatabase
   /** Starts a further process on its database. */
   start(roles: string): Promise<ServiceProcess>
+  /** Starts a further service on its database in the process of the tests: where no test ends it. */
+  startLocal(roles: string): Promise<Service>
   /** Stops the service, with SIGTERM unless said, runs `away`, and starts it again at the same port. */
   restart(away: () => Promise<void>, signal?: NodeJS.Signals): Promise<void>
   /** Calls the service as an administrator. Throws unless the status is below 300. */
@@ -40,33 +45,34 @@ export interface RealtimeService extends AsyncDisposable {
 }
 
 /**
- * Starts a service with these roles, in development unless `more` says otherwise: in a process of its own, or for `local` in
- * that of the tests, which takes a tenth of the work of a start.
+ * Starts a service with these roles: in a process of its own, or with `isLocal` in the process of the tests. In development,
+ * unless `env` says otherwise.
  */
 export async function openRealtimeService(
-  roles?: string,
-  more: Record<string, string> = {},
-  place: 'process' | 'local' = 'process',
+  options: { roles?: string; env?: Record<string, string>; isLocal?: boolean } = {},
 ): Promise<RealtimeService> {
+  const { roles, isLocal = false } = options
   await using stack = new AsyncDisposableStack()
   const database = stack.use(await createTestDatabase({ content: 'prepared' }))
   const port = String(await findFreePort())
   const origin = `http://127.0.0.1:${port}`
   const token = await signInAdministrator(database, origin)
-  const env = { APP_ENV: 'development', BASE_URL: origin, RATE_LIMIT_STRICT_PER_MINUTE: '1000', ...more }
+  const env = { APP_ENV: 'development', BASE_URL: origin, RATE_LIMIT_STRICT_PER_MINUTE: '1000', ...options.env }
   const processes = stack.use(new AsyncDisposableStack())
-  const optionsOf = (SIGNALBOX_ROLES: string | undefined, PORT = '0') => {
+  const choose = (SIGNALBOX_ROLES: string | undefined, PORT = '0') => {
     const chosen = { ...env, PORT, ...(SIGNALBOX_ROLES && { SIGNALBOX_ROLES }) }
     return { databaseUrl: database.connectionString, token, env: chosen }
   }
-  const start = async (started: string | undefined) => processes.use(await startService(optionsOf(started)))
-  const startOne = async (): Promise<ServiceProcess | LocalService> => {
-    const run = place === 'local' ? startLocalService : startService
-    return processes.use(await run(optionsOf(roles, port)))
+  const start = async (...chosen: Parameters<typeof choose>) => processes.use(await startService(choose(...chosen)))
+  const startLocal = async (...chosen: Parameters<typeof choose>) =>
+    processes.use(await startLocalService(choose(...chosen)))
+  const startOne = async (): Promise<{ service: Service; stop(signal?: NodeJS.Signals): Promise<unknown> }> => {
+    const service = isLocal ? await startLocal(roles, port) : await start(roles, port)
+    return { service, stop: service.stop }
   }
   let one = await startOne()
   const call: RealtimeService['call'] = async (method, path, body) => {
-    const answer = await one.call(method, path, body)
+    const answer = await one.service.call(method, path, body)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
     return answer
   }
@@ -75,12 +81,13 @@ export async function openRealtimeService(
   const kept = stack.move()
   return {
     get one() {
-      return one
+      return one.service
     },
     account,
     database,
     call,
     start,
+    startLocal,
     restart: async (away, signal) => {
       await one.stop(signal)
       await away()
@@ -91,7 +98,7 @@ export async function openRealtimeService(
       const { document_id: id } = (await call('POST', '/api/v3/identity/user', person)).body.data
       await call('POST', `/api/v3/identity/account/${account}/member`, { user: id })
       const path = '/api/v3/auth/login/local'
-      const { body } = await callService({ url: one.url }, { method: 'POST', path, body: person })
+      const { body } = await callService({ url: one.service.url }, { method: 'POST', path, body: person })
       return { ...person, id, jwt: body.data.jwt as string }
     },
     addContract: async () => {
@@ -106,13 +113,13 @@ export async function openRealtimeService(
 }
 
 /**
- * The embedded server in two processes with the role `api`, neither of which publishes: that is done by a third one, which has
- * no server. The first process is at BASE_URL.
+ * The embedded server in two services with the role `api`, neither of which publishes: that is done by a third one, which has
+ * no server. The first is at BASE_URL. All are in the process of the tests; what they share is the database alone.
  */
 export interface RealtimeWorld extends RealtimeService {
-  other: ServiceProcess
-  /** The official client, connected to a process, that signs in and is authorized through another one. */
-  connect(person: Person, processes: { to: { url: string }; through: { url: string } }): PusherClient
+  other: Service
+  /** The official client, connected to a service, that signs in and is authorized through another one. */
+  connect(person: Person, services: { to: Service; through: Service }): PusherClient
 }
 
 /** The settings of an embedded server outside development. */
@@ -124,17 +131,17 @@ export const EMBEDDED = {
   INTEGRATION_REALTIME_CLUSTER: 'embedded',
 }
 
-/** Starts the processes. */
+/** Starts the services. */
 export async function startRealtimeWorld(): Promise<RealtimeWorld> {
-  const service = await openRealtimeService('api', EMBEDDED)
-  const other = await service.start('api')
-  await service.start('dispatcher,realtime')
+  const service = await openRealtimeService({ roles: 'api', env: EMBEDDED, isLocal: true })
+  const other = await service.startLocal('api')
+  await service.startLocal('dispatcher,realtime')
   const clients: PusherClient[] = []
   return {
     ...service,
     other,
-    connect: (person, processes) => {
-      const client = connectClient(person, processes)
+    connect: (person, services) => {
+      const client = connectClient(person, services)
       clients.push(client)
       return client
     },
@@ -145,8 +152,8 @@ export async function startRealtimeWorld(): Promise<RealtimeWorld> {
   }
 }
 
-/** The official client, connected to a process, that signs in and is authorized through another one. */
-function connectClient({ jwt }: Person, { to, through }: { to: { url: string }; through: { url: string } }) {
+/** The official client, connected to a service, that signs in and is authorized through another one. */
+function connectClient({ jwt }: Person, { to, through }: { to: Service; through: Service }) {
   const { hostname, port } = new URL(to.url)
   const headers = { authorization: `Bearer ${jwt}` }
   const client = new Library(KEY, {

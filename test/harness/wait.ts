@@ -1,5 +1,9 @@
-/** Poll interval of a condition. */
-const LOOK_MS = 20
+/** Far beyond what anything waited for takes, on a slow machine too. */
+const DEFAULT_LIMIT_MS = 60_000
+
+/** Poll interval of a condition, at first and at most. Between them it is a tenth of the time that has passed. */
+const FIRST_PAUSE_MS = 20
+const LAST_PAUSE_MS = 200
 
 /**
  * Waits for a condition outside this process: polls until `look` returns a value other than undefined or false, at most
@@ -10,14 +14,15 @@ export async function waitFor<Value>(
   look: () => Promise<Value | undefined | false> | Value | undefined | false,
   options: { limitMs?: number; describe?: () => string } = {},
 ): Promise<Value> {
-  const limitMs = options.limitMs ?? 40_000
-  const deadline = performance.now() + limitMs
+  const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS
+  const startedAt = performance.now()
   for (;;) {
     const value = await look()
     if (value !== undefined && value !== false) return value
-    if (performance.now() > deadline)
-      throw new Error(`${what}: not within ${limitMs} ms. ${options.describe?.() ?? ''}`.trim())
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    const passedMs = performance.now() - startedAt
+    if (passedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms. ${options.describe?.() ?? ''}`.trim())
+    const pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, passedMs / 10), LAST_PAUSE_MS)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

@@ -229,14 +229,13 @@ function measure(validate: ReturnType<typeof compile>, input: unknown): number {
 const isBetween = (value: number, low: number, high: number) => value > low && value < high
 
 /**
- * The inputs that take longer than the limit, at the smallest size at which any does. An input that stays below the limit at
- * the next size even if its cost is quadratic is not measured there.
+ * The first input that takes longer than the limit, at the smallest size at which any does. An input that stays below the
+ * limit at the next size even if its cost is quadratic is not measured there.
  */
-function findSlow({ part, schema, positions }: Omit<Subject, 'name'>, sizes = SIZES): string[] {
+function findSlow({ part, schema, positions }: Omit<Subject, 'name'>, sizes = SIZES): string | undefined {
   const validate = compile({ part, schema })
   let isExcused = (_input: string) => false
   for (const [index, size] of sizes.entries()) {
-    const slow: string[] = []
     const excused = new Set<string>()
     const growth = ((sizes[index + 1] ?? size) / size) ** 2
     for (const position of positions)
@@ -244,13 +243,12 @@ function findSlow({ part, schema, positions }: Omit<Subject, 'name'>, sizes = SI
         const input = `${position.path}: ${what}`
         if (isExcused(input)) continue
         const ms = measure(validate, position.place(build()))
-        if (ms > LIMIT_MS) slow.push(`${input} of ${size}: ${Math.round(ms)} ms`)
+        if (ms > LIMIT_MS) return `${input} of ${size}: ${Math.round(ms)} ms`
         if (size >= UNIFORM_SIZE && ms * growth < LIMIT_MS) excused.add(input)
       }
-    if (slow.length > 0) return slow
     isExcused = (input) => excused.has(input)
   }
-  return []
+  return undefined
 }
 
 const inputsOfSize = new Map<number, Input[]>()
@@ -274,14 +272,14 @@ describe('hostile input at every position of', () => {
   test.each(subjects.map((subject) => [subject.name, subject] as const))(
     '%s takes time linear in its size',
     (_, subject) => {
-      expect(findSlow(subject)).toEqual([])
+      expect(findSlow(subject)).toBeUndefined()
     },
   )
 })
 
 test('a quadratic pattern fails the same measurement before the last size', () => {
   const schema = closeObjects(Type.Object({ name: Type.String({ pattern: '^a*a*$' }) }))
-  const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) }, [16_384, ...SIZES])
-  expect(slow).not.toEqual([])
-  expect(slow.filter((one) => one.includes('of 1048576'))).toEqual([])
+  const slow = findSlow({ part: 'body', schema, positions: listPositions(schema) })
+  expect(slow).toMatch(/: .* of \d+: \d+ ms$/)
+  expect(slow).not.toContain('of 1048576')
 })

@@ -8,8 +8,8 @@ import { dispatch, openWorld, passTime, resumeHung, route, type World } from './
 
 const ROUNDS = 20
 
-/** Deliveries that a run lives through at least: as many seeds as that takes. */
-const HISTORIES = 2_000
+/** Deliveries that a run lives through at least: as many seeds as that takes. SIMULATION_HISTORIES asks for more. */
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 800)
 
 const FAULTS: readonly Fault[] = [
   'none',
