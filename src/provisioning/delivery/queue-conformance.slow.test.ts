@@ -25,27 +25,17 @@ const RESULTS: Record<AttemptEnd, EndedDelivery['result']> = {
 }
 
 async function openProvisioningQueue(): Promise<QueueUnderTest<ClaimedDelivery, EndedDelivery, SettledDeliveries>> {
-  const database = await createTestDatabase({ poolSize: 1 })
+  const database = await createTestDatabase()
   const { connectionString } = database
   const workers = openDatabase({ ...WORKER_POOL, connectionString, size: 8 })
   const clock = buildManualClock()
   const ledger = buildProvisioningLedger(database.db, clock)
-  const users: UserId[] = []
   return {
     queue: buildQueue(workers.db, clock),
     clock,
     addGroup: () => ledger.addTarget(),
     // Rows of one user wait for each other, so each row here has a user of its own.
-    addRows: async (group, { count = 1, dueAt } = {}) => {
-      const ids: DeliveryId[] = []
-      await database.pool.query('alter table "user" disable trigger queue_change')
-      while (ids.length < count) {
-        const user = await ledger.addUser()
-        users.push(user)
-        ids.push(await ledger.queue(group as TargetId, user, dueAt))
-      }
-      return ids
-    },
+    addRows: (group, { count = 1, dueAt } = {}) => ledger.queueNewUsers(group as TargetId, count, dueAt),
     setActive: async (group, isActive) => {
       const change = { is_actived: isActive }
       await database.db.updateTable('provisioning_target').set(change).where('document_id', '=', group).execute()
