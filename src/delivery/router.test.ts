@@ -71,7 +71,7 @@ function buildProbe(name: string) {
 }
 
 async function openRouter(onLine: (message: string) => void = () => {}) {
-  const database = await createTestDatabase({ poolSize: 8 })
+  const database = await createTestDatabase()
   const { db } = database
   await sql`create table routed_row (policy text, event_id uuid, nth integer)`.execute(db)
   const clock = buildManualClock()

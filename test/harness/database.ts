@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { UserId } from '../../src/id.ts'
-import { type DatabasePool, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
+import type { DatabasePool } from '../../src/postgres/database.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { type KeptPool, openKeptPool } from './kept-pool.ts'
 import { openRestorable, type RestorableDatabase } from './restorable-database.ts'
 
 /** A database of one test. Closed and dropped at the end of its scope (`await using`). */
@@ -21,36 +22,46 @@ export type DatabaseContent = 'empty' | 'migrated' | 'prepared'
 
 const TEMPLATES = { empty: 'template0', migrated: MIGRATED_TEMPLATE, prepared: PREPARED_TEMPLATE }
 
+/** A database that a test left as it found it, with its open connections if they have no trace of the test either. */
+interface RestingDatabase {
+  restorable: RestorableDatabase
+  pool?: KeptPool
+}
+
 /** Databases that tests of this process left as they were, by their content. */
-const resting = new Map<DatabaseContent, RestorableDatabase[]>()
+const resting = new Map<DatabaseContent, RestingDatabase[]>()
+
+/** The size of the pools that are kept with their database. */
+const KEPT_POOL_SIZE = 10
 
 /**
  * Gives a database for one test: one that an earlier test left as a new one, else a clone of a template. A clone takes
- * more work than most tests, because PostgreSQL copies and removes a thousand files for it.
+ * more work than most tests, because PostgreSQL copies and removes a thousand files for it. Its connections are kept too:
+ * the first statements of a new one take more work than those of most tests.
  */
 export async function createTestDatabase(
   options: { content?: DatabaseContent; poolSize?: number } = {},
 ): Promise<TestDatabase> {
-  const { content = 'migrated', poolSize = 10 } = options
-  const taken = resting.get(content)?.pop() ?? (await cloneTemplate(content))
-  const { connectionString } = taken
-  const opened = openDatabase({
-    connectionString,
-    size: poolSize,
-    applicationName: 'signalbox test',
-    lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
-    onError: () => {},
-  })
+  const { content = 'migrated', poolSize = KEPT_POOL_SIZE } = options
+  const { restorable, pool: kept } = resting.get(content)?.pop() ?? { restorable: await cloneTemplate(content) }
+  const isKept = poolSize === KEPT_POOL_SIZE
+  if (!isKept) await kept?.close()
+  const { connectionString } = restorable
+  const pool = (isKept && kept) || openKeptPool(connectionString, poolSize)
   return {
-    ...opened,
+    ...pool.database,
     connectionString,
     administrator: content === 'prepared' ? inject('administrator') : undefined,
     [Symbol.asyncDispose]: async () => {
-      await opened.close()
-      // Kysely does not end a pool that it never used.
-      if (!opened.pool.ended) await opened.pool.end()
-      if (content !== 'empty' && (await taken.restore())) resting.set(content, [...(resting.get(content) ?? []), taken])
-      else await dropDatabase(taken)
+      const known = isKept && content !== 'empty' ? await pool.rest() : undefined
+      if (!known) await pool.close()
+      const isRestored = content !== 'empty' && (await restorable.restore(known ?? []))
+      if (isRestored) {
+        resting.set(content, [...(resting.get(content) ?? []), { restorable, ...(known && { pool }) }])
+        return
+      }
+      if (known) await pool.close()
+      await dropDatabase(restorable)
     },
   }
 }

@@ -62,7 +62,7 @@ const THROWAWAY_SETTINGS = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_wal_size: '256MB',
-  max_connections: '200',
+  max_connections: '400',
 }
 
 async function prepareGivenServer(url: string) {

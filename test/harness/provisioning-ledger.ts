@@ -96,28 +96,31 @@ export function buildProvisioningLedger(db: Database, clock: ManualClock) {
     return rows.filter((row) => row.target === target).at(-1)?.document_id as DeliveryId
   }
 
-  /** Queues as many deliveries for one target, due at an instant, each of a user of its own that is queued for no other. */
-  async function queueUsers(target: TargetId, count: number, dueAt = now()): Promise<DeliveryId[]> {
-    const users = Array.from({ length: count }, () => ids.next<'user'>() as UserId)
-    return db.transaction().execute(async (tx) => {
-      await sql`select set_config('signalbox.event_queue', 'off', true)`.execute(tx)
-      await sql`insert into "user" (document_id, email, created_at, updated_at)
-        select id, id || '@example.com', ${now()}::timestamptz, ${now()} from unnest(${users}::uuid[]) id`.execute(tx)
-      const types = users.map(() => 'user.updated')
-      await sql`select queue_provisioning(array[${target}]::uuid[], ${users}::uuid[], ${types}::text[], ${now()}, null)`.execute(
-        tx,
-      )
-      const { rows } = await sql<{ id: DeliveryId }>`
-        with due as (
-          update provisioning_stream set due_at = ${dueAt} where target = ${target} and user_id = any(${users}::uuid[])
-          returning user_id
-        ) select d.document_id as id from provisioning_delivery d join due on due.user_id = d.user_id
-          where d.target = ${target}`.execute(tx)
-      return rows.map((row) => row.id)
-    })
+  /** Queues a delivery for one target of each of `count` new users, whose creation itself queues nothing. */
+  async function queueNewUsers(target: TargetId, count: number, dueAt = now()) {
+    const users = Array.from({ length: count }, () => ids.next<'user'>())
+    await sql`with switched as materialized (select set_config('signalbox.event_queue', 'off', true))
+      insert into "user" (document_id, email, is_actived, created_at, updated_at)
+      select id, id || '@example.com', true, ${now()}, ${now()} from switched, unnest(${users}::uuid[]) as x (id)`.execute(
+      db,
+    )
+    const types = users.map(() => 'user.updated')
+    await sql`select queue_provisioning(array[${target}]::uuid[], ${users}::uuid[], ${types}::text[], ${now()}, null)`.execute(
+      db,
+    )
+    await sql`update provisioning_stream set due_at = ${dueAt} where target = ${target} and user_id = any(${users}::uuid[])`.execute(
+      db,
+    )
+    const rows = await db
+      .selectFrom('provisioning_delivery')
+      .select(['document_id', 'user_id'])
+      .where('user_id', 'in', users)
+      .execute()
+    const byUser = new Map(rows.map((row) => [row.user_id, row.document_id as DeliveryId]))
+    return users.map((user) => byUser.get(user) as DeliveryId)
   }
 
-  return { ids, now, addTarget, addUser, changeUser, listDeliveries, readDelivery, readStream, queue, queueUsers }
+  return { ids, now, addTarget, addUser, changeUser, listDeliveries, readDelivery, readStream, queue, queueNewUsers }
 }
 
 export type ProvisioningLedger = ReturnType<typeof buildProvisioningLedger>

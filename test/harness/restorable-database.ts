@@ -5,9 +5,10 @@ export interface RestorableDatabase {
   connectionString: string
   /**
    * Puts back the rows that the database had. False when that would not make it as it was: its tables, functions,
-   * triggers, settings or statistics differ, or somebody is still connected. It is then of no further use.
+   * triggers, settings or statistics differ, or somebody but the server processes `known` is still connected. It is then
+   * of no further use.
    */
-  restore(): Promise<boolean>
+  restore(known: readonly number[]): Promise<boolean>
   /** Ends the connection that this object keeps. */
   close(): Promise<void>
 }
@@ -23,14 +24,22 @@ do $$
 declare
   name text;
   has_rows boolean;
-  body text := 'set local session_replication_role = replica;';
+  body text := '';
 begin
   for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
     execute format('select exists (select from public.%I)', name) into has_rows;
-    body := body || format('delete from public.%I;', name);
     if has_rows then
       execute format('create table kept_rows.%1$I as table public.%1$I', name);
-      body := body || format('insert into public.%1$I table kept_rows.%1$I;', name);
+      body := body || format(
+        'if exists (
+           (select t::text from public.%1$I t except all select t::text from kept_rows.%1$I t)
+           union all (select t::text from kept_rows.%1$I t except all select t::text from public.%1$I t)
+         ) then
+           delete from public.%1$I;
+           insert into public.%1$I table kept_rows.%1$I;
+         end if;', name);
+    else
+      body := body || format('delete from public.%I;', name);
     end if;
   end loop;
   execute format('create function kept_rows.restore() returns void language plpgsql as %L', 'begin ' || body || ' end');
@@ -49,11 +58,17 @@ const READ_MARK = `select concat_ws(' ',
   (select count(*) from pg_statistic where starelid >= 16384)) as mark`
 
 const COUNT_OTHERS = `select count(*)::int as count from pg_stat_activity
-  where datname = current_database() and pid <> pg_backend_pid()`
+  where datname = current_database() and pid <> pg_backend_pid() and pid <> all ($1)`
 
 /** Opens a database whose rows are kept from now on. */
 export async function openRestorable(connectionString: string): Promise<RestorableDatabase> {
-  const client = new pg.Client({ connectionString, application_name: 'signalbox test keeper', lock_timeout: 1_000 })
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'signalbox test keeper',
+    lock_timeout: 1_000,
+    // Set here, because a change of this setting makes the server plan every statement of the function anew.
+    options: '-c session_replication_role=replica',
+  })
   client.on('error', () => {})
   await client.connect()
   // A process of tests does not wait for this connection to end.
@@ -61,9 +76,10 @@ export async function openRestorable(connectionString: string): Promise<Restorab
   await client.query(KEEP_ROWS)
   const readMark = async () => (await client.query({ name: 'mark', text: READ_MARK })).rows[0].mark as string
   const mark = await readMark()
-  const isAlone = async () => (await client.query({ name: 'others', text: COUNT_OTHERS })).rows[0].count === 0
-  const restore = async () => {
-    for (let checks = 1; !(await isAlone()); checks += 1) {
+  const isAlone = async (known: readonly number[]) =>
+    (await client.query({ name: 'others', text: COUNT_OTHERS, values: [known] })).rows[0].count === 0
+  const restore = async (known: readonly number[]) => {
+    for (let checks = 1; !(await isAlone(known)); checks += 1) {
       if (checks === ENDING_CHECKS) return false
       await new Promise((resolve) => setTimeout(resolve, ENDING_PAUSE_MS))
     }
@@ -74,7 +90,7 @@ export async function openRestorable(connectionString: string): Promise<Restorab
   return {
     connectionString,
     // A connection that was ended, by a test of such faults, restores nothing.
-    restore: () => restore().catch(() => false),
+    restore: (known) => restore(known).catch(() => false),
     close: () => client.end().catch(() => {}),
   }
 }

@@ -23,7 +23,7 @@ export function findSlowStarters(files: readonly SourceFile[]): Finding[] {
     .filter(({ path }) => path.endsWith('.test.ts') && !SLOW_TESTS.some((glob) => matchesGlob(path, glob)))
     .flatMap(({ path }) => {
       const starter = findStarter(path, new Set())
-      const message = `a test that uses ${starter} belongs into test/harness/slow-tests.ts`
+      const message = `a test that uses ${starter} is named *.slow.test.ts`
       return starter ? [{ key: path, message }] : []
     })
 }

@@ -30,7 +30,7 @@ const addMessages = statement<never>(`
   on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`)
 
 async function openRealtimeQueue(): Promise<QueueUnderTest<ClaimedMessage, EndedMessage, RecordedMessage[]>> {
-  const database = await createTestDatabase({ poolSize: 1 })
+  const database = await createTestDatabase()
   const { connectionString } = database
   const workers = openDatabase({ ...WORKER_POOL, connectionString, size: 8 })
   const clock = buildManualClock()

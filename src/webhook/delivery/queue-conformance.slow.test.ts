@@ -23,7 +23,7 @@ const RESULTS: Record<AttemptEnd, EndedAttempt['result']> = {
 }
 
 async function openWebhookQueue(): Promise<QueueUnderTest<ClaimedDispatch, EndedAttempt, SettledAttempts>> {
-  const database = await createTestDatabase({ poolSize: 1 })
+  const database = await createTestDatabase()
   const { connectionString } = database
   const workers = openDatabase({ ...WORKER_POOL, connectionString, size: 8 })
   const clock = buildManualClock()

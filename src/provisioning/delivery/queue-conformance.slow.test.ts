@@ -25,7 +25,7 @@ const RESULTS: Record<AttemptEnd, EndedDelivery['result']> = {
 }
 
 async function openProvisioningQueue(): Promise<QueueUnderTest<ClaimedDelivery, EndedDelivery, SettledDeliveries>> {
-  const database = await createTestDatabase({ poolSize: 1 })
+  const database = await createTestDatabase()
   const { connectionString } = database
   const workers = openDatabase({ ...WORKER_POOL, connectionString, size: 8 })
   const clock = buildManualClock()
@@ -35,7 +35,7 @@ async function openProvisioningQueue(): Promise<QueueUnderTest<ClaimedDelivery, 
     clock,
     addGroup: () => ledger.addTarget(),
     // Rows of one user wait for each other, so each row here has a user of its own.
-    addRows: (group, { count = 1, dueAt } = {}) => ledger.queueUsers(group as TargetId, count, dueAt),
+    addRows: (group, { count = 1, dueAt } = {}) => ledger.queueNewUsers(group as TargetId, count, dueAt),
     setActive: async (group, isActive) => {
       const change = { is_actived: isActive }
       await database.db.updateTable('provisioning_target').set(change).where('document_id', '=', group).execute()

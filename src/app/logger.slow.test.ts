@@ -51,7 +51,7 @@ describe('a line of the log', () => {
     expect(text).not.toContain('hidden')
     expect(text).not.toContain('insert into')
     expect(line.err).toMatchObject({ type: 'Error', message: 'duplicate key', code: '23505' })
-    expect(line.err.stack).toContain('logger.test.ts')
+    expect(line.err.stack).toContain('logger.slow.test.ts')
   })
 
   it('keeps other values unchanged', () => {
