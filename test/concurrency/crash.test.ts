@@ -83,7 +83,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await ground.subscribe(api, receiver)
   await ground.change(api)
   for (let attempt = 1; attempt <= 4; attempt++) {
-    await receiver.waitFor(attempt, 30_000)
+    await receiver.waitFor(attempt, 60_000)
     await ground.waitForLedger(1, ['retrying'])
     if (attempt === 4) break
     await ground.letRetriesComeDue()

@@ -25,7 +25,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
   await ground.subscribe(service, receiver)
   await ground.recordEvents(200)
   await ground.change(service)
-  await receiver.waitFor(40, 30_000)
+  await receiver.waitFor(40, 60_000)
 
   proxy.set('paused')
   const pausedAt = performance.now()
@@ -61,7 +61,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await ground.change(service)
-  await receiver.waitFor(1, 30_000)
+  await receiver.waitFor(1, 60_000)
 
   proxy.set('refusing')
   const refused = await service.call('POST', '/api/v3/contract/contract', {
@@ -99,7 +99,7 @@ test('connections that break in the middle, again and again: everything delivere
   await ground.subscribe(service, receiver)
   await ground.recordEvents(150)
   for (const count of [10, 30, 60]) {
-    await receiver.waitFor(count, 30_000)
+    await receiver.waitFor(count, 60_000)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection belongs to a process that does not know of it.
@@ -141,7 +141,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
     await ground.subscribe(service, receiver)
     await ground.recordEvents(150)
-    await receiver.waitFor(20, 30_000)
+    await receiver.waitFor(20, 60_000)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
     // The answer may be a second old.
@@ -198,7 +198,7 @@ test('a full disk of the database: changes answer 503, what was posted is record
   receiver.behave({ kind: 'wait', until: answer.promise })
   await ground.change(service)
   await ground.change(service)
-  await receiver.waitFor(2, 30_000)
+  await receiver.waitFor(2, 60_000)
 
   const makeRoom = await fillDisk(ground.database)
   answer.resolve()
