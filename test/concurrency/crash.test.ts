@@ -1,8 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 /** The points of an attempt at which a process may die, and whether the receiver has its POST then. */
 const POINTS = [

@@ -15,9 +15,7 @@ async function readReadiness(url: string): Promise<number> {
   return (await fetch(`${url}/readyz`)).status
 }
 
-test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', {
-  timeout: 120_000,
-}, async () => {
+test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -50,9 +48,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
   expect(receiver.requests).toHaveLength(count)
 })
 
-test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', {
-  timeout: 120_000,
-}, async () => {
+test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -89,9 +85,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   await service.stop()
 })
 
-test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', {
-  timeout: 120_000,
-}, async () => {
+test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -117,9 +111,7 @@ test('connections that break in the middle, again and again: everything delivere
   expect(seen.size).toBe(150)
 })
 
-test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', {
-  timeout: 120_000,
-}, async () => {
+test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', async () => {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox restart '))
   await seedDataDir(dataDir)
   const start = () =>
@@ -187,9 +179,7 @@ async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>
   }
 }
 
-test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', {
-  timeout: 120_000,
-}, async () => {
+test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
   const service = await ground.startLocal()

@@ -1,9 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import type { ServiceProcess } from '../harness/service-process.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 type Caller = Pick<ServiceProcess, 'call'>
 

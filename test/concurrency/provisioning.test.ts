@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freezeWorker } from '../harness/frozen-worker.ts'
 import type { LocalService } from '../harness/local-service.ts'
 import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const USERS = '/api/v3/identity/user'
 

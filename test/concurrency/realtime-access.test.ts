@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRealtimeProvider } from '../harness/realtime-provider.ts'
 import { nextEvent } from '../harness/realtime-server.ts'
 import { openRealtimeService, type RealtimeWorld, startRealtimeWorld } from '../harness/realtime-world.ts'
 import { callService } from '../harness/service-process.ts'
 import { limit, waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 160_000, hookTimeout: 120_000 })
 
 /** A change takes effect within a second (docs/contract/realtime.md#lost-access); the rest is a busy machine's. */
 const LIMIT_MS = 1_000 + 2_000

@@ -1,11 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { LOCK_LOST_MS } from '../../src/delivery/worker-lease.ts'
 import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { freezeWorker } from '../harness/frozen-worker.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 /** Much longer than a lost lock keeps the work of a process. */
 const TAKEOVER_MS = LOCK_LOST_MS + 3_000

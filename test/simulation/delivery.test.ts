@@ -82,7 +82,6 @@ async function simulate(seed: number): Promise<World['model']> {
 
 describe('a simulated platform with faults', () => {
   it('keeps every promise of the contract after each step, whatever goes down', {
-    timeout: 120_000,
     retry: 0,
   }, async () => {
     const first = chooseSeed()
