@@ -6,7 +6,6 @@ import { SLOW_TESTS } from './test/harness/slow-tests.ts'
 const EVERY_TEST = '{src,test,packages,tools,bench}/**/*.test.ts'
 
 const common = {
-  // On a busy machine the start of one process alone may take many seconds.
   testTimeout: 60_000,
   hookTimeout: 120_000,
   // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
@@ -27,7 +26,16 @@ export default defineConfig({
           exclude: ['**/node_modules/**', ...SLOW_TESTS],
         },
       },
-      { test: { ...common, name: 'slow', include: [...SLOW_TESTS] } },
+      {
+        test: {
+          ...common,
+          name: 'slow',
+          include: [...SLOW_TESTS],
+          // On a busy machine the start of one process alone may take many seconds.
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+        },
+      },
     ],
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],

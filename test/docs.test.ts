@@ -194,7 +194,15 @@ describe('names in documents exist:', () => {
   })
 
   test('settings', () => {
-    const others = ['TEST_DATABASE_URL', 'CHROMIUM_PATH', 'OTEL_', 'GOTRUE_', 'POSTGRES_PASSWORD', 'SHOW_PLANS']
+    const others = [
+      'TEST_DATABASE_URL',
+      'SIMULATION_',
+      'CHROMIUM_PATH',
+      'OTEL_',
+      'GOTRUE_',
+      'POSTGRES_PASSWORD',
+      'SHOW_PLANS',
+    ]
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),
     )

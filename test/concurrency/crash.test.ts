@@ -1,8 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 /** The points of an attempt at which a process may die, and whether the receiver has its POST then. */
 const POINTS = [
@@ -83,7 +80,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await ground.subscribe(api, receiver)
   await ground.change(api)
   for (let attempt = 1; attempt <= 4; attempt++) {
-    await receiver.waitFor(attempt, 30_000)
+    await receiver.waitFor(attempt, 60_000)
     await ground.waitForLedger(1, ['retrying'])
     if (attempt === 4) break
     await ground.letRetriesComeDue()

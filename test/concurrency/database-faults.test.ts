@@ -15,9 +15,7 @@ async function readReadiness(url: string): Promise<number> {
   return (await fetch(`${url}/readyz`)).status
 }
 
-test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', {
-  timeout: 120_000,
-}, async () => {
+test('a database that pauses for 10 s under running deliveries: not ready meanwhile, then all delivered once', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -25,7 +23,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
   await ground.subscribe(service, receiver)
   await ground.recordEvents(200)
   await ground.change(service)
-  await receiver.waitFor(40, 30_000)
+  await receiver.waitFor(40, 60_000)
 
   proxy.set('paused')
   const pausedAt = performance.now()
@@ -50,9 +48,7 @@ test('a database that pauses for 10 s under running deliveries: not ready meanwh
   expect(receiver.requests).toHaveLength(count)
 })
 
-test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', {
-  timeout: 120_000,
-}, async () => {
+test('a database that is gone: 503 with Retry-After, and deliveries go on by themselves when it is back', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -61,7 +57,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await ground.change(service)
-  await receiver.waitFor(1, 30_000)
+  await receiver.waitFor(1, 60_000)
 
   proxy.set('refusing')
   const refused = await service.call('POST', '/api/v3/contract/contract', {
@@ -89,9 +85,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   await service.stop()
 })
 
-test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', {
-  timeout: 120_000,
-}, async () => {
+test('connections that break in the middle, again and again: everything delivered, attempts at least what was seen', async () => {
   await using ground = await openDeliveryGround()
   await using proxy = await startDatabaseProxy(ground.database.connectionString)
   const receiver = await ground.receive()
@@ -99,7 +93,7 @@ test('connections that break in the middle, again and again: everything delivere
   await ground.subscribe(service, receiver)
   await ground.recordEvents(150)
   for (const count of [10, 30, 60]) {
-    await receiver.waitFor(count, 30_000)
+    await receiver.waitFor(count, 60_000)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection belongs to a process that does not know of it.
@@ -117,9 +111,7 @@ test('connections that break in the middle, again and again: everything delivere
   expect(seen.size).toBe(150)
 })
 
-test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', {
-  timeout: 120_000,
-}, async () => {
+test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', async () => {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox restart '))
   await seedDataDir(dataDir)
   const start = () =>
@@ -141,7 +133,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
     await ground.subscribe(service, receiver)
     await ground.recordEvents(150)
-    await receiver.waitFor(20, 30_000)
+    await receiver.waitFor(20, 60_000)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
     // The answer may be a second old.
@@ -187,9 +179,7 @@ async function fillDisk(database: Awaited<ReturnType<typeof createTestDatabase>>
   }
 }
 
-test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', {
-  timeout: 120_000,
-}, async () => {
+test('a full disk of the database: changes answer 503, what was posted is recorded once there is room, and nothing is posted twice', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
   const service = await ground.startLocal()
@@ -198,7 +188,7 @@ test('a full disk of the database: changes answer 503, what was posted is record
   receiver.behave({ kind: 'wait', until: answer.promise })
   await ground.change(service)
   await ground.change(service)
-  await receiver.waitFor(2, 30_000)
+  await receiver.waitFor(2, 60_000)
 
   const makeRoom = await fillDisk(ground.database)
   answer.resolve()

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildKeyring } from '../../src/keyring.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
 import { systemRandom } from '../../src/random.ts'
@@ -6,9 +6,6 @@ import { secretContextOf } from '../../src/webhook/webhook.ts'
 import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import type { Receiver } from '../harness/receiver.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 180_000 })
 
 /** More than one statement routes an event to. */
 const CROWD = 1_100

@@ -1,9 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { countSeen, type DeliveryGround, openDeliveryGround } from '../harness/delivery-ground.ts'
 import type { ServiceProcess } from '../harness/service-process.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 type Caller = Pick<ServiceProcess, 'call'>
 
@@ -48,12 +45,12 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
   await makeChanges(ground, [api], 24)
-  await receiver.waitFor(8, 30_000)
+  await receiver.waitFor(8, 60_000)
 
-  const staying = await ground.startLocal({ roles: 'dispatcher' })
   const ended = leaving.stop()
   await leaving.waitForOutput(/Stopping/)
   answer.resolve()
+  const staying = await ground.startLocal({ roles: 'dispatcher' })
   expect(await ended).toEqual({ code: 0, signal: null })
   const rows = await ground.waitForLedger(24, ['success'])
   expect(rows.map((row) => row.attempts)).toEqual(rows.map(() => 1))
@@ -71,10 +68,10 @@ test('processes started, stopped and killed at will during a run of changes: eve
   await ground.subscribe(api, receiver)
   const changes = makeChanges(ground, [api], 120)
   const first = await ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
-  await receiver.waitFor(20, 30_000)
+  await receiver.waitFor(20, 60_000)
   const second = await ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   await first.kill()
-  await receiver.waitFor(60, 30_000)
+  await receiver.waitFor(60, 60_000)
   const third = await ground.startLocal({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   expect(await second.stop()).toEqual({ code: 0, signal: null })
   await changes

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { buildIdMaker, type UserId } from '../../src/id.ts'
 import { endSessionsOfGrant } from '../../src/oauth/exchange.ts'
@@ -11,9 +11,6 @@ import { type DatabaseProxy, startDatabaseProxy } from '../harness/proxy.ts'
 import { type ServiceProcess, TEST_BASE_URL } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** How long a change may take to hold in every process (docs/contract/identity.md#time-until-a-change-takes-effect). */
 const LIMIT_MS = 1_000

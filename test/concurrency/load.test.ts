@@ -16,9 +16,7 @@ async function readMemory(service: ServiceProcess, before?: string): Promise<{ b
   return { bytes, metrics }
 }
 
-test('memory stays flat over 1,500 deliveries to a receiver that answers without end', {
-  timeout: 240_000,
-}, async () => {
+test('memory stays flat over 1,500 deliveries to a receiver that answers without end', async () => {
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
   const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '8' } })
@@ -37,9 +35,7 @@ test('memory stays flat over 1,500 deliveries to a receiver that answers without
   expect(receiver.requests).toHaveLength(1_500)
 })
 
-test('a dead subscriber and a slow one delay no healthy one: it has all its deliveries while theirs still hang', {
-  timeout: 120_000,
-}, async () => {
+test('a dead subscriber and a slow one delay no healthy one: it has all its deliveries while theirs still hang', async () => {
   await using ground = await openDeliveryGround()
   const [dead, slow, healthy] = [await ground.receive(), await ground.receive(), await ground.receive()]
   dead.behave({ kind: 'hang' })

@@ -1,11 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freezeWorker } from '../harness/frozen-worker.ts'
 import type { LocalService } from '../harness/local-service.ts'
 import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const USERS = '/api/v3/identity/user'
 
@@ -113,7 +111,8 @@ test('kill -9 of one of two processes with an attempt in flight: the other repea
   await waitForWorkers(1)
   receiver.behaveNext({ kind: 'hang' })
   const user = await makeUser(api)
-  await receiver.waitFor(1, 30_000)
+  await receiver.waitFor(1, 60_000)
+  await freezeWorker(ground.database, doomed)
   await startSurvivor()
   await waitForWorkers(2)
   await ground.call(api, 'PATCH', `${USERS}/${user}`, { name: 'Behind it' })

@@ -1,10 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { openDeliveryGround } from '../harness/delivery-ground.ts'
 import { startRealtimeProvider } from '../harness/realtime-provider.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 const ROLES = 'dispatcher,realtime'
 

@@ -1,13 +1,10 @@
 import { once } from 'node:events'
 import Pusher from 'pusher'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createTestDatabase } from '../harness/database.ts'
 import { startService } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 const ENVIRONMENT = {
   INTEGRATION_REALTIME_APP_ID: 'app-1',

@@ -39,7 +39,7 @@ type Member = LocalService | ServiceProcess
 const readLog = (member: Member) => ('logged' in member ? member.logged() : member.stderr())
 
 /** Pause between two changes: most of the time of this test is the start of processes. */
-const PAUSE_MS = 20
+const PAUSE_MS = 50
 
 /** Changes under way: each is repeated, with the same key, at any process of the fleet until one accepts it. */
 function startLoad(ground: DeliveryGround, fleet: readonly Member[]) {
@@ -76,31 +76,33 @@ test('a fleet is rolled up to a release with an additive migration and down agai
   await using newer = await buildNewerRelease()
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
-  const fleet: Member[] = [await ground.start(), await ground.startLocal()]
-  await ground.subscribe(fleet[0]!, receiver)
+  const [first, second] = [await ground.start(), await ground.startLocal()]
+  const fleet: Member[] = [first, second]
+  await ground.subscribe(first, receiver)
   const load = startLoad(ground, fleet)
 
-  /** Replaces each member by the next one, one after the other, as a rolling upgrade does. */
-  const roll = async (...starts: (() => Promise<Member>)[]) => {
-    const replaced: Member[] = []
-    for (const [at, start] of starts.entries()) {
-      const before = load.accepted.length
-      const next = await start()
-      const [leaving] = fleet.splice(at, 1, next)
-      const ending = await leaving!.stop()
+  /** One step of a rolling upgrade: a member joins the fleet, one leaves it, and changes go on. */
+  const step = async ({ joining, leaving }: { joining?: Member; leaving?: Member }) => {
+    if (joining) fleet.push(joining)
+    if (leaving) {
+      fleet.splice(fleet.indexOf(leaving), 1)
+      const ending = await leaving.stop()
       if (ending) expect(ending).toEqual({ code: 0, signal: null })
-      await waitFor('changes at the mixed fleet', () => load.accepted.length > before + 20)
-      replaced.push(next)
     }
-    return replaced
+    const before = load.accepted.length
+    await waitFor('changes at the fleet', () => load.accepted.length > before + 20)
   }
-  const startNewer = () => ground.start({ root: newer.root })
-  await roll(startNewer, startNewer)
+  const upgraded = await ground.start({ root: newer.root })
+  await step({ joining: upgraded, leaving: first })
+  await step({ leaving: second })
   const { rows } = await ground.database.pool.query('select is_additive from schema_migration where name = $1', [
     newer.migration,
   ])
   expect(rows).toEqual([{ is_additive: true }])
-  for (const older of await roll(ground.start, ground.startLocal)) {
+  const downgraded = [await ground.startLocal(), await ground.start()]
+  await step({ joining: downgraded[0]! })
+  await step({ joining: downgraded[1]!, leaving: upgraded })
+  for (const older of downgraded) {
     expect(readLog(older)).toContain('the schema is that of a newer release')
     expect(readLog(older)).toContain(newer.migration)
   }

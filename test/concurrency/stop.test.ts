@@ -1,13 +1,10 @@
 import { connect } from 'node:net'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
-
-// Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} under a POST that hangs and a request that its client never finishes: ended in order with 0, the attempt counted as interrupted and due at once`, async () => {
@@ -17,7 +14,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await ground.subscribe(service, receiver)
     receiver.behaveNext({ kind: 'hang' })
     await ground.change(service)
-    await receiver.waitFor(1, 30_000)
+    await receiver.waitFor(1, 60_000)
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})
     socket.write('POST /api/v3/contract/contract HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{')
@@ -47,7 +44,7 @@ test('signals: the same Ctrl-C twice is one, a later one ends at once, and other
   await ground.subscribe(service, receiver)
   receiver.behaveNext({ kind: 'hang' })
   await ground.change(service)
-  await receiver.waitFor(1, 30_000)
+  await receiver.waitFor(1, 60_000)
   service.signal('SIGINT')
   const [, askedAt] = [await service.waitForOutput(/Stopping/), performance.now()]
   service.signal('SIGINT')

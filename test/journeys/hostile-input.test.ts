@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/route-tree.ts'
 import type { RouteDeclaration } from '../../src/http/route.ts'
 import { closeObjects, findFastifySchema } from '../../src/http/schema.ts'
@@ -26,9 +26,6 @@ const UNIFORM_SIZE = 131_072
  */
 const LIMIT_MS = 500
 const TRIES = 3
-
-// Other programs may hold the processor for longer than this one uses it.
-vi.setConfig({ testTimeout: 120_000 })
 
 type Part = 'body' | 'querystring' | 'params'
 interface Subject {

@@ -298,7 +298,7 @@ async function bury(world: World): Promise<void> {
 }
 
 /** How long the work of one step may take. */
-const IDLE_LIMIT_MS = 10_000
+const IDLE_LIMIT_MS = 60_000
 
 /** Waits until no statement runs: the server may still run those of a process that went down. */
 async function waitUntilIdle(world: World): Promise<void> {

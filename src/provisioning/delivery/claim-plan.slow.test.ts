@@ -14,7 +14,7 @@ import type { ClaimedDelivery } from './claimed-delivery.ts'
 import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
 
 /** Users with an open delivery at each target, and deliveries of each that ended. */
-const USERS = 10_000
+const USERS = 3_000
 const ENDED = 3
 const TARGETS = 2
 /** Streams of each target that a lost worker has claimed. */
