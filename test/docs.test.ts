@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/doctor/finding.ts'
 import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
+import { runCommand } from './harness/command-line.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
 import { ROOT, readRepository, type SourceFile } from './tidy/source-file.ts'
 
@@ -44,8 +43,7 @@ function listSections(text: string, under: string): string[] {
 
 /** The commands that `signalbox <path> --help` lists. */
 async function listCommands(path: string[]): Promise<Set<string>> {
-  const args = [posix.join(ROOT, 'src/main.ts'), ...path, '--help']
-  const { stdout } = await promisify(execFile)(process.execPath, args)
+  const { stdout } = await runCommand([...path, '--help'])
   const [, list = ''] = stdout.split('\nCommands:\n')
   return new Set([...list.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name))
 }

@@ -31,6 +31,7 @@ const nodePackage: Packages = { 'node_modules/node': { version: process.versions
 const mainProgram = `
 process.on('SIGTERM', () => { console.log('got SIGTERM'); process.exit(0) })
 process.on('SIGINT', () => { console.log('got SIGINT'); process.exit(0) })
+process.on('SIGHUP', () => { console.log('got SIGHUP'); process.exit(0) })
 const argument: string | undefined = process.argv[2]
 if (argument === 'wait') { console.log('ready'); setInterval(() => {}, 1000) }
 else if (argument === 'die') process.kill(process.pid, 'SIGKILL')
@@ -219,7 +220,7 @@ test('a child that a signal kills ends the command with 128 plus its number', as
   expect((await run(root, 'signalbox.mjs', ['die'])).code).toBe(137)
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   '%s to the command reaches the service once, and its exit code is passed on',
   async (signal) => {
     const root = makeProject({ wanted: nodePackage, installed: nodePackage })

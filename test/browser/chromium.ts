@@ -22,6 +22,9 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
+/** The pages of tests live too short for the optimizing compilers of the browser to pay: a third of the work of axe. */
+const SHORT_LIVES = ['--js-flags=--no-opt,--no-maglev']
+
 /** What a file of tests opens in the browser that all files of this process share. */
 export interface SharedBrowser extends PageLender {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
@@ -35,7 +38,7 @@ let shared: Promise<Browser> | undefined
 
 /** Opens contexts in one browser for each process of tests, because to start one takes a second of CPU. */
 export async function shareChromium(): Promise<SharedBrowser> {
-  shared ??= launchChromium()
+  shared ??= launchChromium(SHORT_LIVES)
   const browser = await shared
   const contexts: BrowserContext[] = []
   const lender = buildPageLender(browser)
@@ -57,12 +60,13 @@ export async function shareChromium(): Promise<SharedBrowser> {
 
 /**
  * Starts a browser for tests: the one that CHROMIUM_PATH names, else on Linux x64 the one that the package
- * `@sparticuz/chromium` carries, with the libraries and fonts that bare systems lack.
+ * `@sparticuz/chromium` carries, with the libraries and fonts that bare systems lack. `more`: further arguments.
  */
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
+  const args = [...ARGUMENTS, ...more]
   const given = process.env.CHROMIUM_PATH
   if (given)
-    return chromium.launch({ executablePath: given, args: ARGUMENTS }).catch((error: unknown) => {
+    return chromium.launch({ executablePath: given, args }).catch((error: unknown) => {
       const remedy = 'set it to an installed Chromium or Chrome, or remove it on Linux x64'
       throw new Error(`CHROMIUM_PATH starts no browser: ${remedy}.`, { cause: error })
     })
@@ -73,7 +77,7 @@ export async function launchChromium(): Promise<Browser> {
   // The system's own libraries and fonts come first; those of the package only fill gaps.
   env.LD_LIBRARY_PATH = [process.env.LD_LIBRARY_PATH, join(directory, 'al2023', 'lib')].filter(Boolean).join(':')
   if (!existsSync('/etc/fonts/fonts.conf')) env.FONTCONFIG_FILE = join(directory, 'fonts.conf')
-  return chromium.launch({ executablePath: join(directory, 'chromium'), args: ARGUMENTS, env: env as never })
+  return chromium.launch({ executablePath: join(directory, 'chromium'), args, env: env as never })
 }
 
 /**

@@ -7,6 +7,7 @@ import { decodeBase32 } from '../harness/factor-person.ts'
 import { readCode } from '../harness/page-person.ts'
 import { PROJECT_ROOT } from '../harness/process.ts'
 import {
+  bringSession,
   findViolationsInBothSchemes,
   NO_VIOLATIONS,
   type PageBrowser,
@@ -57,7 +58,8 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
     name: 'authenticator-app',
     heading: 'Set up an authenticator app',
     reach: async (page) => {
-      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsecurity')
+      await bringSession(world, page)
+      await page.goto('/auth/security')
       await setUpApp(page)
     },
   },
@@ -65,7 +67,8 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
     name: 'security',
     heading: 'Sign-in and security',
     reach: async (page) => {
-      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsecurity')
+      await bringSession(world, page)
+      await page.goto('/auth/security')
       const secret = await setUpApp(page)
       await page.getByLabel('Code of the app').fill(readCode(world.app, secret))
       await page.getByRole('button', { name: 'Turn it on' }).click()

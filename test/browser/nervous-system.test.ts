@@ -1,22 +1,22 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type NervousSystem, startNervousSystem } from '../harness/nervous-system.ts'
 import { waitFor } from '../harness/wait.ts'
-import { launchChromium } from './chromium.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const stack = new AsyncDisposableStack()
 let system: NervousSystem
-let browser: Browser
+let browser: SharedBrowser
 let page: Page
 let contract: string
 let user: string
 
 beforeAll(async () => {
   system = stack.use(await startNervousSystem())
-  browser = await launchChromium()
+  browser = await shareChromium()
   stack.defer(() => browser.close())
   const { service, pageOrigin } = system
   const person = await service.addMember()

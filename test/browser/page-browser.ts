@@ -95,6 +95,19 @@ async function loadAxe(page: Page): Promise<void> {
   await session.send('Runtime.evaluate', { expression: `${axe.source};undefined` })
 }
 
+/** Gives a page the session of a person, as the form does. */
+export async function bringSession(
+  { app, origin }: PageBrowser,
+  page: Page,
+  credentials: { email: string; password: string } = PERSON,
+): Promise<void> {
+  const { email, password } = credentials
+  const { status, body } = await app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
+  if (status !== 200) throw new Error(`nobody signed in: ${JSON.stringify(body)}`)
+  const cookie = { name: 'signalbox_session', value: body.data.jwt as string, url: origin, httpOnly: true }
+  await page.context().addCookies([cookie])
+}
+
 /** The accessibility faults that axe finds in a page: rule and elements. With `rules`, of these rules only. */
 export async function findViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   await loadAxe(page)

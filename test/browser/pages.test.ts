@@ -6,6 +6,7 @@ import { systemRandom } from '../../src/random.ts'
 import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
 import {
+  bringSession,
   findViolationsInBothSchemes,
   measureOverflow,
   NO_VIOLATIONS,
@@ -80,23 +81,24 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'the devices',
     reach: async (page) => {
-      await signIn(page, '/auth/devices')
-      await page.waitForURL('**/auth/devices')
+      await bringSession(world, page)
+      await page.goto('/auth/devices')
     },
     heading: 'Your devices',
   },
   {
     name: 'the question whether to sign out',
     reach: async (page) => {
-      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fsign-out')
-      await page.waitForURL('**/auth/sign-out')
+      await bringSession(world, page)
+      await page.goto('/auth/sign-out')
     },
     heading: 'Sign out?',
   },
   {
     name: 'the form to change the password, refused',
     reach: async (page) => {
-      await signIn(page, '/auth/sign-in?next=%2Fauth%2Fpassword')
+      await bringSession(world, page)
+      await page.goto('/auth/password')
       await page.getByLabel('Present password', { exact: true }).fill(PERSON.password)
       await page.getByRole('button', { name: 'Change the password' }).click()
       await page.getByText('Please check the form').waitFor()
@@ -129,8 +131,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'an invitation of the person who is signed in',
     reach: async (page) => {
       const link = await invite(PERSON.email)
-      await signIn(page)
-      await page.waitForURL('**/auth/')
+      await bringSession(world, page)
       await page.goto(link)
       await page.getByRole('button', { name: 'Join' }).waitFor()
     },

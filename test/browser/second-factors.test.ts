@@ -6,6 +6,7 @@ import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
 import { PAGE_PASSWORD, readCode } from '../harness/page-person.ts'
 import {
+  bringSession,
   findViolations,
   findViolationsInBothSchemes,
   measureOverflow,
@@ -38,8 +39,8 @@ async function enterPassword(page: Page, email: string, path = '/auth/sign-in'):
 /** A new person on the page of the second factors. */
 async function openSecurity(page: Page): Promise<string> {
   const email = await createPerson()
-  await enterPassword(page, email, '/auth/sign-in?next=%2Fauth%2Fsecurity')
-  await page.waitForURL('**/auth/security')
+  await bringSession(world, page, { email, password: PAGE_PASSWORD })
+  await page.goto('/auth/security')
   return email
 }
 

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { runPasted } from '../harness/pasted-command.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
@@ -129,6 +130,15 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     expect(after.map((row) => row.document_id)).toEqual(expect.arrayContaining(before.map((row) => row.document_id)))
   })
 
+  test('after kill -9 of the service alone, a concurrent start waits for the end of its PostgreSQL', async () => {
+    const { service: first, dataDir } = await findRunning()
+    const postmaster = await readPostmaster(dataDir)
+    await first.kill()
+    const { service: second } = await start()
+    expect(isProcessAlive(postmaster)).toBe(false)
+    expect(readContractId(second)).toBe(readContractId(first))
+  })
+
   test('when its PostgreSQL exits, the service reports it with the log file, and exits 1', async () => {
     const { service, dataDir } = await findRunning()
     process.kill(await readPostmaster(dataDir), 'SIGINT')
@@ -136,25 +146,7 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     expect(service.stdout()).toContain(
       'Stopping (the embedded PostgreSQL exited unexpectedly; its log is postgres.log under SIGNALBOX_DATA_DIR).',
     )
-  })
-
-  test('with ENABLE_API_EVENT_QUEUE=false it prints why nothing is sent, and keeps running', async () => {
-    const { service } = await start({ ENABLE_API_EVENT_QUEUE: 'false' })
-    expect(service.stdout()).toContain('Nothing is sent: ENABLE_API_EVENT_QUEUE is false')
-    const [, url] = /listens on (http:\/\/localhost:\d+)/.exec(service.stdout()) ?? []
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    const [, command = ''] = /^ +(curl -s -X PATCH .*)$/m.exec(service.stdout()) ?? []
-    expect(JSON.parse(await runPasted(command, PROJECT_ROOT))).toMatchObject({ data: { name: 'Changed by hand' } })
-  })
-
-  test('after kill -9 of the service alone: its PostgreSQL stops, and a concurrent start waits for it', async () => {
-    const { service: first, dataDir } = await findRunning()
-    await first.kill()
-    const { service: second } = await start()
-    expect(readContractId(second)).toBe(readContractId(first))
-    await second.kill()
     running = undefined
-    await waitFor('the end of PostgreSQL', () => isPostgresGone(dataDir))
   })
 })
 
@@ -168,7 +160,7 @@ async function listUpdates(started: TestProcess, dataDir: string): Promise<{ doc
 
 const listNames = (directory: string): Promise<string[]> => readdir(directory).catch(() => [])
 
-test('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works', {
+test('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', {
   timeout: 180_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -188,7 +180,8 @@ test('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing 
     }
     await using last = startAsNewcomer(dataDir)
     await last.waitForOutput(READY, 60_000)
-    await pressCtrlC(last)
+    await last.kill()
+    await waitFor('the end of PostgreSQL', () => isPostgresGone(dataDir))
   })
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { LocalService } from '../harness/local-service.ts'
 import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
-import type { ServiceProcess } from '../harness/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -8,17 +8,17 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const USERS = '/api/v3/identity/user'
 
 let ground: ProvisioningGround
-let service: ServiceProcess
+let service: LocalService
 let target: { id: string; secret: string }
 beforeAll(async () => {
   ground = await openProvisioningGround()
-  service = await ground.start()
+  service = await ground.startLocal()
   target = await ground.makeTarget(service)
 })
 afterAll(() => ground?.[Symbol.asyncDispose]())
 
-const makeUser = async (email: string): Promise<string> =>
-  (await ground.call(service, 'POST', USERS, { email, name: 'Ada' })).document_id
+const makeUser = async (email: string, at: Pick<LocalService, 'call'> = service): Promise<string> =>
+  (await ground.call(at, 'POST', USERS, { email, name: 'Ada' })).document_id
 
 test('the example is filled by a sync, follows every change, and has exactly the users of the service', async () => {
   const running = await ground.startTarget(target.secret)
@@ -45,13 +45,16 @@ test('the example is filled by a sync, follows every change, and has exactly the
 })
 
 test('kill -9 of the target and of the service while users change: both restarted, the target is in step', async () => {
+  // A process alone on the work, which is killed, and after it one in this process.
+  await service.stop()
+  const killed = await ground.start()
   const first = await ground.startTarget(target.secret)
-  const users = [await makeUser('k1@example.com'), await makeUser('k2@example.com')]
+  const users = [await makeUser('k1@example.com', killed), await makeUser('k2@example.com', killed)]
   await first.kill()
-  for (const user of users) await ground.call(service, 'POST', `${USERS}/${user}/disable`)
-  await ground.call(service, 'PATCH', `${USERS}/${users[0]}`, { name: 'While away' })
-  await service.kill()
-  service = await ground.start()
+  for (const user of users) await ground.call(killed, 'POST', `${USERS}/${user}/disable`)
+  await ground.call(killed, 'PATCH', `${USERS}/${users[0]}`, { name: 'While away' })
+  await killed.kill()
+  service = await ground.startLocal()
   await ground.call(service, 'POST', `${USERS}/${users[0]}/enable`)
   await ground.startTarget(target.secret)
   await ground.waitUntilInStep(service)

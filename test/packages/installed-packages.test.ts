@@ -3,15 +3,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testNestExample } from './nest-example.ts'
 import {
-  type Installed,
+  type InstalledPackages,
   lendModule,
   MODULE_SETTINGS,
+  type ModuleSetting,
   type PackedPackages,
   packPackages,
-  runProgram,
+  runPrograms,
 } from './packed-package.ts'
 
-/** Each package as a stranger has it: packed, installed from the tarball without a network, and used. */
+/** The packages as a stranger has them: packed, installed from the tarballs without a network, and used. */
 
 const PACKAGES = [
   {
@@ -68,36 +69,51 @@ process.exit(0)`,
 ]
 
 let packed: PackedPackages
+let installed: InstalledPackages
 beforeAll(async () => {
   packed = await packPackages(PACKAGES.map(({ name }) => name))
+  installed = await packed.install(PACKAGES.flatMap(({ dependencies }) => dependencies))
+  for (const name of PACKAGES.flatMap(({ lent }) => lent)) await lendModule(installed.project, name)
 }, 300_000)
 afterAll(() => packed?.[Symbol.asyncDispose]())
 
-describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty project', (one) => {
-  let installed: Installed
-  beforeAll(async () => {
-    installed = await packed.install(one.name, one.dependencies)
-    for (const name of one.lent) await lendModule(installed.project, name)
-  }, 300_000)
+const printed = new Map<string, Promise<Map<string, string>>>()
 
+/** What each program prints in a setting, for which one compiler compiles all of them. */
+function runIn(setting: ModuleSetting): Promise<Map<string, string>> {
+  const declared = setting.compiler ? 'declare const process: { exit(code: number): void }\n' : ''
+  const sources = new Map(PACKAGES.map(({ name, program }) => [name, `${program.trim()}\n${declared}`]))
+  const running = printed.get(setting.name) ?? runPrograms(installed.project, setting, sources)
+  printed.set(setting.name, running)
+  return running
+}
+
+describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty project', (one) => {
   test('brings the license of the repository, the README and a file for every export', async () => {
+    const { files, manifest } = installed.packages.get(one.name)!
     const license = join('node_modules', '@signalbox', one.name, 'LICENSE')
     expect(await readFile(join(installed.project, license), 'utf8')).toBe(await readFile('LICENSE', 'utf8'))
-    expect(installed.files).toContain('README.md')
-    const wanted = Object.values(installed.manifest.exports).flatMap((entry) =>
+    expect(files).toContain('README.md')
+    const wanted = Object.values(manifest.exports).flatMap((entry) =>
       Object.values(entry).flatMap((file) => [file.types, file.default]),
     )
     expect(wanted.length).toBeGreaterThanOrEqual(8)
-    expect(wanted.filter((file) => !installed.files.includes(file.slice('./'.length)))).toEqual([])
-    const strays = installed.files.filter((file) => !/^(dist\/|package\.json$|LICENSE$|README\.md$)/.test(file))
+    expect(wanted.filter((file) => !files.includes(file.slice('./'.length)))).toEqual([])
+    const strays = files.filter((file) => !/^(dist\/|package\.json$|LICENSE$|README\.md$)/.test(file))
     expect(strays).toEqual([])
+  })
+
+  test('needs no package but those it names', async () => {
+    const manifestPath = join(installed.project, 'node_modules', '@signalbox', one.name, 'package.json')
+    const { dependencies = {} } = JSON.parse(await readFile(manifestPath, 'utf8')) as { dependencies?: object }
+    const needed: readonly string[] = one.dependencies
+    expect(Object.keys(dependencies).filter((name) => !needed.includes(name))).toEqual([])
   })
 
   test.each(MODULE_SETTINGS.map((setting) => [setting.name, setting] as const))(
     'works with types in %s',
     async (_name, setting) => {
-      const declared = setting.compiler ? 'declare const process: { exit(code: number): void }\n' : ''
-      expect(await runProgram(installed.project, setting, `${one.program.trim()}\n${declared}`)).toBe(one.printed)
+      expect((await runIn(setting)).get(one.name)).toBe(one.printed)
     },
   )
 

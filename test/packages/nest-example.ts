@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { signDelivery } from '../../packages/webhooks/src/testing.ts'
 import { BODY, OTHER_SECRET, SECRET } from '../../packages/webhooks/test/delivery-fixture.ts'
 import { waitFor } from '../harness/wait.ts'
-import { type Installed, lendModule } from './packed-package.ts'
+import { type InstalledPackages, lendModule } from './packed-package.ts'
 import { compileWithTypeScript5 } from './typescript-5.ts'
 
 /** The compiler options of a new Nest project, as far as they decide over modules, decorators and types. */
@@ -43,7 +43,7 @@ async function findPort(): Promise<number> {
 }
 
 /** The example for Nest of the README of `@signalbox/webhooks`, in a project that has the package installed. */
-export function testNestExample(find: () => Installed): void {
+export function testNestExample(find: () => InstalledPackages): void {
   const name =
     'the example for Nest compiles in a CommonJS project, takes a genuine delivery and answers 401 to another'
   test(name, { timeout: 240_000 }, () => checkNestExample(find().project))

@@ -10,10 +10,16 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 
-/** A package of `packages/`, packed and installed in a project that held nothing before. */
-export interface Installed {
+/** Packages of `packages/`, packed and installed in a project that held nothing before. */
+export interface InstalledPackages {
   /** The folder of the project. */
   project: string
+  /** Each package by its name in `packages/`. */
+  packages: Map<string, Installed>
+}
+
+/** An installed package. */
+export interface Installed {
   /** The files of the tarball. */
   files: string[]
   /** The manifest in the tarball. */
@@ -23,10 +29,10 @@ export interface Installed {
 /** Packages of `packages/`, packed. Its folder is removed at the end of its scope (`await using`). */
 export interface PackedPackages extends AsyncDisposable {
   /**
-   * Installs a package in an empty project, without a network. `dependencies` are the packages of the registry that it
-   * needs, packed out of this repository's node_modules.
+   * Installs all of them in an empty project, without a network. `dependencies` are the packages of the registry that they
+   * need, packed out of this repository's node_modules.
    */
-  install(name: string, dependencies: readonly string[]): Promise<Installed>
+  install(dependencies: readonly string[]): Promise<InstalledPackages>
 }
 
 /** A packed package: the path of its tarball, and its files. */
@@ -64,21 +70,25 @@ export async function packPackages(names: readonly string[]): Promise<PackedPack
   await symlink(MODULES, join(checkout, 'node_modules'))
   const tarballs = await pack(sources, folder)
   return {
-    install: async (name, dependencies) => {
-      const { path, files } = tarballs[names.indexOf(name)]!
+    install: async (dependencies) => {
       const others = await pack(
         dependencies.map((one) => join(MODULES, one)),
         folder,
         ['--ignore-scripts'],
       )
-      const project = join(folder, `project-${name}`)
+      const project = join(folder, 'project')
       await mkdir(project)
       await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
       const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
-      await run('npm', ['install', '--offline', ...quiet, path, ...others.map((one) => one.path)], { cwd: project })
-      const manifestPath = join(project, 'node_modules', '@signalbox', name, 'package.json')
-      const { default: manifest } = await import(manifestPath, { with: { type: 'json' } })
-      return { project, files, manifest }
+      const paths = [...tarballs, ...others].map((one) => one.path)
+      await run('npm', ['install', '--offline', ...quiet, ...paths], { cwd: project })
+      const packages = new Map<string, Installed>()
+      for (const [index, name] of names.entries()) {
+        const manifestPath = join(project, 'node_modules', '@signalbox', name, 'package.json')
+        const { default: manifest } = await import(manifestPath, { with: { type: 'json' } })
+        packages.set(name, { files: tarballs[index]!.files, manifest })
+      }
+      return { project, packages }
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
@@ -130,38 +140,47 @@ export const MODULE_SETTINGS: readonly ModuleSetting[] = [
 ]
 
 /**
- * Compiles, bundles and runs a program in a folder of its own inside the project, as the setting asks. Returns what it
- * prints; throws with what the compiler says.
+ * Compiles, bundles and runs programs in a folder of their own inside the project, as the setting asks. Returns what each
+ * prints; throws with what the compiler says of any.
  */
-export async function runProgram(project: string, setting: ModuleSetting, source: string): Promise<string> {
+export async function runPrograms(
+  project: string,
+  setting: ModuleSetting,
+  sources: ReadonlyMap<string, string>,
+): Promise<Map<string, string>> {
   const folder = await mkdtemp(join(project, 'program-'))
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: setting.type }))
   const { compiler } = setting
-  if (compiler) {
-    await writeFile(join(folder, 'program.ts'), source)
-    await runCompiler(folder, compiler)
-  } else {
-    await writeFile(join(folder, 'program.js'), setting.type === 'module' ? source : toCommonJs(source))
+  for (const [name, source] of sources) {
+    const plain = setting.type === 'module' ? source : toCommonJs(source)
+    await writeFile(join(folder, `${name}.${compiler ? 'ts' : 'js'}`), compiler ? source : plain)
   }
-  if (setting.isBundled) {
-    const { rolldown } = await import('rolldown')
-    const bundle = await rolldown({ input: join(folder, 'program.js'), logLevel: 'silent', platform: 'node' })
-    await bundle.write({ file: join(folder, 'program.js'), format: 'esm', codeSplitting: false })
-    await bundle.close()
+  if (compiler) await runCompiler(folder, compiler)
+  const printed = new Map<string, string>()
+  for (const name of sources.keys()) {
+    const file = join(folder, `${name}.js`)
+    if (setting.isBundled) await bundleInPlace(file)
+    printed.set(name, (await run(process.execPath, [file])).stdout.trim())
   }
-  const { stdout } = await run(process.execPath, [join(folder, 'program.js')])
-  return stdout.trim()
+  return printed
+}
+
+async function bundleInPlace(file: string): Promise<void> {
+  const { rolldown } = await import('rolldown')
+  const bundle = await rolldown({ input: file, logLevel: 'silent', platform: 'node' })
+  await bundle.write({ file, format: 'esm', codeSplitting: false })
+  await bundle.close()
 }
 
 /**
- * Compiles the program of a folder, with the checks that also read the declarations of the package; those of the
+ * Compiles the programs of a folder, with the checks that also read the declarations of the packages; those of the
  * language's own library are not checked.
  */
 async function runCompiler(folder: string, compiler: NonNullable<ModuleSetting['compiler']>): Promise<void> {
   const { package: name, ...modules } = compiler
   const common = { target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], strict: true, types: [] }
   const compilerOptions = { ...common, skipDefaultLibCheck: true, esModuleInterop: true, ...modules }
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
   if (name === 'typescript-5') return compileWithTypeScript5(folder)
   const tsc = join(MODULES, name, 'bin', 'tsc')
   await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {

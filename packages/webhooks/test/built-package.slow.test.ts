@@ -8,7 +8,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchChromium } from '../../../test/browser/chromium.ts'
+import { shareChromium } from '../../../test/browser/chromium.ts'
 import { REFUSAL_REASONS } from '../src/verification-error.ts'
 import { BODY, deliveryHeaders, EVENT_ID, SECRET, SIGNED_AT } from './delivery-fixture.ts'
 
@@ -160,7 +160,7 @@ describe('the built package', () => {
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const browser = await launchChromium()
+    const browser = await shareChromium()
     try {
       const page = await browser.newPage()
       await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)
