@@ -11,7 +11,7 @@ import { PIPELINE_LIMIT } from '../http/sockets.ts'
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabase({ content: 'prepared' })
 })
 afterAll(() => database[Symbol.asyncDispose]())
 

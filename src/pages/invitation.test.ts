@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV, PAGE_ORIGIN } from '../../test/harness/page-visitor.ts'
 
@@ -28,7 +29,7 @@ async function listMembers(account: string): Promise<string[]> {
 
 async function signInNew() {
   const email = `member-${++people}@example.test`
-  await app.admin('POST', '/api/v3/identity/user', { email, password: PASSWORD })
+  await createUserWithPassword(app, { email }, PASSWORD)
   const visitor = buildPageVisitor(app)
   await visitor.get('/auth/sign-in')
   await visitor.post('/auth/sign-in', { email, password: PASSWORD })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
+import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { readMails } from '../../test/harness/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV, type PageVisitor } from '../../test/harness/page-visitor.ts'
 
@@ -16,8 +17,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 async function createPerson() {
   people += 1
   const email = `reader-${people}@example.test`
-  const { body } = await app.admin('POST', '/api/v3/identity/user', { email, password: PASSWORD })
-  return { email, id: body.data.document_id as string }
+  return { email, id: await createUserWithPassword(app, { email }, PASSWORD) }
 }
 
 async function signIn(email: string, password = PASSWORD) {

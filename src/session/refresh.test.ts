@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestCall } from '../../test/harness/app.ts'
+import { createUserWithPassword } from '../../test/harness/known-password.ts'
 import { buildKeyring } from '../keyring.ts'
 import { systemRandom } from '../random.ts'
 import { refreshSession } from './refresh.ts'
@@ -26,7 +27,7 @@ let count = 0
 /** Signs a new person in. */
 async function signIn() {
   const login = { email: `refresh-${count++}@example.com`, password: PASSWORD }
-  await app.admin('POST', '/api/v3/identity/user', login)
+  await createUserWithPassword(app, { email: login.email }, PASSWORD)
   const { data } = (await app.anonymous('POST', '/api/v3/auth/login/local', login)).body
   return { jwt: data.jwt as string, token: data.refresh_token as string, userId: data.user.document_id as string }
 }

@@ -33,6 +33,9 @@ async function newcomer() {
   await app.db.updateTable('user').set({ password_hash: QUICK_HASH }).where('document_id', '=', user.id).execute()
   return { user, address: `10.1.${count}.1` }
 }
+/** Every tenth is of nobody. To refuse such an attempt takes 40 ms of a processor, for a known address almost nothing. */
+const guessEmail = async (step: number) =>
+  step % 10 === 0 ? `guess-${step}@example.test` : (await newcomer()).user.email
 const logIn = (email: string, password: string, address = '10.0.0.1') =>
   app.call('POST', LOGIN, { body: { email, password }, address })
 const failed = { status: 401, body: { code: 'login_failed' } }
@@ -147,9 +150,7 @@ describe('repeated failures', () => {
 
   test('from one network address delay it for all e-mail addresses and for its /64', async () => {
     for (let step = 0; step < 20; step += 1)
-      expect(await logIn(`guess-${step}@example.test`, 'wrong horse', `2001:db8:5:5::${step + 1}`)).toMatchObject(
-        failed,
-      )
+      expect(await logIn(await guessEmail(step), 'wrong horse', `2001:db8:5:5::${step + 1}`)).toMatchObject(failed)
     const { user } = await newcomer()
     expect(await logIn(user.email, PASSWORD, '2001:db8:5:5:ffff::1')).toMatchObject(throttled)
     expect((await logIn(user.email, PASSWORD, '2001:db8:5:6::1')).status).toBe(200)
@@ -182,7 +183,7 @@ describe('repeated failures', () => {
 
   test('of the network address are not cleared by one known account', async () => {
     const { user } = await newcomer()
-    for (let step = 0; step < 19; step += 1) await logIn(`other-${step}@example.test`, 'wrong horse', '10.8.0.1')
+    for (let step = 0; step < 19; step += 1) await logIn(await guessEmail(step), 'wrong horse', '10.8.0.1')
     expect((await logIn(user.email, PASSWORD, '10.8.0.1')).status).toBe(200)
     expect(await logIn('other@example.test', 'wrong horse', '10.8.0.1')).toMatchObject(failed)
     expect(await logIn(user.email, PASSWORD, '10.8.0.1')).toMatchObject(throttled)

@@ -58,9 +58,8 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
 const TABLES = ['oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
 
 it('secrets of every table are counted by key, and the facts name the tables and keys that do not open', async () => {
-  await using database = await createTestDatabase()
+  await using database = await createTestDatabase({ content: 'prepared' })
   const { db } = database
-  await prepareForTest(database, buildManualClock())
   await sealOneOfEach(db, ringOf(OLD), 1)
   await sealOneOfEach(db, ringOf(LOST), 2)
   const ring = ringOf(NEW, OLD)

@@ -29,7 +29,7 @@ function countBatches(db: Database): Database {
 }
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabase({ content: 'prepared' })
   app = await createTestApp({ database: { ...database, db: countBatches(database.db) } })
 })
 afterAll(async () => {

@@ -198,7 +198,7 @@ it('api#rate-limits: every path has a limit: the reference, the probes, the metr
 })
 
 it('api#rate-limits: the limits are shared between processes, and strict on sign-in', async () => {
-  await using database = await createTestDatabase()
+  await using database = await createTestDatabase({ content: 'prepared' })
   const env = { RATE_LIMIT_STRICT_PER_MINUTE: '3' }
   await using one = await createTestApp({ database, env })
   await using two = await createTestApp({ database, env })

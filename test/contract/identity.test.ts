@@ -18,7 +18,7 @@ let app: TestApp
 let other: TestApp
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabase({ content: 'prepared' })
   app = await createTestApp({ database })
   other = await createTestApp({ database, clock: app.clock })
 })

@@ -14,7 +14,7 @@ let database: TestDatabase
 let certification: TestApp
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabase({ content: 'prepared' })
   certification = await createTestApp({ database, env: { APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SECRET } })
 })
 afterAll(async () => {

@@ -6,8 +6,8 @@ export interface KeptPool {
   database: DatabasePool
   /**
    * Ends the use by a test: takes its session settings, locks, channels and temporary tables from every connection, and
-   * returns their server processes. Undefined when the test ended or watches the pool, or left a statement in flight: the
-   * pool is then of no further use.
+   * returns their server processes. Undefined when the test ended or watches the pool, left a statement in flight, or
+   * opened more than `CONNECTIONS_LIMIT`: the pool is then of no further use.
    */
   rest(): Promise<number[] | undefined>
   /** Ends all connections. */
@@ -19,6 +19,9 @@ const FORGET_SESSION = 'reset all; unlisten *; discard temp; select pg_advisory_
 
 /** The events of a pool by which a test can watch it. */
 const POOL_EVENTS = ['connect', 'acquire', 'release', 'remove', 'error'] as const
+
+/** Connections of a pool that is kept: those of all processes of tests must leave room on the server. */
+const CONNECTIONS_LIMIT = 5
 
 /** Opens a pool on a database of a test. */
 export function openKeptPool(connectionString: string, size: number): KeptPool {
@@ -38,7 +41,7 @@ export function openKeptPool(connectionString: string, size: number): KeptPool {
   const isIdle = () =>
     !pool.ending && pool.waitingCount === 0 && pool.idleCount === pool.totalCount && clients.size === pool.totalCount
   const forget = async () => {
-    if (!isIdle() || countListeners() !== listeners) return undefined
+    if (!isIdle() || clients.size > CONNECTIONS_LIMIT || countListeners() !== listeners) return undefined
     await Promise.all([...clients].map((client) => client.query(FORGET_SESSION)))
     if (!isIdle()) return undefined
     // A process of tests does not wait for these connections to end. The pool refers to one again when it gives it out.

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database.ts'
-import { buildManualClock } from '../../../test/harness/manual-clock.ts'
-import { prepareForTest } from '../../../test/harness/prepared-database.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import { writeStateBatch } from './state-batch.store.ts'
 import { loadBrowser, loadTokens } from './state-load.store.ts'
@@ -10,8 +8,7 @@ import { loadBrowser, loadTokens } from './state-load.store.ts'
 const NOBODY = '00000000-0000-7000-8000-000000000001'
 
 test('the statements of a request keep their plans, and look rows up by their whole keys', async () => {
-  await using database = await createTestDatabase()
-  await prepareForTest(database, buildManualClock())
+  await using database = await createTestDatabase({ content: 'prepared' })
   const { db, pool, close } = openDatabase({
     connectionString: database.connectionString,
     size: 1,

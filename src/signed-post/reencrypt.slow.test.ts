@@ -16,7 +16,7 @@ const LOST = 'a-lost-key-of-at-least-thirty-two-bytes'
 
 /** One service after the other on one database, each with its own SECRET_KEY, as over the days of a rotation. */
 async function startHouse() {
-  const database = await createTestDatabase()
+  const database = await createTestDatabase({ content: 'prepared' })
   const receiver = await startReceiver()
   const clock = buildManualClock()
   return {
