@@ -2,7 +2,7 @@
 const PLAIN = /^[\w.:+-]+$/
 
 /** Characters that JSON escapes in a way of its own: control characters and halves of surrogate pairs. */
-const JSON_ESCAPED = /[\u0000-\u001f\ud800-\udfff]/
+const JSON_ESCAPED = /[^ -\ud7ff\ue000-\uffff]/
 
 /**
  * Writes a parameter that is an array of numbers, booleans, instants, texts and nulls as PostgreSQL reads it

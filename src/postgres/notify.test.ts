@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
@@ -188,17 +186,4 @@ it('a stop ends it at once, without further notifications or open connections', 
   await database.pool.query('notify signalbox_work')
   await expect.poll(() => ear.heard(), { timeout: 10_000 }).toBe(1)
   expect(listener.told()).toBe(before)
-})
-
-it('sends what overlaps on its connection without a warning of the driver', async () => {
-  // A process of its own: the driver warns once a process.
-  const script = `
-    import { openClient } from ${JSON.stringify(new URL('./listener.ts', import.meta.url).href)}
-    const client = openClient(process.env.CONNECTION_STRING, 'signalbox test')
-    await client.connect()
-    await Promise.all(Array.from({ length: 4 }, () => client.query('notify overlapping')))
-    await client.end()`
-  const env = { ...process.env, CONNECTION_STRING: database.connectionString }
-  const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], { env })
-  expect(stderr).not.toContain('Warning')
 })
