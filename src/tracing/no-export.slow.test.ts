@@ -1,24 +1,32 @@
-import { createRequire } from 'node:module'
-import pino from 'pino'
 import { expect, test } from 'vitest'
-import { createTestApp } from '../../test/harness/app.ts'
-import { systemClock } from '../clock.ts'
-import { systemRandom } from '../random.ts'
-import { openSpanExport } from './span-export.ts'
+import { createTestDatabase } from '../../test/harness/database.ts'
+import { startService } from '../../test/harness/service-process.ts'
 
-/** The loaded packages of OpenTelemetry; the metrics library always loads `@opentelemetry/api`. */
-function listLoaded(): string[] {
-  return Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
-}
+/** Writes, at the end of the process, which packages of OpenTelemetry were loaded; the metrics library always loads the API. */
+const HOOK = `
+  import { createRequire } from 'node:module'
+  const { cache } = createRequire(${JSON.stringify(import.meta.url)})
+  process.on('exit', () => {
+    const loaded = Object.keys(cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
+    console.log('OpenTelemetry: ' + loaded.length + ' modules')
+  })`
 
-test('the service loads the OpenTelemetry packages only with an endpoint', async () => {
-  await using app = await createTestApp()
-  expect((await app.admin('POST', '/api/v3/identity/account', { name: 'Untraced' })).status).toBe(201)
-  await app.settle()
-  expect(listLoaded()).toEqual([])
-  const logger = pino({ level: 'silent' })
-  const service = { instanceId: 'here', version: '1', clock: systemClock, random: systemRandom }
-  const spanExport = await openSpanExport({ ...service, endpoint: 'http://127.0.0.1:1', logger })
-  await spanExport?.stop()
-  expect(listLoaded()).not.toEqual([])
+const IMPORT_HOOK = `--import data:text/javascript,${encodeURIComponent(HOOK)}`
+
+test.each([
+  ['loads no package of OpenTelemetry without an endpoint', {}, /OpenTelemetry: 0 modules/],
+  [
+    'loads the packages of OpenTelemetry with an endpoint',
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' },
+    /OpenTelemetry: [1-9]\d* modules/,
+  ],
+])('a service %s', async (_what, env, expected) => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  await using service = await startService({
+    databaseUrl: database.connectionString,
+    token: '',
+    env: { NODE_OPTIONS: IMPORT_HOOK, SIGNALBOX_ROLES: 'api', ...env },
+  })
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
+  expect(service.stdout()).toMatch(expected)
 })

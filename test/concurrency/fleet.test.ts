@@ -26,7 +26,12 @@ test('two API processes and two dispatchers: of 120 changes each is posted exact
     ground.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '4' } }),
   ])
   await ground.subscribe(services[0]!, receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behave({ kind: 'wait', until: answer.promise })
   await makeChanges(ground, services.slice(0, 2), 120)
+  // As many as both have in flight together.
+  await receiver.waitFor(8, 60_000)
+  answer.resolve()
 
   const rows = await ground.waitForLedger(120, ['success'], 60_000)
   expect(rows).toHaveLength(120)
