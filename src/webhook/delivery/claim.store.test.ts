@@ -190,7 +190,8 @@ describe('claiming: fairness', () => {
       await t.ledger.addDispatches(webhook, { leaseUntil: t.later(MINUTE_MS), leaseOwner: 'worker-b' })
       await t.ledger.addDispatches(webhook, { count: 2, dueAt: t.later(-1_000) })
     }
-    const [last] = await t.ledger.addDispatches(await t.ledger.addWebhook(), { dueAt: t.later(0) })
+    // After theirs, and before now: those that have no room wait from now on.
+    const [last] = await t.ledger.addDispatches(await t.ledger.addWebhook(), { dueAt: t.later(-500) })
     const claimed = await t.claim({ fastSlots: 1, slowSlots: 0, perGroup: 1 })
     expect(claimed.map((one) => one.id)).toEqual([last])
   })
