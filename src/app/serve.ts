@@ -100,6 +100,8 @@ async function startInSteps(start: {
   const { print } = options
   reportIdleSettings(config, logger)
   await prepareDatabase(resources, world)
+  // A stop leaves the rest of the migrations to the next start: what follows needs them.
+  if (stop.aborted) return
   const { buildApp } = await loadApp()
   await checkSecretKey(options, resources)
   if (stop.aborted) return

@@ -34,7 +34,8 @@ function readContractId(started: TestProcess): string {
 /** Ctrl-C in the terminal: a signal to every process of the group. */
 async function pressCtrlC(started: TestProcess): Promise<void> {
   started.signal('SIGINT', 'group')
-  expect(await started.ended).toEqual({ code: 0, signal: null })
+  const ended = await started.ended
+  expect(ended, started.stdout() + started.stderr()).toEqual({ code: 0, signal: null })
   expect(started.stdout()).toMatch(/Stopping \(SIGINT\)\.\nStopped\.\n$/)
 }
 
