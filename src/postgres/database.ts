@@ -31,6 +31,9 @@ pg.types.setTypeParser(
 /** Timeout for connecting and for the readiness check. */
 const READY_LIMIT_MS = 2_000
 
+/** Timeout of a new connection of a pool. */
+const CONNECT_LIMIT_MS = 5_000
+
 /** Lock timeout of a request's statement; the client gets a 503 to try again. */
 export const REQUEST_LOCK_LIMIT_MS = 5_000
 
@@ -86,6 +89,8 @@ export function openDatabase(options: {
   settings?: string
   /** Default: `SILENCE_LIMIT_MS`. */
   silenceLimitMs?: number
+  /** Default: `CONNECT_LIMIT_MS`. */
+  connectLimitMs?: number
   onError: (error: Error) => void
 }): DatabasePool {
   /** Connections that nothing uses: their silence means nothing. */
@@ -94,7 +99,7 @@ export function openDatabase(options: {
     connectionString: options.connectionString,
     max: options.size,
     application_name: options.applicationName,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: options.connectLimitMs ?? CONNECT_LIMIT_MS,
     idleTimeoutMillis: UNUSED_LIMIT_MS,
     // Firewalls and balancers between forget a connection after some minutes of silence.
     keepAlive: true,

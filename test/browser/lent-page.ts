@@ -68,6 +68,8 @@ async function openPage(browser: Browser, { hasAuthenticator = false, ...options
 async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>, options: PageOptions) {
   for (const other of context.pages()) if (other !== page) await other.close()
   await page.unrouteAll({ behavior: 'ignoreErrors' })
+  // The policy of the last page would hold for content that a test sets itself.
+  await page.goto('about:blank')
   await session.send('Page.resetNavigationHistory')
   await context.clearCookies()
   await authenticator?.clear()

@@ -10,6 +10,7 @@ import { systemRandom } from '../../src/random.ts'
 import { copyCluster } from './cluster.ts'
 import { findDataRoot } from './data-root.ts'
 import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { TEST_CONNECT_LIMIT_MS } from './kept-pool.ts'
 import { buildManualClock } from './manual-clock.ts'
 import { prepareForTest } from './prepared-database.ts'
 
@@ -48,7 +49,13 @@ async function runOnServer(url: string, statements: string[]): Promise<void> {
 
 /** Fills the prepared template, at the start time of the manual clocks. */
 async function prepareTemplate(connectionString: string): Promise<UserId> {
-  const database = openDatabase({ connectionString, size: 2, applicationName: 'signalbox test', onError: () => {} })
+  const database = openDatabase({
+    connectionString,
+    size: 2,
+    applicationName: 'signalbox test',
+    connectLimitMs: TEST_CONNECT_LIMIT_MS,
+    onError: () => {},
+  })
   const administrator = await prepareForTest({ ...database, connectionString }, buildManualClock())
   await database.close()
   return administrator

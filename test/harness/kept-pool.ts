@@ -17,6 +17,9 @@ export interface KeptPool {
 /** Makes the session of a connection as it was when it was opened, except that its statements stay prepared. */
 const FORGET_SESSION = 'reset all; unlisten *; discard temp; select pg_advisory_unlock_all()'
 
+/** A machine that many share may take seconds to start a process of the server. */
+export const TEST_CONNECT_LIMIT_MS = 60_000
+
 /** The events of a pool by which a test can watch it. */
 const POOL_EVENTS = ['connect', 'acquire', 'release', 'remove', 'error'] as const
 
@@ -30,6 +33,7 @@ export function openKeptPool(connectionString: string, size: number): KeptPool {
     size,
     applicationName: 'signalbox test',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
+    connectLimitMs: TEST_CONNECT_LIMIT_MS,
     onError: () => {},
   })
   const { pool } = database
