@@ -17,6 +17,7 @@ import { buildSecretCache } from '../../src/signed-post/secret-cache.ts'
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
 import { secretContextOf } from '../../src/webhook/webhook.ts'
+import { TEST_CONNECT_LIMIT_MS } from '../harness/kept-pool.ts'
 
 /**
  * Where a process goes down. `hang`: it stops recording, and comes back when another has taken its work. `cut`: it loses
@@ -223,7 +224,7 @@ type State = 'open' | 'blocked' | 'destroyed'
 /** The connections of one process: a pool, and one that holds the lock of the worker. */
 async function openConnections(connectionString: string, workerId: string, resumed: Promise<void>) {
   const settings = { connectionString, applicationName: workerId, settings: INDEX_ONLY_PLANS, onError: () => {} }
-  const { db, pool } = openDatabase({ ...settings, size: 3 })
+  const { db, pool } = openDatabase({ ...settings, size: 3, connectLimitMs: TEST_CONNECT_LIMIT_MS })
   const clients = new Set<pg.PoolClient>()
   pool.on('connect', (client) => clients.add(client))
   let state: State = 'open'
