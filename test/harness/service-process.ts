@@ -26,7 +26,7 @@ export interface ServiceOptions {
   root?: string
 }
 
-/** Starts `signalbox serve` and waits until it is ready. */
+/** Starts `signalbox serve` and waits until it is ready, or has ended. */
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
   const started = startProcess({
     args: [join(options.root ?? PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
@@ -37,7 +37,12 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
     const limitMs = options.root === undefined ? 90_000 : 180_000
     const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/, limitMs)
     const url = `http://127.0.0.1:${port}`
-    await waitFor('readiness', () => isReady(url))
+    // One with a crash point may come to it first.
+    let hasEnded = false
+    void started.ended.then(() => {
+      hasEnded = true
+    })
+    await waitFor('readiness', async () => (await isReady(url)) || hasEnded)
     return {
       ...started,
       url,
