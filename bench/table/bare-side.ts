@@ -4,7 +4,7 @@ import { POOL_SIZE } from '../service-process.ts'
 import type { Ground } from './ground.ts'
 import type { LoadedSide } from './stage.ts'
 
-/** What `openBareSide` is told. */
+/** Options of `openBareSide`. */
 export interface BareSideOptions {
   /** The token of the load's requests, which the bare server does not read. */
   jwt: string

@@ -70,8 +70,8 @@ interface Bucket {
 /**
  * Builds the rate limits. A generous limit is counted in memory, and the processes exchange their sums through the
  * database about once a second: a request pays no round trip, and a fleet may exceed a limit by one second's traffic and
- * what no process has exchanged. A strict limit is counted in the database before the request is handled; when that fails, the request fails, so that
- * every guess at a password is counted.
+ * what no process has exchanged. A strict limit is counted in the database before the request is handled; when that
+ * fails, the request fails, so that every guess at a password is counted.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
  * which a sliding estimate would not allow; in return `Retry-After` is exact (docs/decisions/0008-fixed-rate-windows.md).
@@ -85,14 +85,14 @@ export function buildRateLimiter(options: {
 }): RateLimiter {
   const { db, clock, perMinute, strictPerMinute, onError } = options
   /** The window that the clock is in: all begin together, so none outlives it. */
-  let held: { startMs: number; buckets: Map<string, Bucket>; due: Set<string> } | undefined
+  let held: { startMs: number; buckets: Map<string, Bucket>; due: Map<string, Bucket> } | undefined
   const stopping = new AbortController()
   const strict: Policy = { name: 'strict', perMinute: strictPerMinute }
   const address: Policy = { name: 'address', perMinute }
   const callers: Policy = { name: 'caller', perMinute }
 
   function takeBucket(name: string, startMs: number): Bucket {
-    if (held?.startMs !== startMs) held = { startMs, buckets: new Map(), due: new Set() }
+    if (held?.startMs !== startMs) held = { startMs, buckets: new Map(), due: new Map() }
     const { buckets, due } = held
     const known = buckets.get(name)
     if (known) return known
@@ -108,7 +108,7 @@ export function buildRateLimiter(options: {
 
   function addOwn(name: string, bucket: Bucket, { hits, perMinute }: { hits: number; perMinute: number }): void {
     bucket.own += hits
-    if (bucket.own * EXCHANGED_SHARE >= perMinute) held?.due.add(name)
+    if (bucket.own * EXCHANGED_SHARE >= perMinute) held?.due.set(name, bucket)
   }
 
   function countInMemory(subject: string, policy: Policy, reply: FastifyReply): void {
@@ -151,11 +151,8 @@ export function buildRateLimiter(options: {
 
   async function exchange(): Promise<void> {
     if (!held || held.startMs !== findWindow(clock.now()).startMs) return
-    const { startMs, due, buckets } = held
-    const counted = [...due].flatMap((name) => {
-      const bucket = buckets.get(name)
-      return bucket ? [{ name, bucket, hits: bucket.own }] : []
-    })
+    const { startMs, due } = held
+    const counted = [...due].map(([name, bucket]) => ({ name, bucket, hits: bucket.own }))
     if (counted.length === 0) return
     const sums = await addHits(db, new Date(startMs), counted)
     for (const { name, bucket, hits } of counted) {

@@ -11,7 +11,7 @@ export interface DispatcherProbe {
   leaks: number
 }
 
-/** Builds a dispatcher that attempts nothing: it has the room of `probe`, and counts there what it is told. */
+/** Builds a dispatcher that attempts nothing: it has the room of `probe`, and counts its calls there. */
 export function buildProbeDispatcher(probe: DispatcherProbe, policy: Dispatcher['policy']): Dispatcher {
   const measureRoom = (): ClaimRequest => ({
     workerId: 'worker-a',
