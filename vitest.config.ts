@@ -41,8 +41,8 @@ export default defineConfig({
     globalSetup: ['test/harness/global-setup.ts'],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.
     execArgv: ['--min-semi-space-size=32'],
-    // One more than processors, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.
-    maxWorkers: Math.min(availableParallelism() + 1, 4),
+    // Two for each processor, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.
+    maxWorkers: Math.min(2 * availableParallelism(), 4),
     sequence: { sequencer: SlowFirst },
     // A test that leaves a promise rejected has failed, whatever its assertions said.
     dangerouslyIgnoreUnhandledErrors: false,

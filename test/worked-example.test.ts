@@ -3,6 +3,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from './harness/database.ts'
+import { nameTemplate } from './harness/database-url.ts'
 
 /**
  * The worked example of CONTRIBUTING.md, done as written: its files and lines go into a copy of this repository, its
@@ -87,9 +89,29 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   })
 })
 
-/** In one worker: each loads the whole service, which takes longer than these tests. */
-const runTests = (...args: string[]) =>
-  run('node_modules/vitest/vitest.mjs', 'run', '--root', copy, '--maxWorkers', '1', ...args)
+/**
+ * In one worker, since each loads the whole service; on the server that this run has, since to start another one takes as
+ * long as these tests; without a cache on disk, since no other run finds what is made of the files of a copy.
+ */
+async function runTests(...args: string[]) {
+  await using database = await createTestDatabase({ content: 'empty' })
+  const url = database.connectionString
+  const program = [
+    join(copy, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--root',
+    copy,
+    '--maxWorkers',
+    '1',
+    '--fsModuleCache=false',
+  ]
+  try {
+    return await runNode([...program, ...args], { TEST_DATABASE_URL: url })
+  } finally {
+    for (const content of ['prepared', 'migrated'] as const)
+      await database.pool.query(`drop database if exists "${nameTemplate(url, content)}"`)
+  }
+}
 
 /** The tests that drive each route, of which those of invoices run. */
 const SWEEPS = [
@@ -175,10 +197,13 @@ async function checkTypes(): Promise<{ code: number | null; output: string }> {
   }
 }
 
-/** Runs a program of the copy on this Node. Its environment is ours without what the test runner put there. */
-async function run(program: string, ...args: string[]): Promise<{ code: number | null; output: string }> {
+/** Runs a program of the copy. */
+const run = (program: string, ...args: string[]) => runNode([join(copy, program), ...args])
+
+/** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
+async function runNode(args: string[], more: Record<string, string> = {}) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
-  const child = spawn(process.execPath, [join(copy, program), ...args], { cwd: copy, env: { ...env, NO_COLOR: '1' } })
+  const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, NO_COLOR: '1', ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -25,6 +25,12 @@ const ARGUMENTS = [
 /** The pages of tests live too short for the optimizing compilers of the browser to pay: a third of the work of axe. */
 const SHORT_LIVES = ['--js-flags=--no-opt,--no-maglev']
 
+/**
+ * One renderer process for each context and site. Without it a navigation from an empty page to the service takes a new
+ * process, and a spare one is started for the next: a fifth of the work of the tests of pages.
+ */
+const FEW_PROCESSES = ['--process-per-site', '--disable-site-isolation-trials']
+
 /** What a file of tests opens in the browser that all files of this process share. */
 export interface SharedBrowser extends PageLender {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
@@ -38,7 +44,7 @@ let shared: Promise<Browser> | undefined
 
 /** Opens contexts in one browser for each process of tests, because to start one takes a second of CPU. */
 export async function shareChromium(): Promise<SharedBrowser> {
-  shared ??= launchChromium(SHORT_LIVES)
+  shared ??= launchChromium([...SHORT_LIVES, ...FEW_PROCESSES])
   const browser = await shared
   const contexts: BrowserContext[] = []
   const lender = buildPageLender(browser)

@@ -35,20 +35,24 @@ export interface PageLender {
 export function buildPageLender(browser: Browser): PageLender {
   const resting = new Map<string, LentPage[]>()
   const contexts: BrowserContext[] = []
+  const open = async (key: string, options: PageOptions): Promise<LentPage> => {
+    const fresh = await openPage(browser, options)
+    contexts.push(fresh.context)
+    const lent: LentPage = {
+      ...fresh,
+      giveBack: async () => {
+        await empty(fresh)
+        resting.set(key, [...(resting.get(key) ?? []), lent])
+      },
+    }
+    return lent
+  }
   return {
-    lend: async (options = {}) => {
+    lend: async ({ colorScheme = 'light', reducedMotion = 'no-preference', viewport, ...options } = {}) => {
       const key = JSON.stringify(options)
-      const rested = resting.get(key)?.pop()
-      if (rested) return rested
-      const fresh = await openPage(browser, options)
-      contexts.push(fresh.context)
-      const lent: LentPage = {
-        ...fresh,
-        giveBack: async () => {
-          await empty(fresh, options)
-          resting.set(key, [...(resting.get(key) ?? []), lent])
-        },
-      }
+      const lent = resting.get(key)?.pop() ?? (await open(key, options))
+      await lent.page.emulateMedia({ colorScheme, reducedMotion })
+      await lent.page.setViewportSize(viewport ?? { width: 1280, height: 720 })
       return lent
     },
     close: async () => {
@@ -65,7 +69,7 @@ async function openPage(browser: Browser, { hasAuthenticator = false, ...options
 }
 
 /** Makes a page as it was when it was opened. The pages of these tests store nothing in a browser but cookies. */
-async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>, options: PageOptions) {
+async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>) {
   for (const other of context.pages()) if (other !== page) await other.close()
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   // The policy of the last page would hold for content that a test sets itself.
@@ -73,7 +77,4 @@ async function empty({ context, page, session, authenticator }: Omit<LentPage, '
   await session.send('Page.resetNavigationHistory')
   await context.clearCookies()
   await authenticator?.clear()
-  const { colorScheme = 'light', reducedMotion = 'no-preference', viewport = { width: 1280, height: 720 } } = options
-  await page.emulateMedia({ colorScheme, reducedMotion })
-  if (viewport) await page.setViewportSize(viewport)
 }

@@ -1,8 +1,10 @@
-/** The migrated database, which most store tests clone. */
-export const MIGRATED_TEMPLATE = 'signalbox_migrated'
+/** A database that tests clone: every table without rows, or what a start of the service leaves, with an administrator. */
+export type TemplateContent = 'migrated' | 'prepared'
 
-/** The database after a start of the service, with an administrator, which tests of the whole service clone. */
-export const PREPARED_TEMPLATE = 'signalbox_prepared'
+/** The name of the template for a run on the server of `serverUrl`: runs with different databases share a server. */
+export function nameTemplate(serverUrl: string, content: TemplateContent): string {
+  return `${new URL(serverUrl).pathname.slice(1)}_${content}`
+}
 
 /** `url` with another database. */
 export function withDatabaseName(url: string, name: string): string {

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import type { UserId } from '../../src/id.ts'
 import type { DatabasePool } from '../../src/postgres/database.ts'
-import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { nameTemplate, type TemplateContent, withDatabaseName } from './database-url.ts'
 import { type KeptPool, openKeptPool } from './kept-pool.ts'
 import { openRestorable, type RestorableDatabase } from './restorable-database.ts'
 
@@ -18,9 +18,7 @@ export interface TestDatabase extends DatabasePool, AsyncDisposable {
  * The initial content of a test database: `empty`, no table; `migrated`, every table, without rows; `prepared`, the rows
  * of a service start (catalogue, permissions, system roles) and an administrator.
  */
-export type DatabaseContent = 'empty' | 'migrated' | 'prepared'
-
-const TEMPLATES = { empty: 'template0', migrated: MIGRATED_TEMPLATE, prepared: PREPARED_TEMPLATE }
+export type DatabaseContent = 'empty' | TemplateContent
 
 /** A database that a test left as it found it, with its open connections if they have no trace of the test either. */
 interface RestingDatabase {
@@ -70,7 +68,8 @@ async function cloneTemplate(content: DatabaseContent): Promise<RestorableDataba
   const serverUrl = inject('databaseServerUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   // Copying the files of the template takes a third of the work of writing every page to the log.
-  await runOnServer(serverUrl, `create database ${name} template ${TEMPLATES[content]} strategy file_copy`)
+  const template = content === 'empty' ? 'template0' : nameTemplate(serverUrl, content)
+  await runOnServer(serverUrl, `create database ${name} template "${template}" strategy file_copy`)
   const connectionString = withDatabaseName(serverUrl, name)
   if (content !== 'empty') return openRestorable(connectionString)
   return { connectionString, restore: async () => false, close: async () => {} }

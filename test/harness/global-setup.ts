@@ -9,7 +9,7 @@ import { migrate } from '../../src/postgres/migrate.ts'
 import { systemRandom } from '../../src/random.ts'
 import { copyCluster } from './cluster.ts'
 import { findDataRoot } from './data-root.ts'
-import { MIGRATED_TEMPLATE, PREPARED_TEMPLATE, withDatabaseName } from './database-url.ts'
+import { nameTemplate, withDatabaseName } from './database-url.ts'
 import { TEST_CONNECT_LIMIT_MS } from './kept-pool.ts'
 import { buildManualClock } from './manual-clock.ts'
 import { prepareForTest } from './prepared-database.ts'
@@ -32,8 +32,9 @@ declare module 'vitest' {
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL
   const server = given ? await prepareGivenServer(given) : await startThrowawayServer()
-  await runOnServer(server.url, [`create database ${PREPARED_TEMPLATE} template ${MIGRATED_TEMPLATE}`])
-  const administrator = await prepareTemplate(withDatabaseName(server.url, PREPARED_TEMPLATE))
+  const prepared = nameTemplate(server.url, 'prepared')
+  await runOnServer(server.url, [`create database "${prepared}" template "${nameTemplate(server.url, 'migrated')}"`])
+  const administrator = await prepareTemplate(withDatabaseName(server.url, prepared))
   project.provide('databaseServerUrl', server.url)
   project.provide('administrator', administrator)
   project.provide('cluster', server.cluster)
@@ -73,12 +74,13 @@ const THROWAWAY_SETTINGS = {
 }
 
 async function prepareGivenServer(url: string) {
+  const migrated = nameTemplate(url, 'migrated')
   await runOnServer(url, [
-    `drop database if exists ${MIGRATED_TEMPLATE}`,
-    `drop database if exists ${PREPARED_TEMPLATE}`,
-    `create database ${MIGRATED_TEMPLATE}`,
+    `drop database if exists "${migrated}"`,
+    `drop database if exists "${nameTemplate(url, 'prepared')}"`,
+    `create database "${migrated}"`,
   ])
-  await migrate(withDatabaseName(url, MIGRATED_TEMPLATE))
+  await migrate(withDatabaseName(url, migrated))
   return { url, cluster: undefined, stop: async () => {} }
 }
 
@@ -94,7 +96,7 @@ async function startThrowawayServer() {
   const postgres = await start()
   const { password, pathname } = new URL(postgres.connectionString)
   await runOnServer(withDatabaseName(postgres.connectionString, 'postgres'), [
-    `alter database ${pathname.slice(1)} rename to ${MIGRATED_TEMPLATE}`,
+    `alter database ${pathname.slice(1)} rename to ${nameTemplate(postgres.connectionString, 'migrated')}`,
     `create database ${pathname.slice(1)}`,
     // Each test app opens several connections; with the default of 4,096 iterations each costs milliseconds of hashing.
     'set scram_iterations = 1',

@@ -30,7 +30,12 @@ export interface ServiceOptions {
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
   const started = startProcess({
     args: [join(options.root ?? PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
-    env: { ...buildServiceEnvironment(options.databaseUrl), ...options.env },
+    env: {
+      ...buildServiceEnvironment(options.databaseUrl),
+      // No later run finds what one from a folder that is removed writes into the cache.
+      ...(options.root !== undefined && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+      ...options.env,
+    },
   })
   try {
     // The sources of another folder are not in the compile cache.
