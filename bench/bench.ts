@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { API_CASES } from './api-case.ts'
 import { IDENTITY_CASES } from './identity-case.ts'
+import { OAUTH_CASES } from './oauth-case.ts'
 import type { RealtimeLoad } from './realtime.ts'
 import { measureTable, ROW_NAMES } from './table.ts'
 
@@ -89,9 +90,12 @@ program
   )
   .argument('[count]', 'requests a round', readCount, 500)
   .argument('[rounds]', 'rounds', readCount, 3)
-  .action(async (count: number, rounds: number) => {
+  .addOption(new Option('--only <case...>', 'these cases only').choices(Object.keys(OAUTH_CASES)))
+  .option('--profile-dir <directory>', 'writes the CPU profile of the service there')
+  .action(async (count: number, rounds: number, options: { only?: string[]; profileDir?: string }) => {
+    const { only, profileDir } = options
     const { measureOauth } = await import('./oauth.ts')
-    await measureOauth({ count, rounds })
+    await measureOauth(only ?? Object.keys(OAUTH_CASES), { count, rounds, profileDir })
   })
 
 program

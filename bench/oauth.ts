@@ -3,24 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProgram } from './child-process.ts'
 import { openDatabaseServer } from './database-server.ts'
-import {
-  authorize,
-  BENCH_CLIENT,
-  BENCH_REDIRECT_URI,
-  type Browser,
-  exchange,
-  introspect,
-  type OauthSide,
-  openBrowser,
-  redeem,
-  refresh,
-} from './oauth-client.ts'
+import { OAUTH_CASES } from './oauth-case.ts'
+import { BENCH_CLIENT, BENCH_REDIRECT_URI, type OauthSide } from './oauth-client.ts'
 import { readProcess } from './process-times.ts'
 import { POOL_SIZE, startService } from './service-process.ts'
 import { formatTable } from './text-table.ts'
-
-/** Requests in flight at once. */
-const LANES = 8
 
 /** The least that the service may do of what `oidc-provider` does with its adapter in memory. */
 const GOAL = 0.5
@@ -41,7 +28,7 @@ interface Rate {
 
 /** Measures one round. The CPU time is that of the one process: without its database, which other processes serve. */
 async function measureRound(name: string, { side, pid }: Served, count: number): Promise<Rate> {
-  const run = CASES[name]
+  const run = OAUTH_CASES[name]
   if (!run) throw new Error(`there is no case ${name}`)
   const prepared = await run(side, count)
   const before = (await readProcess(pid))?.ownMs ?? Number.NaN
@@ -50,76 +37,30 @@ async function measureRound(name: string, { side, pid }: Served, count: number):
   return { perSecond, cpuMs: (after - before) / count }
 }
 
-/** Runs `perform` `count` times on all lanes. Returns how many were done in a second. */
-async function measure(count: number, perform: (lane: number) => Promise<void>): Promise<number> {
-  const began = performance.now()
-  let left = count
-  const runLane = async (lane: number) => {
-    for (; left > 0; ) {
-      left -= 1
-      await perform(lane)
-    }
-  }
-  await Promise.all(Array.from({ length: LANES }, (_, lane) => runLane(lane)))
-  return count / ((performance.now() - began) / 1000)
-}
-
-/** A browser for each lane, in which the person has opened the app before. */
-function openBrowsers(side: OauthSide): Promise<Browser[]> {
-  return Promise.all(
-    Array.from({ length: LANES }, async () => {
-      const browser = openBrowser(side)
-      await authorize(side, browser)
-      return browser
-    }),
-  )
-}
-
-/** The comparisons by name: each prepares a round and returns what measures it. */
-const CASES: Readonly<Record<string, (side: OauthSide, count: number) => Promise<() => Promise<number>>>> = {
-  // As people do it: again and again from the same browsers, one a lane, which keep their cookies.
-  'authorize to code': async (side, count) => {
-    const browsers = await openBrowsers(side)
-    return () => measure(count, async (lane) => void (await authorize(side, browsers[lane])))
-  },
-  'code to token': async (side, count) => {
-    const codes: string[] = []
-    const browsers = await openBrowsers(side)
-    await measure(count, async (lane) => void codes.push(await authorize(side, browsers[lane])))
-    return () => measure(count, async () => void (await redeem(side, codes.pop() ?? '')))
-  },
-  refresh: async (side, count) => {
-    const tokens = await Promise.all(
-      Array.from({ length: LANES }, async () => (await redeem(side, await authorize(side))).refresh),
-    )
-    return () =>
-      measure(count, async (lane) => {
-        tokens[lane] = await refresh(side, tokens[lane] ?? '')
-      })
-  },
-  introspection: async (side, count) => {
-    const { refresh: token } = await redeem(side, await authorize(side))
-    return () => measure(count, () => introspect(side, token))
-  },
-  // The baseline verifies the token and signs another one, and keeps nothing.
-  exchange: async (side, count) => {
-    const { access } = await redeem(side, await authorize(side))
-    return () => measure(count, () => exchange(side, access))
-  },
+export interface OauthOptions {
+  /** Requests of a round. */
+  count: number
+  /** Rounds that count; one before them warms up. */
+  rounds: number
+  /** Where the CPU profile of the service is written; none without it. */
+  profileDir?: string | undefined
 }
 
 /**
  * Measures the flows of the OAuth provider, each beside `oidc-provider` with its adapter in memory, in turns: requests in a
  * second, and the CPU time of each process. The rate includes the database, which shares the machine.
  */
-export async function measureOauth({ count, rounds }: { count: number; rounds: number }): Promise<void> {
+export async function measureOauth(
+  names: readonly string[],
+  { count, rounds, profileDir }: OauthOptions,
+): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-bench-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const service = await startOwnSide(stack, dataDir)
+  const service = await startOwnSide(stack, dataDir, profileDir)
   const bare = await startBareSide(stack)
   const lines: string[][] = []
-  for (const name of Object.keys(CASES)) {
+  for (const name of names) {
     const rates: { own: Rate; bare: Rate }[] = []
     // The first round of each side warms it up.
     for (let round = 0; round <= rounds; round += 1) {
@@ -161,7 +102,7 @@ async function startBareSide(stack: AsyncDisposableStack): Promise<Served> {
   return { side: { name: 'oidc-provider', clientId, secret, paths, cookie: '' }, pid: program.pid }
 }
 
-async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promise<Served> {
+async function startOwnSide(stack: AsyncDisposableStack, dataDir: string, profileDir?: string): Promise<Served> {
   const server = await openDatabaseServer(join(dataDir, 'postgres'))
   stack.defer(() => server.close())
   const connectionString = await server.createDatabase('oauth')
@@ -170,6 +111,7 @@ async function startOwnSide(stack: AsyncDisposableStack, dataDir: string): Promi
     dataDir,
     poolSize: POOL_SIZE,
     adminPassword: ADMIN_PASSWORD,
+    nodeArguments: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
   })
   const call = async (path: string, body: object, headers: Record<string, string> = {}) => {
     const answer = await fetch(`${origin}/api/v3${path}`, {
