@@ -34,7 +34,7 @@ create table "account_invitation" (
   constraint account_invitation_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
-CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL));
+CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (lower(email) IS NOT NULL));
 
 create table "account_limit" (
   account uuid not null,
@@ -150,7 +150,7 @@ create table "contract" (
   constraint contract_pkey PRIMARY KEY (document_id),
   constraint contract_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
-CREATE INDEX contract_account_idx ON public.contract USING btree (account, created_at DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX contract_account_idx ON public.contract USING btree (account, created_at DESC) WHERE ((deleted_at IS NULL) AND (account IS NOT NULL));
 CREATE INDEX contract_created_idx ON public.contract USING btree (created_at DESC, document_id DESC) WHERE (deleted_at IS NULL);
 
 create table "delivery_worker" (
@@ -426,6 +426,7 @@ create table "oauth_grant" (
   constraint oauth_grant_pkey PRIMARY KEY (document_id),
   constraint oauth_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id)
 );
+CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
 
@@ -439,7 +440,7 @@ create table "oauth_signing_key" (
   constraint oauth_signing_key_alg_check CHECK ((alg = ANY (ARRAY['ES256'::text, 'RS256'::text]))),
   constraint oauth_signing_key_pkey PRIMARY KEY (kid)
 );
-CREATE INDEX oauth_signing_key_key_idx ON public.oauth_signing_key USING btree (split_part(private_key, '.'::text, 2)) WHERE (private_key IS NOT NULL);
+CREATE INDEX oauth_signing_key_key_idx ON public.oauth_signing_key USING btree (split_part(private_key, '.'::text, 2));
 
 create table "oauth_state" (
   model text not null,
@@ -459,7 +460,7 @@ CREATE INDEX oauth_state_answer_idx ON public.oauth_state USING btree (consumed_
 CREATE INDEX oauth_state_consent_idx ON public.oauth_state USING btree (consent) WHERE (consent IS NOT NULL);
 CREATE INDEX oauth_state_expires_idx ON public.oauth_state USING btree (expires_at);
 CREATE INDEX oauth_state_grant_idx ON public.oauth_state USING btree (grant_id) WHERE (grant_id IS NOT NULL);
-CREATE INDEX oauth_state_uid_idx ON public.oauth_state USING btree (uid) WHERE (uid IS NOT NULL);
+CREATE INDEX oauth_state_uid_model_idx ON public.oauth_state USING btree (uid, model, expires_at) WHERE (uid IS NOT NULL);
 CREATE UNIQUE INDEX oauth_state_user_code_key ON public.oauth_state USING btree (user_code_hash) WHERE (user_code_hash IS NOT NULL);
 
 create table "passkey" (
@@ -624,7 +625,7 @@ create table "provisioning_target" (
   constraint provisioning_target_protocol_check CHECK ((protocol = ANY (ARRAY['webhook'::text, 'scim'::text])))
 );
 CREATE INDEX provisioning_target_created_idx ON public.provisioning_target USING btree (created_at);
-CREATE INDEX provisioning_target_key_idx ON public.provisioning_target USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
+CREATE INDEX provisioning_target_key_idx ON public.provisioning_target USING btree (split_part(secret_encrypted, '.'::text, 2));
 
 create table "provisioning_total" (
   status text not null,
@@ -868,7 +869,7 @@ CREATE INDEX session_client_idx ON public.session USING btree (client_id) WHERE 
 CREATE INDEX session_expires_idx ON public.session USING btree (expires_at);
 CREATE INDEX session_grant_idx ON public.session USING btree (grant_id) WHERE ((grant_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX session_parent_idx ON public.session USING btree (parent) WHERE (parent IS NOT NULL);
-CREATE INDEX session_user_idx ON public.session USING btree ("user") WHERE (revoked_at IS NULL);
+CREATE INDEX session_user_idx ON public.session USING btree ("user") WHERE ((revoked_at IS NULL) AND ("user" IS NOT NULL));
 
 create table "session_refresh" (
   token_hash bytea not null,
@@ -904,7 +905,7 @@ create table "totp_factor" (
   constraint totp_factor_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE,
   constraint totp_factor_user_key UNIQUE ("user")
 );
-CREATE INDEX totp_factor_key_idx ON public.totp_factor USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
+CREATE INDEX totp_factor_key_idx ON public.totp_factor USING btree (split_part(secret_encrypted, '.'::text, 2));
 
 create table "user" (
   document_id uuid not null,
@@ -919,7 +920,7 @@ create table "user" (
   deleted_at timestamp(3) with time zone,
   constraint user_pkey PRIMARY KEY (document_id)
 );
-CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (lower(email)) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
 
 create table "user_role" (
   "user" uuid not null,
@@ -955,11 +956,11 @@ create table "webhook" (
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
-CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE ((deleted_at IS NULL) AND is_actived);
+CREATE INDEX webhook_account_idx ON public.webhook USING btree (account) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));
 CREATE INDEX webhook_created_idx ON public.webhook USING btree (created_at);
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
-CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account) WHERE ((NOT is_global) AND (deleted_at IS NULL));
+CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
 
 create table "webhook_attempt" (
   dispatch uuid not null,
@@ -974,6 +975,14 @@ create table "webhook_attempt" (
   response_headers jsonb,
   timings jsonb,
   constraint webhook_attempt_pkey PRIMARY KEY (dispatch, attempt)
+);
+
+create table "webhook_count" (
+  number bigint not null,
+  active bigint not null,
+  inactive bigint not null,
+  auto_disabled bigint not null,
+  constraint webhook_count_pkey PRIMARY KEY (number)
 );
 
 create table "webhook_delivery_minute" (
@@ -1063,7 +1072,7 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE ((deleted_at IS NULL) AND (event IS NOT NULL));
 
 create table "webhook_fan_out" (
   event_id uuid not null,

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import type { Random } from './random.ts'
 
 /**
@@ -31,12 +31,12 @@ export class KeyringError extends Error {
 
 interface BoxKey {
   id: string
-  key: Buffer
+  key: KeyObject
 }
 
 function deriveKey(secret: string): BoxKey {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'signalbox secret box v1', 32))
-  return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }
+  return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key: createSecretKey(key) }
 }
 
 /** Builds a keyring of `secrets` (docs/contract/configuration.md#reader): the first encrypts, all decrypt. */

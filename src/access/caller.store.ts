@@ -107,8 +107,7 @@ const selectKeyCaller = statement<CallerColumns & KeyColumns>(`
     k.last_used_at, k.expires_at
   from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where k.token_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
-    and (k.account is null or exists (
-      select from account a where a.document_id = k.account and a.deleted_at is null))
+    and (k.account is null or (select a.deleted_at is null from account a where a.document_id = k.account))
     and u.is_actived and u.deleted_at is null`)
 
 /** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */

@@ -127,6 +127,14 @@ it('one sweep removes more than one batch, and passes over what another transact
   expect((await pool.query('select document_id from webhook_dispatch')).rows).toEqual(held.rows)
 })
 
+it('the changes of the counts of webhooks become one row', async () => {
+  const house = await startHouse()
+  await house.addWebhook()
+  await house.app.app.maintenance.sweep()
+  expect(await house.countRows('webhook_count')).toBe(1)
+  expect(await house.countRows('webhook_count', 'active = 2')).toBe(1)
+})
+
 it('what still waits for a deleted webhook is cancelled and counted, and nothing of a living one', async () => {
   const house = await startHouse()
   const other = await house.addWebhook()

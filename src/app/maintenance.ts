@@ -39,6 +39,7 @@ import {
   deleteOrphanedDispatches,
 } from '../webhook/ledger/removal.store.ts'
 import { deleteOldReplayJobs } from '../webhook/replay/replay-job.store.ts'
+import { foldWebhookCounts } from '../webhook/webhook-count.store.ts'
 import type { Config } from './config.ts'
 import { deleteIdleWorkers } from './maintenance.store.ts'
 import { buildReencryption } from './reencrypt.ts'
@@ -110,6 +111,7 @@ export type SweepReport = Record<
   | 'orphans'
   | 'workers'
   | 'minutes'
+  | 'webhookCounts'
   | 'replayJobs'
   | 'publishKeys'
   | 'idempotencyKeys'
@@ -203,6 +205,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
       cancelled: () => inBatches(() => cancelOrphanedDispatches(db, orphans)),
       orphans: () => inBatches(() => deleteOrphanedDispatches(db, before(WORKER_KEPT_MS), BATCH_SIZE)),
       minutes: () => foldOldMinutes(db, before(MINUTES_KEPT_MS)),
+      webhookCounts: () => foldWebhookCounts(db, BATCH_SIZE),
       workers: () => deleteIdleWorkers(db, before(WORKER_KEPT_MS)),
       idempotencyKeys: () => inBatches(() => deleteExpiredIdempotencyKeys(db, before(IDEMPOTENCY_KEPT_MS), BATCH_SIZE)),
       rateWindows: () => deleteOldRateWindows(db, before(RATE_WINDOW_KEPT_MS)),

@@ -30,16 +30,13 @@ export async function mountOauthProvider(
   const source = buildSource(options, { parts, clients })
   followSignOuts(server, source, options)
   const mount = { source, baseUrl }
-  const addresses = new WeakMap<object, string>()
   await mountProtocol(server, {
     prefix: PROVIDER_PATH,
     limit: async (request, reply) => {
-      addresses.set(request.raw, request.ip)
       if (!isRegistration(request)) return limiter.limitVisit(request, reply)
       await limiter.limitAddress({ strictRateLimit: true }, request, reply)
     },
-    handle: (request, response) =>
-      serveProvider(mount, request, { response, address: addresses.get(request) ?? '127.0.0.1' }),
+    handle: (request, response, { address }) => serveProvider(mount, request, { response, address }),
   })
   server.get(METADATA_PATH, { schema: { hide: true } }, async (request, reply) => {
     limiter.limitVisit(request, reply)
@@ -96,6 +93,7 @@ function buildSource(
     cookies: decideCookieSafety(config),
     findPerson: (header) => findPerson(parts, header),
     findClient: (id) => clients.find(id, () => findClientMetadata(db, id)),
+    findKeptClient: clients.findKept,
     pages: buildProviderPages(pages.brand),
     endings: buildProviderEndings(options, parts),
     keepSilentGrant: buildSilentGrants(options, parts),

@@ -4,6 +4,7 @@ import {
   type DatabasePool,
   EVENT_QUEUE_OFF,
   INDEX_ONLY_PLANS,
+  INDEX_PLANS,
   openDatabase,
   REQUEST_LOCK_LIMIT_MS,
 } from '../postgres/database.ts'
@@ -57,7 +58,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
   const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
   const database = openDatabase({
     connectionString,
-    settings,
+    settings: `${INDEX_PLANS} ${settings}`,
     size: config.databasePoolSize,
     applicationName: 'signalbox',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,

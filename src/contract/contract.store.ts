@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { isNull, statement } from '../postgres/statement.ts'
 
 export type ContractId = Id<'contract'>
 export type ContractStatus = 'draft' | 'active' | 'ended'
@@ -65,7 +65,7 @@ export function selectContracts(db: Database, scope: PermissionScope) {
   return scope === 'all' ? living : living.where((eb) => eb('account', '=', eb.fn.any(eb.val([...scope]))))
 }
 
-const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 and deleted_at is null`
+const FIND = `select ${COLUMNS.join(', ')} from contract where document_id = $1 and ${isNull('deleted_at')}`
 const selectOne = statement<ContractColumns>(FIND)
 const selectOneOf = statement<ContractColumns>(`${FIND} and account = any($2)`)
 
@@ -100,7 +100,7 @@ interface Target {
 }
 
 const UPDATED = COLUMNS.join(', ')
-const IN_SCOPE = `document_id = $1 and deleted_at is null and ($2::uuid[] is null or account = any($2))`
+const IN_SCOPE = `document_id = $1 and ${isNull('deleted_at')} and ($2::uuid[] is null or account = any($2))`
 
 const update = statement<ContractColumns>(`
   update contract set name = coalesce($3, name), status = coalesce($4, status), updated_by = $5, updated_at = $6

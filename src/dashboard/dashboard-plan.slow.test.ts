@@ -38,7 +38,7 @@ describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
-  it('reads the counts of minutes and the failures that it shows, and no other delivery', async () => {
+  it('reads the counts of minutes and of webhooks and the failures that it shows, no other delivery and no webhook', async () => {
     const read = (db: TestDatabase['db']) => readSummary(db, { now, failures: SHOWN, scope: 'all' })
     expect((await read(database.db)).recentFailures).toHaveLength(SHOWN)
     const explained = await explainStatements(database, read)
@@ -47,6 +47,7 @@ describe(`the summary over ${SUCCESSES + FAILURES} ended deliveries`, () => {
       nodes.filter((node) => node['Relation Name']?.startsWith(tables)).reduce((sum, node) => sum + countRead(node), 0)
     expect(countOf('webhook_dispatch')).toBe(SHOWN)
     expect(countOf('webhook_delivery_minute')).toBeLessThanOrEqual(MINUTES)
+    expect(nodes.map((node) => node['Relation Name'])).not.toContain('webhook')
   })
 })
 

@@ -66,10 +66,17 @@ const DELIVERIES = `
     left join recent r on r.status = s.status
     group by s.status) s`
 
-const countWebhooks = (condition: string) => `
+/** All webhooks: triggers count each change, so it reads a few rows at any number of them. */
+const WEBHOOK_COUNTS = `
+  select json_build_object('active', coalesce(sum(active), 0)::bigint, 'inactive', coalesce(sum(inactive), 0)::bigint,
+    'auto_disabled', coalesce(sum(auto_disabled), 0)::bigint)
+  from webhook_count`
+
+/** The webhooks of the accounts `$4`. */
+const WEBHOOK_COUNTS_OF_ACCOUNTS = `
   select json_build_object('active', count(*) filter (where is_actived), 'inactive', count(*) filter (where not is_actived),
     'auto_disabled', count(*) filter (where not is_actived and disabled_reason = 'consecutive-failures'))
-  from webhook where deleted_at is null ${condition}`
+  from webhook where deleted_at is null and not is_global and account = any($4::uuid[])`
 
 const EVENT_TYPES = `
   select json_build_object('internal', internal, 'accountScope', account_scope, 'method', method, 'route', route,
@@ -106,7 +113,7 @@ interface SummaryColumns extends Pick<Summary, 'deliveries' | 'webhooks'> {
 
 const selectSummary = statement<SummaryColumns>(`
   with ${RECENT}
-  select (${DELIVERIES}) as deliveries, (${countWebhooks('')}) as webhooks, array(${EVENT_TYPES}) as event_types,
+  select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as event_types,
     array(${listFailures('')}) as recent_failures, array(${HOURS}) as hours`)
 
 const OF_ACCOUNTS = 'and d.account = any($4::uuid[]) and d.webhook in (select document_id from own)'
@@ -114,7 +121,7 @@ const OF_ACCOUNTS = 'and d.account = any($4::uuid[]) and d.webhook in (select do
 const selectSummaryOfAccounts = statement<SummaryColumns>(`
   with ${RECENT_OF_ACCOUNTS}
   select (${DELIVERIES}) as deliveries,
-    (${countWebhooks('and not is_global and account = any($4::uuid[])')}) as webhooks, '{}'::json[] as event_types,
+    (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as event_types,
     array(${listFailures(OF_ACCOUNTS)}) as recent_failures, array(${HOURS}) as hours`)
 
 /**

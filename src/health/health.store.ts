@@ -5,9 +5,9 @@ import { COUNT_LIMIT, HEALTH_WINDOW_MS, type WebhookOutFacts } from './webhook-o
 /** `active`: the webhooks that have rows which wait and do not rest, at most `limit`. */
 const activeWebhooks = (limit: number) => sql`
     active as (
-      select q.webhook from webhook_queue q
-      join webhook w on w.document_id = q.webhook and w.is_actived and w.deleted_at is null
-      where not q.is_held order by q.visit_at limit ${limit}
+      select q.webhook from webhook_queue q cross join lateral (
+        select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = q.webhook offset 0) w
+      where not q.is_held and w.is_live order by q.visit_at limit ${limit}
     )`
 
 /** The due, unclaimed rows of one webhook of `active`, the longest due first. */

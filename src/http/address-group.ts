@@ -6,7 +6,8 @@ import { isIPv6 } from 'node:net'
  */
 export function groupAddress(address: string): string {
   const plain = address.replace(/%.*$/, '')
-  if (!isIPv6(plain)) return plain
+  // Every IPv6 address has a colon, and the pattern of `isIPv6` is long.
+  if (!plain.includes(':') || !isIPv6(plain)) return plain
   // The URL parser writes every spelling in the one canonical form (RFC 5952), dotted tails as groups.
   const canonical = new URL(`http://[${plain}]`).hostname.slice(1, -1)
   const [head = '', tail] = canonical.split('::')

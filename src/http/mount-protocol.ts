@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 export interface ForeignProtocol {
   /** The protocol serves every request below this path (`/api/v3/oauth`), except those of declared routes. */
   prefix: string
-  /** Serves the raw Node request, whose body is unread. */
-  handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+  /** Serves the raw Node request, whose body is unread, of the client at `address`. */
+  handle: (request: IncomingMessage, response: ServerResponse, from: { address: string }) => void | Promise<void>
   /** Counts a request against its address before it is handled. Throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => Promise<void> | void
 }
@@ -23,11 +23,13 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
     // The body stays in the socket until the handler reads it: the handler limits its size.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     const serve = async (request: FastifyRequest, reply: FastifyReply) => {
+      // Read now: the socket of a client that leaves names no address.
+      const address = request.ip
       await limit(request, reply)
       reply.hijack()
       reply.raw.setHeader('x-request-id', request.id)
       try {
-        await handle(request.raw, reply.raw)
+        await handle(request.raw, reply.raw, { address })
       } catch (error) {
         request.log.error({ err: error, prefix }, 'foreign protocol failed: see docs/operations.md, unexpected errors')
         endWithFault(reply.raw)

@@ -134,11 +134,13 @@ function decodeSegment(text: string): Buffer | undefined {
   return bytes.toString('base64url') === text ? bytes : undefined
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
   let text: string
   let value: unknown
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    text = utf8.decode(bytes)
     value = JSON.parse(text)
   } catch {
     return 'json'

@@ -10,6 +10,8 @@ const CLIENTS_LIMIT = 5_000
 export interface ClientCache {
   /** The client with this id, kept or else from `read`. */
   find(id: string, read: () => Promise<AdapterPayload | undefined>): Promise<AdapterPayload | undefined>
+  /** The client with this id if it is kept and may be used now: the same object until a note drops it. */
+  findKept(id: string): AdapterPayload | undefined
   /** Drops what a note names: `c:<client>`, `*` for all. Ignores other notes. */
   apply(note: string): void
 }
@@ -18,9 +20,11 @@ export interface ClientCache {
 export function buildClientCache(isProven: () => boolean, limit = CLIENTS_LIMIT): ClientCache {
   const clients = new Map<string, AdapterPayload>()
   let notes = 0
+  const findKept = (id: string) => (isProven() ? clients.get(id) : undefined)
   return {
+    findKept,
     find: async (id, read) => {
-      const known = isProven() ? clients.get(id) : undefined
+      const known = findKept(id)
       if (known) return known
       const mark = notes
       const found = await read()

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../random.ts'
 import type { ClientSecret } from './client.store.ts'
 
@@ -10,7 +10,7 @@ export function createClientSecret(random: Random): { secret: string; hash: Buff
 
 /** The hash of a secret, as the table keeps it. 256 random bits need no slow hash. */
 export function hashClientSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
+  return hash('sha256', secret, 'buffer')
 }
 
 /**
@@ -24,12 +24,12 @@ export function describeSecrets(secrets: readonly ClientSecret[]): string {
 
 /** Whether `given` is one of the described secrets that has not expired. In constant time for each. */
 export function isOneOfSecrets(described: string, given: string, nowMs: number): boolean {
-  const hash = hashClientSecret(given)
+  const presented = hashClientSecret(given)
   let isKnown = false
   for (const part of described.split(',')) {
     const [text = '', expiry = ''] = part.split('.')
     const known = Buffer.from(text, 'base64url')
-    const isSame = known.length === hash.length && timingSafeEqual(known, hash)
+    const isSame = known.length === presented.length && timingSafeEqual(known, presented)
     if (isSame && (expiry === '' || Number(expiry) > nowMs)) isKnown = true
   }
   return isKnown

@@ -1,6 +1,6 @@
 import type { AccountId, Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isNull, statement } from '../postgres/statement.ts'
 import type { SigningAlgorithm } from './signing-key.store.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -228,9 +228,9 @@ export function rotateClientSecret(
 const remove = closingStatement(`
   deleted_client as (update oauth_client set deleted_at = $2, updated_at = $2 where document_id = $1),
   deleted_secrets as (delete from oauth_client_secret where client = $1),
-  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and revoked_at is null),
+  ended_grants as (update oauth_grant set revoked_at = $2, updated_at = $2 where client = $1 and ${isNull('revoked_at')}),
   ended_state as (
-    delete from oauth_state where consent in (select document_id from oauth_grant where client = $1)
+    delete from oauth_state where consent = any(array(select document_id from oauth_grant where client = $1))
   )`)
 
 /** Deletes a locked client with its secrets, grants and tokens, with the last statement of the transaction. */

@@ -56,6 +56,13 @@ const UNUSED_LIMIT_MS = 600_000
 const KEEP_ALIVE_MS = 60_000
 
 /**
+ * Settings for requests: rows are found by index, also in a plan that was made while a table was empty. Such a plan is kept
+ * until the table is analysed, and would read all that was written meanwhile. A list that no index serves is read through
+ * all the same; what that would cost by the planner must not start its compiler.
+ */
+export const INDEX_PLANS = '-c enable_seqscan=off -c jit=off'
+
+/**
  * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
  */

@@ -15,6 +15,13 @@ export function statement<Row>(text: string): (db: Database, values: readonly un
 }
 
 /**
+ * The condition that `column` is null, for rows that are looked up by a key. As long as PostgreSQL knows nothing of a table,
+ * it prefers an index that holds only the rows with `column is null` to that of the key, and reads it through; in this form
+ * it does not see that the index holds what is asked for.
+ */
+export const isNull = (column: string) => `num_nonnulls(${column}) = 0`
+
+/**
  * A statement with a constant text and without a result, such as one that only locks: within a transaction it shares the
  * round trip of the next statement, which fails with its error.
  */

@@ -765,6 +765,13 @@ export interface WebhookAttempt {
   worker: string;
 }
 
+export interface WebhookCount {
+  active: number;
+  auto_disabled: number;
+  inactive: number;
+  number: Generated<number>;
+}
+
 export interface WebhookDeliveryMinute {
   came: number;
   deliveries: number;
@@ -929,6 +936,7 @@ export interface DB {
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
+  webhook_count: WebhookCount;
   webhook_delivery_minute: WebhookDeliveryMinute;
   webhook_dispatch: WebhookDispatch;
   webhook_dispatch_ended: WebhookDispatchEnded;

@@ -14,7 +14,8 @@ const selectFacts = statement<ProvisioningFacts>(`
   ended as (
     select kind.status, (
       select count(*)::int from (
-        select from provisioning_delivery d where d.status = kind.status and d.ended_at >= $2 limit $3) e
+        select from provisioning_delivery d
+        where d.status = kind.status and d.status in ('failed', 'dead_letter') and d.ended_at >= $2 limit $3) e
     ) as deliveries
     from (values ('failed'), ('dead_letter')) kind (status)
   )

@@ -50,7 +50,8 @@ export async function readGrants(db: Database, users: readonly UserId[]): Promis
 }
 
 const listAfter = statement<{ user_id: string }>(`
-  select distinct user_id from realtime_grant where $1::uuid is null or user_id > $1 order by user_id limit $2`)
+  select distinct user_id from realtime_grant
+  where user_id > coalesce($1::uuid, '00000000-0000-0000-0000-000000000000') order by user_id limit $2`)
 
 /** Users with grants, in the order of their ids. */
 export async function listGrantedUsers(db: Database, after: UserId | null, limit: number): Promise<UserId[]> {

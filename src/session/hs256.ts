@@ -104,13 +104,15 @@ function isSignedByAny(signed: string, signature: Buffer, secrets: readonly stri
   return secrets.map((secret) => timingSafeEqual(computeMac(signed, secret), compared)).includes(true) && isWhole
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** The JSON object in `bytes`, or the reason of a refusal. */
 function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
   let text: string
   let value: unknown
   try {
     // A byte order mark stays in the text, so JSON.parse refuses it, as other parsers do.
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    text = utf8.decode(bytes)
     value = JSON.parse(text)
   } catch {
     return 'json'

@@ -31,8 +31,10 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
   return owner === 'all' ? living : living.where('user', '=', owner)
 }
 
-const OWNED = `from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
-  where s.document_id = $1 and s.revoked_at is null and s.expires_at > $2`
+/** The session is looked up by its id alone: with the join, PostgreSQL may read the living sessions of all users. */
+const OWNED = `from (select * from session where document_id = $1 offset 0) s
+  join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
+  where s.revoked_at is null and s.expires_at > $2`
 const selectOwned = statement<SessionColumns & HoldingsRow>(`select ${OF_SESSION}, ${HOLDINGS_COLUMNS} ${OWNED}`)
 
 /** A session, and what its user holds. */

@@ -2,7 +2,7 @@ import { type SelectQueryBuilder, sql } from 'kysely'
 import type { PermissionScope } from '../http/caller.ts'
 import type { AccountId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { isNull, statement } from '../postgres/statement.ts'
 import type { DB } from '../postgres/tables.generated.ts'
 
 /** The webhook `w` belongs to one of the accounts `$2`. A global one belongs to none. */
@@ -89,7 +89,7 @@ const selectHidden = statement<{ entry: string }>(`
   with open as (
     select e.document_id, e.internal from event e where (e.document_id = any($1::uuid[]) or e.internal = any($2)) and (
       (e.account_scope = 'account' and e.is_tenant_visible)
-      or exists (select from webhook_event s where s.webhook = $3 and s.event = e.document_id and s.deleted_at is null))
+      or exists (select from webhook_event s where s.webhook = $3 and s.event = e.document_id and ${isNull('s.deleted_at')}))
   )
   select x.id::text as entry from unnest($1::uuid[]) as x (id) where x.id not in (select document_id from open)
   union all

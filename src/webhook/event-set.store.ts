@@ -6,7 +6,7 @@ import {
 } from '../catalogue/catalogue.store.ts'
 import type { EventTypeId, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, type Joined, statement } from '../postgres/statement.ts'
+import { closingStatement, isNull, type Joined, statement } from '../postgres/statement.ts'
 import {
   OF_WEBHOOK,
   type SubscribingWebhook,
@@ -18,7 +18,8 @@ import {
 const selectSet = statement<WebhookColumns & Joined<EventTypeColumns>>(`
   select ${OF_WEBHOOK}, ${listEventTypeColumns('e')}
   from webhook w
-  left join (webhook_event s join event e on e.document_id = s.event) on s.webhook = w.document_id and s.deleted_at is null
+  left join (webhook_event s join event e on e.document_id = s.event)
+    on s.webhook = w.document_id and ${isNull('s.deleted_at')}
   where w.document_id = $1 and w.deleted_at is null order by e.internal`)
 
 /** A living webhook and the event types it subscribes to, by name. */
@@ -72,7 +73,7 @@ export async function lockEventSet(
 
 const change = closingStatement(`
   removed_links as (
-    update webhook_event set deleted_at = $2, updated_at = $2 where webhook = $1 and event = any($3) and deleted_at is null
+    update webhook_event set deleted_at = $2, updated_at = $2 where webhook = $1 and event = any($3) and ${isNull('deleted_at')}
   ), added_links as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
     select x.id, $1, x.event, $2, $2 from unnest($4::uuid[], $5::uuid[]) as x (id, event)

@@ -82,9 +82,14 @@ const select = statement<Columns>(`
     d.document_id as dispatch, d.status, d.attempts, d.last_error
   from event_occurrence o
   left join event t on t.internal = o.event
-  left join webhook w on ($2::uuid is null or w.document_id = $2)
-    and ($4::uuid[] is null or (not w.is_global and w.account = any($4)))
-  left join webhook_event s on s.webhook = w.document_id and s.event = t.document_id
+  left join (
+    select x.* from webhook x where x.document_id = $2
+    union all select x.* from webhook x where $2::uuid is null and x.account = any($4)
+    union all select x.* from webhook x where $2::uuid is null and $4::uuid[] is null
+  ) w on $4::uuid[] is null or (not w.is_global and w.account = any($4))
+  left join lateral (
+    select * from webhook_event l where l.webhook = w.document_id and l.event = t.document_id offset 0
+  ) s on true
   left join webhook_dispatch d on d.webhook = w.document_id and d.event_id = o.document_id
   where o.document_id = $1
   order by d.document_id is null, w.created_at, w.document_id

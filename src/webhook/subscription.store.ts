@@ -1,7 +1,7 @@
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { AccountId, EventTypeId, Id, WebhookId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { type Joined, statement } from '../postgres/statement.ts'
+import { isNull, type Joined, statement } from '../postgres/statement.ts'
 
 export type SubscriptionId = Id<'subscription'>
 
@@ -70,7 +70,7 @@ export function selectSubscriptions(db: Database) {
 
 const count = statement<{ subscriptions: number }>(`
   select count(*)::int as subscriptions from webhook_event s join event e on e.document_id = s.event
-  where s.webhook = $1 and s.deleted_at is null and e.internal <> 'webhook.test'`)
+  where s.webhook = $1 and ${isNull('s.deleted_at')} and e.internal <> 'webhook.test'`)
 
 /** How many links a webhook has beside that to `webhook.test`: those that count for the limit of an account. */
 export async function countSubscriptions(db: Database, webhook: WebhookId): Promise<number> {

@@ -4,7 +4,7 @@ import { type App, type AppOptions, buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { type AccountId, buildIdMaker, type UserId } from '../../src/id.ts'
 import type { Lookup } from '../../src/outbound/dns.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
+import { type DatabasePool, inTransaction } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { issueSession } from '../../src/session/session.ts'
 import { registerUser } from '../../src/user/user.ts'
@@ -61,6 +61,8 @@ export interface TestAppOptions {
   clock?: ManualClock
   /** A database to share between two apps; else each app has its own. */
   database?: TestDatabase
+  /** A pool of the workers; else they have that of the requests. */
+  workerDatabase?: DatabasePool
   /** The keys of stored secrets, instead of those of `TEST_SECRETS`. */
   secretKey?: string[]
   fetchProvider?: AppOptions['fetchProvider']
@@ -102,6 +104,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...world,
     secrets,
     database,
+    ...(options.workerDatabase && { workerDatabase: options.workerDatabase }),
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
     ...(options.ca && { ca: options.ca }),

@@ -1,13 +1,15 @@
 import { Kysely, PostgresDialect } from 'kysely'
-import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { type Database, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
 import type { DB } from '../../src/postgres/tables.generated.ts'
 import type { TestDatabase } from './database.ts'
+import { TEST_CONNECT_LIMIT_MS } from './kept-pool.ts'
 
 /** A node of a PostgreSQL plan. */
 export interface PlanNode {
   'Node Type': string
   'Relation Name'?: string
   'Index Name'?: string
+  'Index Cond'?: string
   'Plan Rows': number
   'Actual Rows'?: number
   'Actual Loops'?: number
@@ -68,35 +70,56 @@ export interface WatchedDatabase extends AsyncDisposable {
   watch(work: (db: Database) => Promise<unknown>): Promise<ExecutedStatement[]>
 }
 
-/** `auto_explain` reports each statement to the client, with what its steps did. */
+/** `auto_explain` reports the plan of each statement to the client. */
 const REPORTING = [
   'session_preload_libraries=auto_explain',
   'auto_explain.log_min_duration=0',
-  'auto_explain.log_analyze=on',
-  'auto_explain.log_timing=off',
   'auto_explain.log_format=json',
   'auto_explain.log_nested_statements=on',
   'auto_explain.log_level=notice',
 ]
 
-/** Opens a connection to the database of a test with these settings. */
-export function openWatched({ connectionString }: TestDatabase, settings: string): WatchedDatabase {
-  const reporting = REPORTING.map((setting) => `-c ${setting}`).join(' ')
+/** With what the steps of the plan did. */
+const MEASURING = ['auto_explain.log_analyze=on', 'auto_explain.log_timing=off']
+
+/** A plan as `auto_explain` reports it. */
+export interface PlanReport {
+  'Query Text': string
+  Plan: PlanNode
+}
+
+/**
+ * Opens a pool with these settings whose connections report the plan of each statement that they execute, of functions too:
+ * the JSON of a `PlanReport`.
+ */
+export function openReporting(
+  { connectionString, size, settings }: { connectionString: string; size: number; settings: string },
+  onReport: (json: string) => void,
+): DatabasePool {
   const opened = openDatabase({
     connectionString,
-    size: 1,
+    size,
     applicationName: 'signalbox test',
-    settings: `${settings} ${reporting}`,
+    settings: `${settings} ${REPORTING.map((setting) => `-c ${setting}`).join(' ')}`,
+    connectLimitMs: TEST_CONNECT_LIMIT_MS,
     onError: () => {},
   })
-  let executed: ExecutedStatement[] = []
   opened.pool.on('connect', (client) => {
     client.on('notice', ({ message = '' }) => {
       const [, json] = /^duration: [\d.]+ ms {2}plan:\n([\s\S]+)$/.exec(message) ?? []
-      if (json === undefined) return
-      const report = JSON.parse(json)
-      executed.push({ sql: report['Query Text'], nodes: flatten(report.Plan) })
+      if (json !== undefined) onReport(json)
     })
+  })
+  return opened
+}
+
+/** Opens a connection to the database of a test with these settings. */
+export function openWatched({ connectionString }: TestDatabase, settings: string): WatchedDatabase {
+  const measuring = MEASURING.map((setting) => `-c ${setting}`).join(' ')
+  let executed: ExecutedStatement[] = []
+  const opened = openReporting({ connectionString, size: 1, settings: `${settings} ${measuring}` }, (json) => {
+    const report: PlanReport = JSON.parse(json)
+    executed.push({ sql: report['Query Text'], nodes: flatten(report.Plan) })
   })
   return {
     db: opened.db,

@@ -37,11 +37,20 @@ function listReadThrough(executed: readonly ExecutedStatement[]): string[] {
     .map((node) => node['Relation Name'] ?? '')
 }
 
-/** Rows that a step took from a table or an index, with those that it then passed over. */
+/**
+ * Rows that a step took from a table or an index, with those that it then passed over. What a bitmap scan takes is counted
+ * where it reads the index: some entries of former versions of rows are among it.
+ */
 function countRowsRead(node: PlanNode): number {
-  if (!node['Node Type'].includes('Scan') || !node['Relation Name']) return 0
+  if (!node['Node Type'].includes('Scan') || nameOf(node) === undefined) return 0
   const passedOver = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
-  return ((node['Actual Rows'] ?? 0) + passedOver) * (node['Actual Loops'] ?? 1)
+  const taken = node['Node Type'] === 'Bitmap Heap Scan' ? 0 : (node['Actual Rows'] ?? 0)
+  return (taken + passedOver) * (node['Actual Loops'] ?? 1)
+}
+
+/** What a step reads: a table, or the index of a bitmap scan, which does not name its table. */
+function nameOf(node: PlanNode): string | undefined {
+  return node['Relation Name'] ?? (node['Node Type'] === 'Bitmap Index Scan' ? node['Index Name'] : undefined)
 }
 
 /** What read most, for the message of a failure. */
@@ -49,7 +58,7 @@ function describeReads(executed: readonly ExecutedStatement[]): string {
   return executed
     .flatMap(({ nodes }) => nodes)
     .filter((node) => countRowsRead(node) > 0)
-    .map((node) => `${countRowsRead(node)} by ${node['Node Type']} of ${node['Relation Name']}`)
+    .map((node) => `${countRowsRead(node)} by ${node['Node Type']} of ${nameOf(node)}`)
     .join('\n')
 }
 
@@ -57,10 +66,10 @@ function describeReads(executed: readonly ExecutedStatement[]): string {
 function describePlans(executed: readonly ExecutedStatement[]): string {
   const steps = (nodes: readonly PlanNode[]) =>
     nodes
-      .filter((node) => node['Relation Name'] && node['Actual Loops'] !== 0)
+      .filter((node) => nameOf(node) && node['Actual Loops'] !== 0)
       .map((node) => {
         const by = node['Index Name'] ? ` by ${node['Index Name']}` : ''
-        return `    ${node['Node Type']} of ${node['Relation Name']}${by}: ${countRowsRead(node)} rows`
+        return `    ${node['Node Type']} of ${nameOf(node)}${by}: ${countRowsRead(node)} rows`
       })
   const begin = (text: string) => text.replaceAll(/\s+/g, ' ').trim().slice(0, 100)
   return executed.map(({ sql: text, nodes }) => [`  ${begin(text)}`, ...steps(nodes)].join('\n')).join('\n')

@@ -8,13 +8,16 @@ import {
   openBrowser,
   startOauthWorld,
 } from '../harness/oauth-world.ts'
+import { openRequestDatabase, type RequestDatabase } from '../harness/request-plans.ts'
 import { readPayload } from '../harness/sso-app.ts'
 import type { Visitor } from '../harness/visitor.ts'
+import { judgeWholeReads } from './known-whole-reads.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
 const EXCHANGE = '/api/v3/oauth/exchange'
 const OFFLINE = { prompt: 'consent' }
 
+let requests: RequestDatabase
 let world: OauthWorld
 /** Another process on the same database, behind the same address. */
 let other: OauthWorld
@@ -22,7 +25,8 @@ let person: OauthPerson
 let account: string
 
 beforeAll(async () => {
-  world = await startOauthWorld()
+  requests = await openRequestDatabase()
+  world = await startOauthWorld({ database: requests, workerDatabase: requests.workerDatabase })
   const { database, clock } = world.app
   other = await startOauthWorld({ env: { BASE_URL: world.baseUrl }, database, clock })
   const made = await world.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
@@ -32,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
   await world[Symbol.asyncDispose]()
+  await requests[Symbol.asyncDispose]()
 })
 
 /** A person in the account, who may do there what every member may. */
@@ -100,13 +105,13 @@ const readEverywhere = async (jwt: string) => [await readAt(jwt), await readAt(j
 async function reasonOf(answer: TestAnswer): Promise<string> {
   expect(answer).toMatchObject({ status: 401, body: { code: 'oauth_exchange_failed' } })
   const text = 'select detail from audit_log where request_id = $1'
-  const { rows } = await world.app.database.pool.query(text, [answer.headers['x-request-id']])
+  const { rows } = await requests.workerDatabase.pool.query(text, [answer.headers['x-request-id']])
   return rows[0].detail.reason
 }
 
 async function grantOf({ client, person: { userId } }: AppSignIn): Promise<string> {
   const text = 'select document_id from oauth_grant where client = $1 and "user" = $2 and revoked_at is null'
-  return (await world.app.database.pool.query(text, [client.id, userId])).rows[0].document_id
+  return (await requests.workerDatabase.pool.query(text, [client.id, userId])).rows[0].document_id
 }
 
 /** The API as the person itself calls it. */
@@ -208,7 +213,7 @@ describe('an app loses its access at once in every process', () => {
     await openid.refreshTokenGrant(one.config, spent)
     const jwts = await openEverywhere(one)
     const text = "update oauth_state set consumed_at = consumed_at - interval '1 minute' where consumed_at is not null"
-    await world.app.database.pool.query(text)
+    await requests.workerDatabase.pool.query(text)
     await expect(openid.refreshTokenGrant(one.config, spent)).rejects.toMatchObject({ error: 'invalid_grant' })
     await expectNoAccess(one, jwts, 'token_unknown')
   })
@@ -219,7 +224,7 @@ describe('an app loses its access at once in every process', () => {
       const exchanges = [world, other, world, other].map((at) => exchange(tokens.access_token, at))
       await Promise.all([...exchanges, world.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)])
       const text = 'select from session where client_id = $1 and revoked_at is null'
-      expect((await world.app.database.pool.query(text, [client.id])).rows).toHaveLength(0)
+      expect((await requests.workerDatabase.pool.query(text, [client.id])).rows).toHaveLength(0)
     }
   })
 })
@@ -241,7 +246,7 @@ describe('a scope that the person takes back', () => {
 })
 
 describe('an exchange of a token that the provider keeps is refused', () => {
-  const change = (text: string, values: unknown[]) => world.app.database.pool.query(text, values)
+  const change = (text: string, values: unknown[]) => requests.workerDatabase.pool.query(text, values)
 
   test('as client_unknown when its client is gone', async () => {
     const { client, tokens } = await signIn()
@@ -272,4 +277,21 @@ describe('an exchange of a token that the provider keeps is refused', () => {
     expect(await reasonOf(await exchange(bound.tokens.access_token))).toBe('session_ended')
     await openSession(free)
   })
+})
+
+test('no statement of the provider and of exchanges reads through what others have stored', async () => {
+  const { config, client, tokens, browser } = await signIn()
+  await openSession({ config, client, tokens, person, browser })
+  const { sub } = readPayload(tokens.id_token ?? '')
+  await openid.fetchUserInfo(config, tokens.access_token, String(sub))
+  await openid.tokenIntrospection(config, tokens.refresh_token ?? '')
+  await openid.buildAuthorizationUrlWithPAR(config, {
+    redirect_uri: client.redirectUri,
+    scope: 'openid',
+    code_challenge: await openid.calculatePKCECodeChallenge(openid.randomPKCECodeVerifier()),
+    code_challenge_method: 'S256',
+  })
+  await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  await openid.tokenRevocation(config, tokens.refresh_token ?? '')
+  expect(judgeWholeReads(await requests.listWholeReads()).unknown).toEqual([])
 })

@@ -3,6 +3,8 @@ import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/rou
 import type { ContractWorld } from '../contract/contract-world.ts'
 import { type ChangeNotes, watchChangeNotes } from '../harness/change-notes.ts'
 import { type Measured, measureHeld } from '../harness/held-caller.ts'
+import type { RequestDatabase } from '../harness/request-plans.ts'
+import { judgeWholeReads } from './known-whole-reads.ts'
 import {
   FORMS,
   findRouteOf,
@@ -226,9 +228,12 @@ const STEPS: Record<string, readonly Step[]> = {
 }
 
 let world: ContractWorld
+let database: RequestDatabase
 let notes: ChangeNotes
 beforeAll(async () => {
-  world = await startRequestWorld()
+  const started = await startRequestWorld()
+  world = started.world
+  database = started.database
   notes = await watchChangeNotes(world.app.database)
 })
 afterAll(async () => {
@@ -299,6 +304,12 @@ it.each(LISTS.map((route) => [eventNameOf(route), route] as const))(
     expect(traffic, texts.join('\n')).toEqual({ statements: 2, roundTrips: 2 })
   },
 )
+
+it('no statement of these requests reads through what others have stored, but the known ones', async () => {
+  for (const form of Object.keys({ ...REQUESTS, ...FORMS })) await findOutcome(form)
+  const reads = await database.listWholeReads()
+  expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
+})
 
 it('no transaction but those of providers, codes, decisions, ends of apps, invitations and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]

@@ -11,6 +11,7 @@ import { buildManualClock } from '../harness/manual-clock.ts'
 import type { PersonalityName } from '../harness/provider/personalities.ts'
 import { type ProviderGround, startProviderGround } from '../harness/provider/provider-ground.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime-provider.ts'
+import { openRequestDatabase, type RequestDatabase } from '../harness/request-plans.ts'
 import {
   buildSocialEnvironment,
   buildSocialPeople,
@@ -441,13 +442,16 @@ export function findRouteOf(form: string): RouteDeclaration {
 }
 
 /** Starts the service that the requests are for, without workers, and the providers of sign-ins. */
-export async function startRequestWorld(): Promise<ContractWorld> {
+export async function startRequestWorld(): Promise<{ world: ContractWorld; database: RequestDatabase }> {
   const clock = buildManualClock()
   ground = await startProviderGround(() => clock.now())
   realtime = await startRealtimeProvider(() => clock.now())
   const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
+  const database = await openRequestDatabase()
   const started = await startContractWorld({
     clock,
+    database,
+    workerDatabase: database.workerDatabase,
     fetchProvider: ground.fetch,
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
     env: { ...buildSocialEnvironment(), ...realtime.env, ...settings },
@@ -456,6 +460,7 @@ export async function startRequestWorld(): Promise<ContractWorld> {
     ...started,
     [Symbol.asyncDispose]: async () => {
       await started[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
       await ground[Symbol.asyncDispose]()
       await realtime.close()
     },
@@ -463,7 +468,7 @@ export async function startRequestWorld(): Promise<ContractWorld> {
   social = buildSocialPeople(world.app, ground)
   await world.app.app.start()
   account = (await newAccount()).document_id
-  return world
+  return { world, database }
 }
 
 /** A request that is ready to be sent, and who sends it. */

@@ -6,7 +6,7 @@ import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { registerDynamicClient } from '../client-metadata.ts'
 import { bindRefresh, isRefreshRepeat, markRepeat, type RefreshRules } from './refresh-repeat.ts'
-import { forgetRow, leaveToEnd, spendAtEnd } from './request-state.ts'
+import { findKnownRow, forgetRow, leaveToEnd, spendAtEnd } from './request-state.ts'
 import {
   consumeState,
   deleteOfFamilyModel,
@@ -29,12 +29,17 @@ export interface StateDeps {
   refresh: RefreshRules
   /** The client with this id as the provider reads it. */
   findClient: (id: string) => Promise<AdapterPayload | undefined>
+  /** The payload of this client that the process keeps and may use now: the same object until the client changes. */
+  findKeptClient: (id: string) => AdapterPayload | undefined
 }
 
 /** Members of a payload that are ids of other rows, and so credentials: kept encrypted. */
 const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
+
+/** Models that are also found by another key: their own id is kept encrypted. */
+const SEALED_ID_MODELS = new Set(['DeviceCode', 'Session'])
 
 /** Where a session is looked up with a token, and never written. */
 const SESSION_QUESTIONS = new Set(['introspection', 'token', 'userinfo'])
@@ -53,9 +58,11 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
   const now = () => new Date(machineClock.now())
   const keyOf = (id: string) => ({ model, idHash: hashStateId(id) })
   return {
-    upsert: (id, payload, expiresIn) => {
+    upsert: async (id, payload, expiresIn) => {
       const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
-      return writeRow(deps, buildRow(deps, { ...keyOf(id), payload, expiresAt }))
+      const key = keyOf(id)
+      const sealedId = SEALED_ID_MODELS.has(model) ? await sealId(deps, key, id) : undefined
+      await writeRow(deps, buildRow(deps, { ...key, payload, expiresAt, sealedId }))
     },
     find: async (id) => {
       const jwt = model === 'AccessToken' || model === 'RefreshToken' ? readJwtTokenId(revealJwt(id)) : undefined
@@ -98,11 +105,18 @@ async function writeRow({ db }: StateDeps, row: StateRow): Promise<void> {
   if (!leaveToEnd(Provider.ctx, { ...row, familyHash })) await upsertState(db, row, familyHash)
 }
 
+/** The encrypted id of a row: as the request has read it, if that is under the first key, else encrypted now. */
+async function sealId({ keyring }: StateDeps, key: { model: string; idHash: Buffer }, id: string): Promise<string> {
+  const known = (await findKnownRow(Provider.ctx, key))?.payload.sealedId
+  if (typeof known === 'string' && known.startsWith(keyring.currentPrefix)) return known
+  return keyring.seal(id, SEAL_CONTEXT)
+}
+
 function buildRow(
   { keyring }: StateDeps,
-  input: { model: string; idHash: Buffer; payload: AdapterPayload; expiresAt: Date },
+  input: { model: string; idHash: Buffer; payload: AdapterPayload; expiresAt: Date; sealedId: string | undefined },
 ): StateRow {
-  const { model, idHash, expiresAt } = input
+  const { model, idHash, expiresAt, sealedId } = input
   const { jti, userCode, ...payload } = input.payload as AdapterPayload & { jti?: string }
   // A code that a person types is short; it is found by its hash. The id itself opens what it stands for.
   const rest: Record<string, unknown> = { ...payload }
@@ -110,7 +124,7 @@ function buildRow(
     if (typeof rest[name] === 'string') rest[name] = keyring.seal(rest[name], SEAL_CONTEXT)
   const session = rest.session as Record<string, unknown> | undefined
   if (session) rest.session = { ...session, cookie: undefined }
-  if (model === 'DeviceCode' || model === 'Session') rest.sealedId = keyring.seal(jti ?? '', SEAL_CONTEXT)
+  if (sealedId !== undefined) rest.sealedId = sealedId
   const grantId = (model === 'Grant' ? jti : payload.grantId) ?? null
   const consent = grantId === null ? null : findGrantIdOf(grantId)
   return {
@@ -126,15 +140,15 @@ function buildRow(
 }
 
 function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undefined): AdapterPayload {
-  const { sealedId, tokenHash: _tokenHash, ...payload } = found.payload as Record<string, unknown>
+  // The models take the members that they know: `sealedId` and `tokenHash` stay behind.
+  const payload: Record<string, unknown> = { ...found.payload }
   for (const name of SEALED_MEMBERS)
     if (typeof payload[name] === 'string') payload[name] = keyring.open(payload[name], SEAL_CONTEXT)
+  const { sealedId } = payload
   const jti = id ?? (typeof sealedId === 'string' ? keyring.open(sealedId, SEAL_CONTEXT) : undefined)
-  return {
-    ...payload,
-    ...(jti !== undefined && { jti }),
-    ...(found.consumedAt && { consumed: Math.floor(found.consumedAt.getTime() / 1000) }),
-  }
+  if (jti !== undefined) payload.jti = jti
+  if (found.consumedAt) payload.consumed = Math.floor(found.consumedAt.getTime() / 1000)
+  return payload as AdapterPayload
 }
 
 /** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */

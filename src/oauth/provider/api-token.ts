@@ -3,6 +3,7 @@ import { readJwtTokenId } from './state-id.ts'
 
 /** A token of the provider's model `AccessToken`, as far as this file reads it. */
 interface TokenModel {
+  IN_PAYLOAD: readonly string[]
   find(value: string, options?: object): Promise<{ aud?: string | string[] } | undefined>
   prototype: {
     getValueAndPayload(this: StoredToken): Promise<{ value: string; payload?: Record<string, unknown> }>
@@ -10,7 +11,6 @@ interface TokenModel {
 }
 
 interface StoredToken {
-  constructor: { IN_PAYLOAD: readonly string[] }
   format?: string
   exp?: number
   [member: string]: unknown
@@ -23,16 +23,17 @@ interface StoredToken {
  */
 export function keepApiTokens(provider: Provider, apiResource: string): void {
   const model = provider.AccessToken as unknown as TokenModel
+  // A getter, which builds the list anew at each use.
+  const members = model.IN_PAYLOAD
   const buildOwn = model.prototype.getValueAndPayload
   model.prototype.getValueAndPayload = async function () {
     const built = await buildOwn.call(this)
     const token = this.format === 'jwt' ? readJwtTokenId(built.value) : undefined
     if (!token) return built
-    const claims = JSON.parse(Buffer.from(built.value.split('.')[1] ?? '', 'base64url').toString())
-    const members = this.constructor.IN_PAYLOAD.map((name) => [name, this[name]] as const)
-    const payload = Object.fromEntries(members.filter(([, value]) => value !== undefined))
-    const { iat, exp } = claims
-    return { ...built, payload: { ...payload, iat, exp, format: 'opaque', tokenHash: token.tokenHash } }
+    const payload: Record<string, unknown> = {}
+    for (const name of members) if (this[name] !== undefined) payload[name] = this[name]
+    const { iat, exp } = token.claims
+    return { ...built, payload: Object.assign(payload, { iat, exp, format: 'opaque', tokenHash: token.tokenHash }) }
   }
   const findOwn = model.find.bind(model)
   model.find = async (value, options) => {

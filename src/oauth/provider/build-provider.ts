@@ -7,13 +7,15 @@ import { decideTokenClaims } from '../token-hook.ts'
 import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from './account-claims.ts'
 import { buildAdapter, type StateDeps } from './adapter.ts'
 import { keepApiTokens } from './api-token.ts'
-import { followEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
+import { keepBuiltClients } from './built-clients.ts'
+import { finishEndings, followEndings, hasEndings, type ProviderEndings, readEndingFacts } from './endings.ts'
 import { type FamilyDeps, findFamily } from './family.ts'
 import { FAMILY_SECONDS } from './family-members.ts'
 import { LocalSigningKey } from './local-signing-key.ts'
 import type { ProviderPages } from './provider-pages.ts'
-import { answerRepeats } from './refresh-repeat.ts'
+import { answerRepeat, isMarkedRepeat } from './refresh-repeat.ts'
 import { writeAtRequestEnd } from './request-end.ts'
+import { findWrites } from './request-state.ts'
 import { type FindPerson, followBrowserSession } from './session-bridge.ts'
 import { findGrantIdOf } from './state-id.ts'
 import { readAccount } from './state-reader.ts'
@@ -72,10 +74,17 @@ export function buildProvider(deps: ProviderDeps): Provider {
   }
   followBrowserSession(provider, deps)
   keepApiTokens(provider, deps.apiResource)
-  answerRepeats(provider, deps)
   followEndings(provider, deps.endings)
-  // The last one is the innermost: the others read the answer behind it.
-  writeAtRequestEnd(provider, deps)
+  keepBuiltClients(provider, deps)
+  // One function and not one for each step: most requests end without any of them.
+  provider.use(async (given, next) => {
+    await next()
+    const ctx = given as KoaContextWithOIDC
+    const state = findWrites(ctx)
+    if (state) await writeAtRequestEnd(deps, ctx, state)
+    if (hasEndings(ctx)) await finishEndings(deps.endings, ctx)
+    if (isMarkedRepeat(ctx)) await answerRepeat(deps, ctx)
+  })
   return provider
 }
 

@@ -39,34 +39,35 @@ export function readEndingFacts(ctx: KoaContextWithOIDC): EndingFacts {
   }
 }
 
+const ENDED = Symbol('what ends with a family')
+type Marked = { [ENDED]?: Promise<void>[] }
+
 /** Lets the service follow what the provider ends. */
 export function followEndings(provider: Provider, endings: ProviderEndings): void {
-  provider.use(async (ctx, next) => {
-    await next()
-    const { oidc } = ctx as KoaContextWithOIDC
-    if (oidc?.route !== 'end_session_confirm') return
-    const { destroyed, accountId, browserSession } = (oidc.session ?? {}) as EndedSession
-    if (!destroyed || accountId === undefined || browserSession === undefined) return
-    const session = { userId: accountId, sessionId: browserSession }
-    for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(
-      session,
-      readEndingFacts(ctx as KoaContextWithOIDC),
-    ))
-      ctx.append(
-        'set-cookie',
-        stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
-      )
-  })
-  const ended = new WeakMap<object, Promise<void>[]>()
-  provider.use(async (ctx, next) => {
-    await next()
-    // What rests on the family has ended before its client reads the answer.
-    await Promise.all(ended.get(ctx) ?? [])
-  })
   provider.on('grant.revoked', (ctx, familyId) => {
     const { route } = ctx.oidc
     const cause = route === 'revocation' ? 'revoked' : route === 'token' ? 'reused' : 'signed out'
     const ending = endings.recordFamilyEnd(findGrantIdOf(familyId), cause, readEndingFacts(ctx))
-    ended.set(ctx, [...(ended.get(ctx) ?? []), ending])
+    const marked = ctx as Marked
+    marked[ENDED] = [...(marked[ENDED] ?? []), ending]
   })
 }
+
+/** Waits for what `followEndings` has begun, before the client reads the answer. */
+export async function finishEndings(endings: ProviderEndings, ctx: KoaContextWithOIDC): Promise<void> {
+  await Promise.all((ctx as Marked)[ENDED] ?? [])
+  const { oidc } = ctx
+  if (oidc?.route !== 'end_session_confirm') return
+  const { destroyed, accountId, browserSession } = (oidc.session ?? {}) as EndedSession
+  if (!destroyed || accountId === undefined || browserSession === undefined) return
+  const session = { userId: accountId, sessionId: browserSession }
+  for (const { maxAgeSeconds, ...cookie } of await endings.endBrowserSession(session, readEndingFacts(ctx)))
+    ctx.append(
+      'set-cookie',
+      stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
+    )
+}
+
+/** Whether a request has ended something that `finishEndings` waits for. */
+export const hasEndings = (ctx: KoaContextWithOIDC): boolean =>
+  ENDED in ctx || ctx.oidc?.route === 'end_session_confirm'

@@ -49,12 +49,23 @@ function buildFamily(deps: FamilyDeps, { oidc }: KoaContextWithOIDC, grant: Gran
   return new oidc.provider.Grant(facts) as GrantModel
 }
 
+/** Whether each client needs no question: `metadata` writes all members anew at each call. */
+const silentClients = new WeakMap<object, boolean>()
+
+function isSilentClient(client: NonNullable<KoaContextWithOIDC['oidc']['client']>): boolean {
+  const known = silentClients.get(client)
+  if (known !== undefined) return known
+  const isSilent = client.metadata().first_party === true && client.applicationType === 'web'
+  silentClients.set(client, isSilent)
+  return isSilent
+}
+
 async function findLiveGrant(deps: FamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantRecord | undefined> {
   const { client, account, requestParamScopes } = ctx.oidc
   const userId = account?.accountId as UserId
   const clientId = client?.clientId as ClientId
   const grant = await readGrant(deps, { userId, clientId }, ctx)
-  const isSilent = client?.metadata().first_party === true && client.applicationType === 'web'
+  const isSilent = client !== undefined && isSilentClient(client)
   if (!isSilent) return grant
   const scopes = [...new Set([...(grant?.scopes ?? []), ...keepKnownScopes(requestParamScopes)])]
   if (grant && scopes.length === grant.scopes.length) return grant

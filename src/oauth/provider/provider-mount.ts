@@ -14,6 +14,16 @@ const TOKEN_FORMS = new Set(['/revoke', '/introspect'])
 /** The request as Koa reads it. */
 type ProviderRequest = IncomingMessage & { originalUrl?: string }
 
+/** The address of the service as it was last read: it changes once, when the service listens. */
+let lastBase = { text: '', protocol: '', host: '' }
+
+function readBase(text: string): { protocol: string; host: string } {
+  if (lastBase.text === text) return lastBase
+  const { protocol, host } = new URL(text)
+  lastBase = { text, protocol: protocol.slice(0, -1), host }
+  return lastBase
+}
+
 /** What a mounted provider needs. */
 export interface ProviderMount {
   source: ProviderSource
@@ -32,10 +42,10 @@ export async function serveProvider(
   const url = request.url ?? ''
   const own = url.slice(PROVIDER_PATH.length) || '/'
   const path = own.split('?', 1)[0] ?? ''
-  const base = new URL(baseUrl())
+  const base = readBase(baseUrl())
   request.originalUrl = url
   request.url = own.startsWith('/') ? own : `/${own}`
-  request.headers['x-forwarded-proto'] = base.protocol.slice(0, -1)
+  request.headers['x-forwarded-proto'] = base.protocol
   request.headers['x-forwarded-host'] = base.host
   request.headers['x-forwarded-for'] = address
   if (request.method === 'POST' && isForm(request)) {
@@ -71,8 +81,9 @@ function readForm(request: IncomingMessage): Promise<Buffer | undefined> {
 /** Lets the provider read a body that was read here: it iterates over the chunks of a readable request. */
 function handOver(request: IncomingMessage, body: Buffer): void {
   request.headers['content-length'] = String(body.length)
-  delete request.headers['transfer-encoding']
-  Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } })
+  if (request.headers['transfer-encoding'] !== undefined) delete request.headers['transfer-encoding']
+  Object.defineProperty(request, 'readable', { value: true })
+  Object.assign(request, { iterator: () => [body] })
 }
 
 /**

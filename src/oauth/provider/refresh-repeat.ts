@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { hash } from 'node:crypto'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../clock.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -32,7 +32,7 @@ export function bindRefresh(ctx: KoaContextWithOIDC): Buffer {
   const isPublic = client?.tokenEndpointAuthMethod === 'none'
   const key = readProofKey(ctx.get('dpop'))
   const parts = [client?.clientId, key ?? (isPublic ? `address ${ctx.ip}` : 'authenticated')]
-  return createHash('sha256').update(parts.join('\n')).digest()
+  return hash('sha256', parts.join('\n'), 'buffer')
 }
 
 /** The thumbprint of the key of a DPoP proof. The provider has checked its signature before it looks for a token. */
@@ -69,23 +69,23 @@ export function sealAnswer({ keyring }: { keyring: Keyring }, idHash: Buffer, bo
  * Answers the repeat of a redemption with the first answer (docs/contract/oauth.md#refresh-tokens): a client that lost the
  * answer goes on with the same successor, and there is never a second one. The answer is kept encrypted for a short time.
  */
-export function answerRepeats(
-  provider: Provider,
+export async function answerRepeat(
   {
     db,
     keyring,
     machineClock,
     refresh,
   }: { db: Database; keyring: Keyring; machineClock: Clock; refresh: RefreshRules },
-): void {
-  provider.use(async (ctx, next) => {
-    await next()
-    const spent = (ctx as Marked)[REPEAT]
-    if (!spent) return
-    const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
-    const answer = await findRefreshAnswer(db, spent, since)
-    if (answer === undefined) return
-    ctx.status = 200
-    ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))
-  })
+  ctx: KoaContextWithOIDC,
+): Promise<void> {
+  const spent = (ctx as Marked)[REPEAT]
+  if (!spent) return
+  const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
+  const answer = await findRefreshAnswer(db, spent, since)
+  if (answer === undefined) return
+  ctx.status = 200
+  ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))
 }
+
+/** Whether a request is marked as the repeat of a redemption. */
+export const isMarkedRepeat = (ctx: object): boolean => REPEAT in ctx

@@ -1,9 +1,9 @@
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../clock.ts'
 import type { Keyring } from '../../keyring.ts'
 import type { Database } from '../../postgres/database.ts'
 import { isRefreshRepeat, markRepeat, type RefreshRules, sealAnswer } from './refresh-repeat.ts'
-import { findRequestState, type RequestState, type SpentState } from './request-state.ts'
+import type { RequestState, SpentState } from './request-state.ts'
 import { deleteFamily, findState } from './state.store.ts'
 import { writeStateBatch } from './state-batch.store.ts'
 
@@ -21,18 +21,16 @@ export interface RequestEndDeps {
  * Writes what a request leaves to its end, in one statement and before it is answered: the code or token that it spends,
  * the tokens that it issues, and of a refresh the answer that a repeat gets again.
  */
-export function writeAtRequestEnd(provider: Provider, deps: RequestEndDeps): void {
-  provider.use(async (given, next) => {
-    const ctx = given as KoaContextWithOIDC
-    await next()
-    const state = findRequestState(ctx)
-    if (!state || (state.writes.size === 0 && !state.spent)) return
-    try {
-      if (!(await writeState(deps, ctx, state))) await refuseSpent(deps, ctx, state.spent)
-    } catch (error) {
-      await answerFault(deps, ctx, error)
-    }
-  })
+export async function writeAtRequestEnd(
+  deps: RequestEndDeps,
+  ctx: KoaContextWithOIDC,
+  state: RequestState,
+): Promise<void> {
+  try {
+    if (!(await writeState(deps, ctx, state))) await refuseSpent(deps, ctx, state.spent)
+  } catch (error) {
+    await answerFault(deps, ctx, error)
+  }
 }
 
 function writeState(deps: RequestEndDeps, ctx: KoaContextWithOIDC, state: RequestState): Promise<boolean> {

@@ -53,7 +53,8 @@ const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'In
 /** What is spent at the end of a request to the token endpoint. */
 const SPENT_MODELS = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken'])
 
-const states = new WeakMap<object, RequestState>()
+const STATE = Symbol('the state of a request')
+type Holder = { [STATE]?: RequestState }
 
 /** The key of a row. */
 export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
@@ -61,9 +62,8 @@ export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHa
 /** The state of a request; undefined for a call of the provider outside of one. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
-  const known = states.get(ctx)
-  if (known) return known
-  const state: RequestState = {
+  const holder = ctx as Holder
+  holder[STATE] ??= {
     rows: new Map(),
     sessions: new Map(),
     accounts: new Map(),
@@ -73,8 +73,13 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
     writes: new Map(),
     spent: undefined,
   }
-  states.set(ctx, state)
-  return state
+  return holder[STATE]
+}
+
+/** What a request has left to its end; undefined when that is nothing. */
+export function findWrites(ctx: object): RequestState | undefined {
+  const state = (ctx as Holder)[STATE]
+  return state && (state.writes.size > 0 || state.spent) ? state : undefined
 }
 
 /** Leaves a row to the end of the request. False when it has to be written at once. */
@@ -93,6 +98,14 @@ export function spendAtEnd(ctx: KoaContextWithOIDC | undefined, spent: SpentStat
   if (!ctx || !state || ctx.oidc.route !== 'token' || !SPENT_MODELS.has(spent.model) || state.spent) return false
   state.spent = spent
   return true
+}
+
+/** A row that the request has read or will write; undefined for any other. */
+export function findKnownRow(
+  ctx: KoaContextWithOIDC | undefined,
+  key: { model: string; idHash: Buffer },
+): Promise<FoundState | undefined> | undefined {
+  return (ctx as Holder | undefined)?.[STATE]?.rows.get(keyOf(key.model, key.idHash))
 }
 
 /** Forgets a row that is deleted. */

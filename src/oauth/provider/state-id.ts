@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** The hash of an id or a token, as the state of the provider keeps it. */
 export function hashStateId(id: string): Buffer {
-  return createHash('sha256').update(id).digest()
+  return hash('sha256', id, 'buffer')
 }
 
 /** The family id of an authorization that rests on a grant: the grant's id, a dot, and a part of its own. */
@@ -19,15 +19,19 @@ export function findGrantIdOf(familyId: string): string {
 export interface JwtTokenId {
   jti: string
   tokenHash: string
+  claims: Readonly<Record<string, unknown>>
 }
 
 /** Reads the id of an access token. Undefined when the text is not a JWT. The signature is not checked: the hash is. */
 export function readJwtTokenId(token: string): JwtTokenId | undefined {
+  // A token without dots is no JWT.
+  if (!token.includes('.')) return undefined
   const parts = token.split('.')
   if (parts.length !== 3) return undefined
   try {
-    const { jti } = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) as { jti?: unknown }
-    return typeof jti === 'string' ? { jti, tokenHash: hashStateId(token).toString('base64url') } : undefined
+    const claims = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+    const { jti } = claims
+    return typeof jti === 'string' ? { jti, tokenHash: hashStateId(token).toString('base64url'), claims } : undefined
   } catch {
     return undefined
   }

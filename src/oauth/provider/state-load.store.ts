@@ -3,17 +3,9 @@ import type { Database } from '../../postgres/database.ts'
 import { statement } from '../../postgres/statement.ts'
 import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../client.store.ts'
 import type { GrantRecord } from '../grant.store.ts'
-import type { FoundState } from './state.store.ts'
+import { type FoundState, followsLiveBrowser } from './state.store.ts'
 
 type Payload = Record<string, unknown>
-
-/** The live session of a browser, or none that the row of the provider follows. */
-const FOLLOWS_LIVE_BROWSER = (at: string) => `(
-  s.payload ->> 'browserSession' is null
-  or exists (
-    select from session b
-    where b.document_id = (s.payload ->> 'browserSession')::uuid and b.revoked_at is null and b.expires_at > ${at}
-  ))`
 
 type NullableAccount = { [Name in keyof AccountColumns]: AccountColumns[Name] | null }
 
@@ -45,7 +37,7 @@ const toAccount = (row: NullableAccount): AccountFacts | undefined =>
 /**
  * Written so that PostgreSQL keeps one plan, and a good one also while a table is nearly empty. Two models and not an array
  * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
- * limit look one row up by its whole key. `model || ''` keeps the session from the index that begins with the model.
+ * limit look one row up by its whole key.
  */
 const selectTokens = statement<TokenColumns>(`
   select t.model, t.payload, t.consumed_at, t.consumed_by, f.payload as family, p.payload as provider_session,
@@ -58,8 +50,8 @@ const selectTokens = statement<TokenColumns>(`
   ) f on true
   left join lateral (
     select s.payload from oauth_state s
-    where s.model || '' = 'Session' and s.uid = t.payload ->> 'sessionUid' and s.expires_at > $4
-      and ${FOLLOWS_LIVE_BROWSER('$4')}
+    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and s.expires_at > $4
+      and ${followsLiveBrowser('$4')}
     limit 1
   ) p on true
   left join "user" u

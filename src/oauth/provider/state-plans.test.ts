@@ -36,6 +36,6 @@ test('the statements of a request keep their plans, and look rows up by their wh
   const plan = await pool.query(`explain execute "${name}"('AccessToken', 'RefreshToken', '\\x00', now())`)
   const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
   expect(text).toMatch(/Index Cond: \(\(model = 'Grant'::text\) AND \(id_hash = /)
-  expect(text).toContain('oauth_state_uid_idx')
+  expect(text).toContain('oauth_state_uid_model_idx')
   await close()
 })

@@ -78,15 +78,21 @@ export async function findState(
   return toFound(row)
 }
 
+/**
+ * The condition on a row `s`: the session of the browser that it follows lives, or it follows none. The session is looked up
+ * by its key alone, in a scalar subquery: a plan that was made while the tables were empty would otherwise read every
+ * session that lives, by an index that holds no others.
+ */
+export const followsLiveBrowser = (at: string) => `(
+  s.payload ->> 'browserSession' is null
+  or (
+    select b.revoked_at is null and b.expires_at > ${at} from session b
+    where b.document_id = (s.payload ->> 'browserSession')::uuid
+  ))`
+
 const findUid = statement<FoundColumns>(`
   select ${FOUND} from oauth_state s
-  where s.model = $1 and s.uid = $2 and s.expires_at > $3 and (
-    s.payload ->> 'browserSession' is null
-    or exists (
-      select from session b
-      where b.document_id = (s.payload ->> 'browserSession')::uuid and b.revoked_at is null and b.expires_at > $3
-    )
-  )`)
+  where s.model = $1 and s.uid = $2 and s.expires_at > $3 and ${followsLiveBrowser('$3')}`)
 
 /** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
 export async function findStateByUid(

@@ -105,26 +105,26 @@ describe(`plans of realtime messages made on empty tables, on ${OPEN} open and $
   it('settles what was published with reads of its own messages', async () => {
     const claimed = await claim(database.db)
     const changes = claimed.map((one) => end(one, 'published'))
-    expect(await expectReads(100 * 3, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
+    expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })
 
   it('settles what is tried again with reads of its own messages', async () => {
     const claimed = await claim(database.db)
     const changes = claimed.map((one) => end(one, 'retrying'))
-    expect(await expectReads(100 * 3, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
+    expect(await expectReads(100 * 4, (db) => settleMessages(db, changes))).toHaveLength(claimed.length)
     expect(claimed.length).toBeGreaterThan(0)
   })
 
   it('gives claims back with reads of their own messages', async () => {
     const claimed = await claim(database.db)
     expect(claimed.length).toBeGreaterThan(0)
-    await expectReads(100 * 3, (db) => releaseMessages(db, claimed, now))
+    await expectReads(100 * 8, (db) => releaseMessages(db, claimed, now))
   })
 
   it('finds when the next message is due with one read of the queue, and lost claims with reads of those', async () => {
     expect(await expectReads(4, findNextDueAt)).not.toBeNull()
-    expect(await expectReads(50, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
+    expect(await expectReads(LOST, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
   })
 })
 

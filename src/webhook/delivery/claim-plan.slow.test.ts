@@ -172,7 +172,7 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
 
   it('settles deliveries with reads of their own rows', async () => {
     const claimed = await claim(database.db)
-    const { recorded } = await expectReads(100 * 3, (db) =>
+    const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
         db,
         claimed.map((one) => end(one, 204)),
@@ -183,7 +183,7 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
 
   it('settles retries with reads of their own rows', async () => {
     const claimed = await claim(database.db)
-    const { recorded } = await expectReads(100 * 3, (db) =>
+    const { recorded } = await expectReads(100 * 4, (db) =>
       settle(
         db,
         claimed.map((one) => end(one, 500)),
@@ -214,7 +214,7 @@ describe(`plans made on empty tables, on ${OPEN} open and ${ENDED} ended rows`, 
 
   it('gives claims back with reads of their own rows', async () => {
     const claimed: Claim[] = await claim(database.db)
-    await expectReads(100 * 3, (db) => releaseClaims(db, claimed, now))
+    await expectReads(100 * 4, (db) => releaseClaims(db, claimed, now))
   })
 
   it('looks for rows of deleted webhooks with reads of the heads of the queue', async () => {

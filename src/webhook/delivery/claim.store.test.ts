@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database.ts'
 import { buildLedger } from '../../../test/harness/ledger.ts'
+import { untilWaiting } from '../../../test/harness/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import type { WebhookId } from '../../id.ts'
@@ -370,6 +371,41 @@ describe('the heads of the queue', () => {
       expect((await t.claim()).map((one) => one.webhook.id)).toEqual([free])
     })
     expect((await t.claim()).map((one) => one.webhook.id)).toEqual([visited])
+  })
+})
+
+describe('claims of several workers at once', () => {
+  /** A claim of another worker that has visited the queue and not committed. */
+  async function visit(t: Awaited<ReturnType<typeof openLedger>>, webhook: WebhookId) {
+    const other = await t.database.pool.connect()
+    await other.query('begin')
+    await other.query('select pg_advisory_xact_lock_shared(7320115)')
+    await other.query('select from webhook_queue where webhook = $1 for update', [webhook])
+    return async () => {
+      await other.query('commit')
+      other.release()
+    }
+  }
+
+  it('visit webhooks of their own, and do not wait for each other', async () => {
+    await using t = await openLedger()
+    const [visited, free] = [await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    for (const webhook of [visited, free]) await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
+    const commit = await visit(t, visited)
+    expect((await t.claim()).map(({ webhook }) => webhook.id)).toEqual([free])
+    await commit()
+    expect((await t.claim()).map(({ webhook }) => webhook.id)).toEqual([visited])
+  })
+
+  it('wait for each other where one has visited all that is due, and leave nothing of it to the next poll', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    await t.ledger.addDispatches(webhook, { dueAt: t.later(0) })
+    const commit = await visit(t, webhook)
+    const claimed = t.claim()
+    await untilWaiting(t.db, 1)
+    await commit()
+    expect(await claimed).toHaveLength(1)
   })
 })
 

@@ -8,6 +8,7 @@ import {
   BUSY_WEBHOOKS,
   type ClaimedDispatch,
   inFlightOf,
+  LOCKED_CLAIMS,
   listBusy,
   readClaimedDispatch,
   WORK_JSON,
@@ -25,9 +26,11 @@ const DUE = { perSlot: 2, leastOfOne: 4 }
 const TESTS_AT_ONCE = 16
 
 /**
- * The lock of `claims_of_others`, taken before the rows of the queue, as the router does: two that wait for each other
- * would be a deadlock.
+ * The lock of claims, which `claims_of_others` takes alone, taken before the rows of the queue, as the router does: two that
+ * wait for each other would be a deadlock. Claims share it, for each locks the webhooks that it visits and passes over those
+ * of others; so no two count the same webhook at once.
  */
+const shareClaims = aheadStatement('select pg_advisory_xact_lock_shared(7320115)')
 const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320115)')
 
 const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
@@ -46,7 +49,7 @@ const lockHeads = statement<{ webhook: WebhookId; visit_at: Date }>(`
  * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
  */
 const CLAIM = `
-  with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10' })},
+  with ${BUSY_WEBHOOKS('busy', { worker: '$1', webhooks: '$6', counts: '$7', hasPeers: '$10', ofOthers: LOCKED_CLAIMS })},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
       ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($8::uuid[]) as is_slow, h.visit_at
@@ -127,11 +130,21 @@ const CLAIM = `
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * countSlots(request)))
+  const lock = request.hasPeers ? shareClaims : undefined
   for (let visited = visits; ; visited += visits) {
-    const { claimed, isAll } = await claimOnce(db, request, visits)
+    const { claimed, isAll } = await claimOnce(db, request, { visits, lock })
+    if (claimed.length > 0) return claimed
     // None of those had room: further ones may have, and are not left to the next poll.
-    if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
+    if (isAll || visited >= VISITED.most) break
   }
+  if (!request.hasPeers || !(await isDue(db, request))) return []
+  // Others visit what is due, and may leave some of it: alone with the queue, nothing is passed over.
+  return (await claimOnce(db, request, { visits, lock: lockClaims })).claimed
+}
+
+async function isDue(db: Database, request: ClaimRequest): Promise<boolean> {
+  const dueAt = await findNextDueAt(db, request)
+  return dueAt !== null && dueAt <= request.now
 }
 
 const countSlots = ({ fastSlots, slowSlots }: Room) => fastSlots + slowSlots
@@ -139,11 +152,11 @@ const countSlots = ({ fastSlots, slowSlots }: Room) => fastSlots + slowSlots
 async function claimOnce(
   db: Database,
   request: ClaimRequest,
-  visits: number,
+  { visits, lock }: { visits: number; lock: typeof lockClaims | undefined },
 ): Promise<{ claimed: ClaimedDispatch[]; isAll: boolean }> {
   const { workerId, now, fastSlots, slowSlots, slowGroups, perGroup } = request
   return inTransaction(db, async (tx) => {
-    if (request.hasPeers) await lockClaims(tx, [])
+    await lock?.(tx, [])
     const heads = await lockHeads(tx, [now, visits, listBlocked(request)])
     const [webhooks, counts] = listBusy(request)
     const visited = heads.map((one) => one.webhook)

@@ -1,6 +1,6 @@
 import { type ClaimRequest, listBlocked, type RoutingPart } from '../../delivery/policy.ts'
 import type { Fragment } from '../../postgres/fragment.ts'
-import { BUSY_WEBHOOKS, inFlightOf, listBusy } from './claimed-work.ts'
+import { BUSY_WEBHOOKS, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
 
@@ -126,7 +126,7 @@ const NEXT_PART = `
  * each webhook's first row before any second one. The others wait in the queue.
  */
 const PLACED = `
-  ${BUSY_WEBHOOKS('webhook_busy', { worker: '$1', webhooks: '$5', counts: '$6', hasPeers: '$9' })},
+  ${BUSY_WEBHOOKS('webhook_busy', { worker: '$1', webhooks: '$5', counts: '$6', hasPeers: '$9', ofOthers: LOCKING_CLAIMS })},
   webhook_placed as materialized (
     select t.*, t.is_eligible
       and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $3::int as is_claimed

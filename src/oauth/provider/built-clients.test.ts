@@ -1,0 +1,74 @@
+import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider'
+import { expect, test } from 'vitest'
+import { buildClientCache } from '../client-cache.ts'
+import { keepBuiltClients } from './built-clients.ts'
+
+const ID = 'client'
+
+function open() {
+  const state = { isProven: true, name: 'first', reads: 0 }
+  const clients = buildClientCache(() => state.isProven)
+  const read = async (): Promise<AdapterPayload> => {
+    state.reads += 1
+    return {
+      client_id: ID,
+      client_name: state.name,
+      redirect_uris: ['https://app.example.com/callback'],
+      token_endpoint_auth_method: 'none',
+    }
+  }
+  const nothing = async () => undefined
+  const adapter: Adapter = {
+    upsert: nothing,
+    find: (id) => clients.find(id, read),
+    findByUid: nothing,
+    findByUserCode: nothing,
+    consume: nothing,
+    destroy: nothing,
+    revokeByGrantId: nothing,
+  }
+  const provider = new Provider('http://127.0.0.1', { adapter: () => adapter })
+  keepBuiltClients(provider, { findKeptClient: clients.findKept })
+  const find = () => provider.Client.find(ID)
+  return { state, clients, provider, find }
+}
+
+test('a client that is kept is built once', async () => {
+  const { state, find } = open()
+  await find()
+  const second = await find()
+  expect(await find()).toBe(second)
+  expect(state.reads).toBe(1)
+})
+
+test('a client that changed is built anew after its note', async () => {
+  const { state, clients, find } = open()
+  for (let count = 0; count < 3; count += 1) expect((await find())?.clientName).toBe('first')
+  state.name = 'second'
+  clients.apply(`c:${ID}`)
+  for (let count = 0; count < 3; count += 1) expect((await find())?.clientName).toBe('second')
+})
+
+test('without a proof that notes arrive, a changed client is read although it was built', async () => {
+  const { state, find } = open()
+  for (let count = 0; count < 3; count += 1) await find()
+  state.isProven = false
+  state.name = 'second'
+  expect((await find())?.clientName).toBe('second')
+})
+
+test('a client that changes while it is built is not handed out later', async () => {
+  const { state, clients, find } = open()
+  await find()
+  const building = find()
+  state.name = 'second'
+  clients.apply(`c:${ID}`)
+  await building
+  expect((await find())?.clientName).toBe('second')
+})
+
+test('without an id there is no client, and none is read', async () => {
+  const { state, provider } = open()
+  expect(await provider.Client.find(undefined as unknown as string)).toBeUndefined()
+  expect(state.reads).toBe(0)
+})

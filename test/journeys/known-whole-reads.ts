@@ -1,0 +1,70 @@
+import type { WholeRead } from '../harness/request-plans.ts'
+
+/** Statements that read more than the rows of one key. */
+interface Known {
+  /** A part of the statement, on one line. */
+  sql: string
+  tables: readonly string[]
+}
+
+/** Tables of a few rows, whatever is stored: what a release brings, what has a limit for all, and what a process keeps. */
+const SMALL = ['event', 'permission', 'role', 'provisioning_target', 'realtime_watch', 'oauth_signing_key', 'kept_mail']
+
+/** Each group with its reason. */
+const KNOWN: Record<string, readonly Known[]> = {
+  'a page in the order of the list, for the limit of the page': [
+    { sql: 'select distinct user_id from realtime_grant', tables: ['realtime_grant'] },
+  ],
+  'health and its metrics: each count ends at a limit': [
+    {
+      sql: 'with active as ( select q.webhook',
+      tables: ['webhook_queue', 'webhook', 'webhook_dispatch_ended', 'event_queue', 'webhook_fan_out'],
+    },
+    { sql: 'with live as materialized (select * from realtime_watch', tables: ['realtime_queue'] },
+    // From one key id to the next: a few steps for any number of secrets.
+    { sql: 'with recursive webhook_keys', tables: ['webhook', 'totp_factor'] },
+  ],
+  'the dashboard: the minutes of a day, the failures of a window to a limit, and counts that the sweep adds up': [
+    {
+      sql: 'with recent as materialized ( select date_trunc',
+      tables: ['webhook_count', 'webhook_delivery_minute', 'webhook_dispatch_ended'],
+    },
+  ],
+  'an explanation for those who may see the webhooks of all accounts': [
+    { sql: 'from event_occurrence o left join event t', tables: ['webhook'] },
+  ],
+  'the start of a sync counts the users that it copies': [{ sql: 'insert into provisioning_job', tables: ['user'] }],
+}
+
+/** The tables of lists that are views. */
+const VIEWS: Record<string, readonly string[]> = {
+  realtime_message: ['realtime_message_open', 'realtime_message_ended'],
+  webhook_dispatch: ['webhook_dispatch_open', 'webhook_dispatch_ended'],
+}
+
+/**
+ * Whether a read is one of a list: of a page, which ends at its limit, or of all rows, which a caller asks to count. These
+ * requests ask without filters, as one who may see the rows of all accounts.
+ */
+function isOfList({ sql, table }: WholeRead): boolean {
+  const [, list = ''] = /(?:"listing_id"|count\(\*\) as "total") from "(\w+)"/.exec(sql) ?? []
+  return (VIEWS[list] ?? [list]).includes(table)
+}
+
+/** The whole reads of tables that grow, but for the known ones; and what is known here without need. */
+export function judgeWholeReads(reads: readonly WholeRead[]): { unknown: string[]; unused: string[] } {
+  const growing = reads.filter((read) => !SMALL.includes(read.table) && !isOfList(read))
+  const known = Object.values(KNOWN)
+    .flat()
+    .flatMap(({ sql, tables }) => tables.map((table) => ({ sql, table })))
+  const isOf = (read: WholeRead, { sql, table }: { sql: string; table: string }) =>
+    read.table === table && read.sql.includes(sql)
+  const unknown = growing
+    .filter((read) => !known.some((one) => isOf(read, one)))
+    .map(({ table, step, sql }) => `${table} by ${step}: ${sql}`)
+  const unused = known
+    .filter((one) => !growing.some((read) => isOf(read, one)))
+    .map(({ sql, table }) => `${table}: ${sql}`)
+  const unread = SMALL.filter((table) => !reads.some((read) => read.table === table))
+  return { unknown: [...new Set(unknown)], unused: [...unused, ...unread] }
+}
