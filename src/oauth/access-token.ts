@@ -1,7 +1,15 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isUuid } from '../id.ts'
-import { type Claims, TOKEN_LENGTH_LIMIT } from '../session/hs256.ts'
-import { hasAmbiguousKeys } from '../session/json-keys.ts'
+import {
+  type Claims,
+  checkTimes,
+  decodeSegment,
+  isSeconds,
+  parseClaims,
+  readClaim,
+  type TimesRefusal,
+  TOKEN_LENGTH_LIMIT,
+} from '../session/compact-jws.ts'
 import { KID_LENGTH_LIMIT } from './issuer-keys.ts'
 import type { TokenIssuer } from './token-issuer.ts'
 
@@ -30,10 +38,7 @@ export type TokenRefusal =
   | 'key_unknown'
   | 'signature'
   | 'audience'
-  | 'times'
-  | 'expired'
-  | 'not_yet_valid'
-  | 'lifetime'
+  | TimesRefusal
   | 'subject'
   | 'client'
   | 'scope'
@@ -111,13 +116,13 @@ async function openToken(
   if (token.length > TOKEN_LENGTH_LIMIT) return 'size'
   const [first, second, third, ...more] = token.split('.').map(decodeSegment)
   if (!first || !second || third?.length !== SIGNATURE_BYTES || more.length > 0) return 'form'
-  const header = parseObject(first)
+  const header = parseClaims(first)
   if (typeof header === 'string') return header
-  const claims = parseObject(second)
+  const claims = parseClaims(second)
   if (typeof claims === 'string') return claims
   const kid = readKeyId(header)
   if (!kid.ok) return kid.reason
-  const issuer = issuers.find((one) => one.issuer() === read(claims, 'iss'))
+  const issuer = issuers.find((one) => one.issuer() === readClaim(claims, 'iss'))
   if (!issuer) return 'issuer'
   if (!issuer.types.includes(readType(header))) return 'type'
   const key = await issuer.keys.find(kid.id)
@@ -127,63 +132,41 @@ async function openToken(
 /** Bytes of an ES256 signature (RFC 7518 section 3.4). */
 const SIGNATURE_BYTES = 64
 
-/** The bytes of one segment; undefined when it is empty or not canonical base64url. */
-function decodeSegment(text: string): Buffer | undefined {
-  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined
-  const bytes = Buffer.from(text, 'base64url')
-  return bytes.toString('base64url') === text ? bytes : undefined
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function parseObject(bytes: Buffer): Claims | 'json' | 'duplicate_key' {
-  let text: string
-  let value: unknown
-  try {
-    text = utf8.decode(bytes)
-    value = JSON.parse(text)
-  } catch {
-    return 'json'
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'json'
-  return hasAmbiguousKeys(text) ? 'duplicate_key' : (value as Claims)
-}
-
 /** Members with which a header names a key of its own (RFC 7515 section 4.1). They are never followed. */
 const KEY_MEMBERS = ['jwk', 'jku', 'x5c', 'x5u', 'x5t', 'x5t#S256']
 
 function readKeyId(header: Claims): { ok: true; id: string } | { ok: false; reason: TokenRefusal } {
-  if (read(header, 'alg') !== 'ES256') return { ok: false, reason: 'algorithm' }
+  if (readClaim(header, 'alg') !== 'ES256') return { ok: false, reason: 'algorithm' }
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return { ok: false, reason: 'critical_header' }
   if (KEY_MEMBERS.some((name) => Object.hasOwn(header, name))) return { ok: false, reason: 'key_in_header' }
-  const id = read(header, 'kid')
+  const id = readClaim(header, 'kid')
   if (typeof id !== 'string' || id === '' || id.length > KID_LENGTH_LIMIT) return { ok: false, reason: 'key_id' }
   return { ok: true, id }
 }
 
 /** The class of a token (RFC 7515 section 4.1.9); a value that is no text is none that an issuer accepts. */
 function readType(header: Claims): string | undefined {
-  const type = read(header, 'typ')
+  const type = readClaim(header, 'typ')
   if (type === undefined) return undefined
   return typeof type === 'string' ? type.toLowerCase().replace(/^application\//, '') : 'not a text'
 }
 
 function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken | TokenRefusal {
-  if (!isForAudience(read(claims, 'aud'), issuer.audiences())) return 'audience'
-  const expiresAt = readExpiry(claims, now)
-  if (typeof expiresAt === 'string') return expiresAt
-  const subject = read(claims, 'sub')
+  if (!isForAudience(readClaim(claims, 'aud'), issuer.audiences())) return 'audience'
+  const times = checkTimes(claims, { now, leewaySeconds: LEEWAY_SECONDS, maxLifetimeSeconds: TOKEN_LIFETIME_SECONDS })
+  if (typeof times === 'string') return times
+  const subject = readClaim(claims, 'sub')
   if (typeof subject !== 'string' || !isUuid(subject)) return 'subject'
-  const clientId = read(claims, 'client_id')
-  const party = read(claims, 'azp')
+  const clientId = readClaim(claims, 'client_id')
+  const party = readClaim(claims, 'azp')
   if (!isName(clientId) || (party !== undefined && party !== clientId)) return 'client'
-  const scopes = issuer.scopeClaims.map((name) => read(claims, name) ?? '')
+  const scopes = issuer.scopeClaims.map((name) => readClaim(claims, name) ?? '')
   if (!scopes.every((one) => typeof one === 'string' && one.length <= SCOPE_LENGTH_LIMIT)) return 'scope'
-  const [grantId, tokenId] = [read(claims, issuer.grantClaim), read(claims, 'jti')]
+  const [grantId, tokenId] = [readClaim(claims, issuer.grantClaim), readClaim(claims, 'jti')]
   if (!isOptionalName(grantId) || !isOptionalName(tokenId)) return 'grant'
   // A token that is bound to a key (RFC 9449) is of no use to who only holds the token.
   if (Object.hasOwn(claims, 'cnf')) return 'bound_token'
-  const authTime = read(claims, 'auth_time')
+  const authTime = readClaim(claims, 'auth_time')
   return {
     isOwn: issuer.isOwn,
     isKept: issuer.isKept,
@@ -193,7 +176,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
     grantId: grantId ?? null,
     tokenId: tokenId ?? null,
     authTime: isSeconds(authTime) ? new Date(authTime * 1000) : null,
-    expiresAt,
+    expiresAt: new Date(times.exp * 1000),
   }
 }
 
@@ -201,27 +184,6 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
 function isForAudience(aud: unknown, accepted: readonly string[]): boolean {
   const named = Array.isArray(aud) ? aud : [aud]
   return named.length > 0 && named.every((one) => typeof one === 'string' && accepted.includes(one))
-}
-
-function readExpiry(claims: Claims, now: Date): Date | TokenRefusal {
-  const { iat, exp, nbf } = { iat: read(claims, 'iat'), exp: read(claims, 'exp'), nbf: read(claims, 'nbf') }
-  if (!isSeconds(iat) || !isSeconds(exp) || exp <= iat || (nbf !== undefined && !isSeconds(nbf))) return 'times'
-  const nowSeconds = now.getTime() / 1000
-  if (nowSeconds >= exp + LEEWAY_SECONDS) return 'expired'
-  if (Math.max(iat, isSeconds(nbf) ? nbf : 0) > nowSeconds + LEEWAY_SECONDS) return 'not_yet_valid'
-  return exp - iat > TOKEN_LIFETIME_SECONDS ? 'lifetime' : new Date(exp * 1000)
-}
-
-/** An own member of the object, not one of its prototype. */
-function read(object: Claims, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined
-}
-
-/** The latest second of the year 9999, the last that the database and JSON dates share. */
-const LAST_SECOND = 253_402_300_799
-
-function isSeconds(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= LAST_SECOND
 }
 
 /** Printable ASCII without spaces, as RFC 6749 appendix A.1 writes a client id. */

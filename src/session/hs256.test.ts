@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../test/harness/any-text.ts'
-import { type Hs256Policy, type Hs256Refusal, signHs256, TOKEN_LENGTH_LIMIT, verifyHs256 } from './hs256.ts'
+import { TOKEN_LENGTH_LIMIT } from './compact-jws.ts'
+import { type Hs256Policy, type Hs256Refusal, signHs256, verifyHs256 } from './hs256.ts'
 
 const SECRET = 'a'.repeat(32)
 const OLDER_SECRET = 'b'.repeat(32)
@@ -100,6 +101,7 @@ describe('header and claims, checked after the signature', () => {
     ['a fraction', { ...CLAIMS, exp: NOW_SECONDS + 0.5 }, 'times'],
     ['an end as text', { ...CLAIMS, exp: String(NOW_SECONDS + 60) }, 'times'],
     ['an end beyond every integer', { ...CLAIMS, exp: 1e300 }, 'times'],
+    ['an end after the year 9999', { ...CLAIMS, exp: 253_402_300_800 }, 'times'],
     ['no beginning', { ...CLAIMS, iat: undefined }, 'times'],
     ['a negative beginning', { ...CLAIMS, iat: -1 }, 'times'],
     ['an end before its beginning', { ...CLAIMS, iat: NOW_SECONDS + 61 }, 'times'],
@@ -107,6 +109,10 @@ describe('header and claims, checked after the signature', () => {
     ['a not-before to come', { ...CLAIMS, nbf: NOW_SECONDS + 6 }, 'not_yet_valid'],
   ])('claims with %s are refused', (_name, claims, reason) => {
     expect(reasonOf(signPayload(claims))).toBe(reason)
+  })
+
+  test('an end in the last second of the year 9999 is accepted', () => {
+    expect(reasonOf(signPayload({ ...CLAIMS, exp: 253_402_300_799 }))).toBe('ok')
   })
 
   test('members of the prototype are not claims', () => {

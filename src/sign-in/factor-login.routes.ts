@@ -1,10 +1,11 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
-import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import { readHeader } from '../session/session.routes.ts'
 import { checkFactorLogin, logInWithFactor } from './factor-login.ts'
 import { readFactorProof } from './factor-proof.ts'
-import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
+import { toLoginOutcome } from './login-outcome.ts'
+import { LoginPayload } from './login-payload.schema.ts'
 import { ChallengeSchema, ProofBody } from './second-factor.schema.ts'
 import type { FactorDeps } from './second-factor.ts'
 
@@ -37,21 +38,7 @@ export const factorLoginRoutes: Routes<FactorDeps> = [
         const login = { challenge: body.challenge, proof: readFactorProof(body), origin, now }
         return { login, checked: await checkFactorLogin(db, login) }
       },
-      handle: async (deps, { db, prepared }) => {
-        const result = await logInWithFactor(deps, db, prepared)
-        if ('problem' in result) {
-          const { problem, userId } = result
-          return { kind: 'refusal', problem, target: userId, actor: { userId, sessionId: null, account: null } }
-        }
-        const { user, issued } = result
-        return {
-          data: toLoginPayload(result),
-          message: 'Signed in.',
-          headers: NO_STORE,
-          changed: [{ id: issued.sessionId, account: null }],
-          actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
-        }
-      },
+      handle: async (deps, { db, prepared }) => toLoginOutcome(await logInWithFactor(deps, db, prepared)),
     },
   ),
 ]

@@ -1,10 +1,11 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
-import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import { readHeader } from '../session/session.routes.ts'
 import type { SessionDeps } from '../session/session.ts'
 import { checkLocalLogin, logInLocally } from './local-login.ts'
-import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
+import { toLoginOutcome } from './login-outcome.ts'
+import { LoginPayload } from './login-payload.schema.ts'
 import { takeHashingPlace } from './password.ts'
 
 const LocalLoginBody = named(
@@ -43,21 +44,7 @@ export const loginRoutes: Routes<SessionDeps> = [
         const login = { ...body, address, userAgent: readHeader(headers, 'user-agent'), now }
         return { login, checked: await checkLocalLogin(deps, db, login) }
       },
-      handle: async (deps, { db, prepared }) => {
-        const result = await logInLocally(deps, db, prepared)
-        if ('problem' in result) {
-          const { problem, userId } = result
-          return { kind: 'refusal', problem, target: userId, actor: { userId, sessionId: null, account: null } }
-        }
-        const { user, issued } = result
-        return {
-          data: toLoginPayload(result),
-          message: 'Signed in.',
-          headers: NO_STORE,
-          changed: [{ id: issued.sessionId, account: null }],
-          actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
-        }
-      },
+      handle: async (deps, { db, prepared }) => toLoginOutcome(await logInLocally(deps, db, prepared)),
     },
   ),
 ]

@@ -3,7 +3,8 @@ import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
 import { askForFactorPasskey } from './factor-login.ts'
-import { LoginPayload, toLoginPayload } from './login-payload.schema.ts'
+import { toLoginOutcome } from './login-outcome.ts'
+import { LoginPayload } from './login-payload.schema.ts'
 import { PasskeyLoginBody, RequestOptions, toAuthentication } from './passkey.schema.ts'
 import { askForPasskey } from './passkey.ts'
 import { logInWithPasskey } from './passkey-login.ts'
@@ -57,19 +58,8 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
     {
       handle: async (deps: FactorDeps, { db, body, address, headers, now }) => {
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
-        const result = await logInWithPasskey(deps, db, { credential: toAuthentication(body.credential), origin, now })
-        if ('problem' in result) {
-          const { problem, userId } = result
-          return { kind: 'refusal', problem, target: userId, actor: { userId, sessionId: null, account: null } }
-        }
-        const { user, issued } = result
-        return {
-          data: toLoginPayload(result),
-          message: 'Signed in.',
-          headers: NO_STORE,
-          changed: [{ id: issued.sessionId, account: null }],
-          actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
-        }
+        const credential = toAuthentication(body.credential)
+        return toLoginOutcome(await logInWithPasskey(deps, db, { credential, origin, now }))
       },
     },
   ),

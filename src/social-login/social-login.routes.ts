@@ -2,6 +2,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { Type } from '../http/schema-type.ts'
 import type { Brand } from '../pages/brand.ts'
 import { NO_STORE, readHeader } from '../session/session.routes.ts'
+import { buildLoginOutcome } from '../sign-in/login-outcome.ts'
 import { LoginPayload, toLoginPayload } from '../sign-in/login-payload.schema.ts'
 import { buildBridgePage } from './bridge-page.ts'
 import { type CompletionDeps, completeFlow, exchangeLoginCode } from './completion.ts'
@@ -254,14 +255,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
           const actor = { userId: result.userId, sessionId: null, account: null }
           return { kind: 'refusal', problem: buildRefusal(result.reason), actor }
         }
-        const { user, issued } = result.signIn
-        return {
-          data: toLoginPayload(result.signIn),
-          message: 'Signed in.',
-          headers: NO_STORE,
-          changed: [{ id: issued.sessionId, account: null }],
-          actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
-        }
+        return buildLoginOutcome(result.signIn)
       },
     },
   ),

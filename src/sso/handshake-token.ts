@@ -1,6 +1,7 @@
 import type { SessionId, UserId } from '../id.ts'
 import { isUuid } from '../id.ts'
-import { type Claims, type Hs256Policy, type Hs256Refusal, signHs256, verifyHs256 } from '../session/hs256.ts'
+import type { Claims } from '../session/compact-jws.ts'
+import { type Hs256Policy, type Hs256Refusal, signHs256, verifyHs256 } from '../session/hs256.ts'
 import { isOwnIssuer, type SessionKeys, verifySessionToken } from '../session/session-token.ts'
 import { readNextPath } from './next-path.ts'
 import { isTarget, type OwnSite, type TargetRules } from './target.ts'

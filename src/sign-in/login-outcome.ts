@@ -1,0 +1,28 @@
+import type { DataOutcome, RefusalOutcome } from '../http/outcome.ts'
+import type { Problem } from '../http/problem.ts'
+import type { Static } from '../http/schema-type.ts'
+import type { UserId } from '../id.ts'
+import { NO_STORE } from '../session/session.routes.ts'
+import { type LoginPayload, toLoginPayload } from './login-payload.schema.ts'
+import type { SignIn } from './sign-in.ts'
+
+/** The outcome of a finished sign-in: its payload, which no cache keeps, and who signed in, for event and audit entry. */
+export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof LoginPayload>> {
+  const { user, issued } = signedIn
+  return {
+    data: toLoginPayload(signedIn),
+    message: 'Signed in.',
+    headers: NO_STORE,
+    changed: [{ id: issued.sessionId, account: null }],
+    actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },
+  }
+}
+
+/** The outcome of an attempt to sign in. A refusal names the user whom the attempt meant, for the audit entry. */
+export function toLoginOutcome(
+  result: SignIn | { problem: Problem; userId: UserId | null },
+): DataOutcome<Static<typeof LoginPayload>> | RefusalOutcome {
+  if (!('problem' in result)) return buildLoginOutcome(result)
+  const { problem, userId } = result
+  return { kind: 'refusal', problem, target: userId, actor: { userId, sessionId: null, account: null } }
+}
