@@ -65,7 +65,7 @@ create table "account_member" (
   constraint account_member_pkey PRIMARY KEY (document_id),
   constraint account_member_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
-CREATE INDEX account_member_user_idx ON public.account_member USING btree ("user");
+CREATE INDEX account_member_user_idx ON public.account_member USING btree ("user", created_at);
 
 create table "account_member_role" (
   member uuid not null,
@@ -555,12 +555,12 @@ create table "provisioning_delivery" (
   constraint provisioning_delivery_type_check CHECK ((type = ANY (ARRAY['user.provisioned'::text, 'user.updated'::text, 'user.disabled'::text, 'user.enabled'::text, 'user.deprovisioned'::text]))),
   constraint provisioning_delivery_user_status_check CHECK ((user_status = ANY (ARRAY['active'::text, 'disabled'::text, 'deleted'::text])))
 );
-CREATE INDEX provisioning_delivery_created_idx ON public.provisioning_delivery USING btree (created_at, document_id);
+CREATE INDEX provisioning_delivery_created_idx ON public.provisioning_delivery USING btree (created_at);
 CREATE INDEX provisioning_delivery_ended_idx ON public.provisioning_delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX provisioning_delivery_failed_idx ON public.provisioning_delivery USING btree (status, ended_at) WHERE (status = ANY (ARRAY['failed'::text, 'dead_letter'::text]));
 CREATE INDEX provisioning_delivery_job_idx ON public.provisioning_delivery USING btree (job, status) WHERE (job IS NOT NULL);
 CREATE INDEX provisioning_delivery_open_idx ON public.provisioning_delivery USING btree (target, user_id, "position") WHERE (ended_at IS NULL);
-CREATE INDEX provisioning_delivery_user_idx ON public.provisioning_delivery USING btree (user_id, created_at, document_id);
+CREATE INDEX provisioning_delivery_user_idx ON public.provisioning_delivery USING btree (user_id, created_at);
 
 create table "provisioning_job" (
   document_id uuid not null,

@@ -1,7 +1,7 @@
 import type { AccountPatterns, SessionProof } from '../http/caller.ts'
 import type { AccountId, SessionId, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { statement } from '../postgres/statement.ts'
+import { isAfter, statement } from '../postgres/statement.ts'
 import { HOLDINGS_COLUMNS, HOLDINGS_OF_USER, type HoldingsRow, toHoldings } from './delegation.store.ts'
 
 /** The rows of a caller, read in one statement. */
@@ -44,7 +44,7 @@ const selectSessionCaller = statement<SessionCallerColumns>(`
   select ${CALLER_COLUMNS}, s.account, s.client_id, s.scope, s.expires_at, s.last_used_at, s.amr, s.auth_time,
     has_second_factor(u.document_id) as has_factor
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
-  where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and s.expires_at > $3
+  where s.document_id = $1 and s."user" = $2 and s.revoked_at is null and ${isAfter('s.expires_at', '$3')}
     and u.is_actived and u.deleted_at is null`)
 
 /** The caller of a valid session, with what the session says. */

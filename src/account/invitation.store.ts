@@ -177,7 +177,8 @@ interface OpenColumns extends InvitationColumns {
 }
 
 const OPEN = `
-  select ${OF_INVITATION}, i.token_patterns, a.name as account_name from account_invitation i join account a on a.document_id = i.account
+  select ${OF_INVITATION}, i.token_patterns, a.name as account_name from account_invitation i
+  cross join lateral (select * from account x where x.document_id = i.account offset 0) a
   where i.token_hash = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2 and a.deleted_at is null`
 const selectOpen = statement<OpenColumns>(OPEN)
 const lockOpen = statement<OpenColumns>(`${OPEN} for update of i`)
@@ -216,9 +217,9 @@ export async function findActivePerson(
 }
 
 const removeEnded = statement(`
-  delete from account_invitation where document_id in (
+  delete from account_invitation where document_id = any(array(
     select document_id from account_invitation
-    where least(expires_at, accepted_at, revoked_at) < $1 limit $2 for update skip locked)
+    where least(expires_at, accepted_at, revoked_at) < $1 limit $2 for update skip locked))
   returning 1`)
 
 /**

@@ -144,11 +144,11 @@ export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
 /** Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention). Returns how many went. */
 export async function deleteOldEvents(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
-    delete from event_occurrence where document_id in (
+    delete from event_occurrence where document_id = any(array(
       select e.document_id from event_occurrence e
       where e.created_at < ${before} and e.routed_at is not null
         and not exists (select from webhook_dispatch d where d.event_id = e.document_id)
-      order by e.created_at limit ${limit} for update skip locked)`.execute(db)
+      order by e.created_at limit ${limit} for update skip locked))`.execute(db)
   return Number(result.numAffectedRows ?? 0)
 }
 

@@ -140,8 +140,8 @@ export async function listPublishKeys(db: Database, caller: string, keys: readon
 /** Deletes up to `limit` keys taken at or before `before`, oldest first. Returns how many went. For maintenance. */
 export async function deleteExpiredPublishKeys(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
-    delete from publish_key where (caller, key) in (
-      select caller, key from publish_key where created_at <= ${before} order by created_at limit ${limit}
-      for update skip locked)`.execute(db)
+    delete from publish_key where ctid = any(array(
+      select ctid from publish_key where created_at <= ${before} order by created_at limit ${limit}
+      for update skip locked))`.execute(db)
   return Number(result.numAffectedRows ?? 0)
 }

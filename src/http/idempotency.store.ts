@@ -90,9 +90,9 @@ export async function deleteKeptAnswer(db: Database, key: IdempotencyKey, before
 /** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
 export async function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
   const { rows } = await sql`
-    delete from idempotency_key where ctid in (
+    delete from idempotency_key where ctid = any(array(
       select ctid from idempotency_key where created_at <= ${before} order by created_at limit ${limit}
       for update skip locked
-    ) returning 1`.execute(db)
+    )) returning 1`.execute(db)
   return rows.length
 }

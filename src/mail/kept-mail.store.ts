@@ -23,8 +23,8 @@ const insert = statement(`
     insert into kept_mail (document_id, recipient, subject, text, created_at) values ($1, $2, $3, $4, $5)
     on conflict (document_id) do nothing
   )
-  delete from kept_mail where document_id in (
-    select document_id from kept_mail order by created_at desc, document_id desc offset $6)`)
+  delete from kept_mail where document_id = any(array(
+    select document_id from kept_mail order by created_at desc, document_id desc offset $6))`)
 
 /** Keeps a mail, and deletes all but the newest ones. A mail that is kept already stays as it is. */
 export async function keepMail(db: Database, mail: Mail, now: Date): Promise<void> {

@@ -40,9 +40,9 @@ interface ClaimedColumns {
 
 const claim = statement<ClaimedColumns>(`
   update mail_outbox set attempts = attempts + 1, due_at = $2
-  where document_id in (
+  where document_id = any(array(
     select document_id from mail_outbox where status = 'waiting' and due_at <= $1
-    order by due_at limit $3 for update skip locked)
+    order by due_at limit $3 for update skip locked))
   returning document_id, kind, recipient, content, expires_at, attempts`)
 
 /** Claims mails that are due, until `leaseEnd`: after it another process may try them again. */
@@ -86,8 +86,8 @@ export async function postponeMail(
 }
 
 const deleteEnded = statement(`
-  delete from mail_outbox where document_id in (
-    select document_id from mail_outbox where ended_at < $1 order by ended_at limit $2 for update skip locked)
+  delete from mail_outbox where document_id = any(array(
+    select document_id from mail_outbox where ended_at < $1 order by ended_at limit $2 for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` mails that ended before `before`. Returns their number. For maintenance. */

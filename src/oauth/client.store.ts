@@ -267,8 +267,9 @@ export interface AccountColumns {
  */
 export const OF_ACCOUNT = `u.document_id as user_id, u.email, u.email_verified_at is not null as is_email_verified, u.name,
     u.avatar_url, u.updated_at as user_updated_at, (
-      select m.account from account_member m join account a on a.document_id = m.account
-      where m."user" = u.document_id and a.deleted_at is null order by m.created_at, m.document_id limit 1
+      select m.account from account_member m
+      where m."user" = u.document_id and (select a.deleted_at is null from account a where a.document_id = m.account)
+      order by m.created_at, m.document_id limit 1
     ) as account`
 
 /** Maps the columns of `OF_ACCOUNT`. */

@@ -84,14 +84,14 @@ export async function releaseDecision(db: Database, authorizationId: string): Pr
 }
 
 const removeOld = statement<{ authorization_id: string }>(`
-  delete from oauth_engine_decision where authorization_id in (
+  delete from oauth_engine_decision where authorization_id = any(array(
     select d.authorization_id from oauth_engine_decision d
     where d.claimed_at < $1 and (
       d.decided_at is null or d.decision = 'deny' or d.client_id is null or exists (
         select from oauth_engine_decision later
         where later."user" = d."user" and later.client_id = d.client_id and later.decision = 'approve'
           and later.decided_at > d.decided_at))
-    limit $2 for update skip locked)
+    limit $2 for update skip locked))
   returning authorization_id`)
 
 /**

@@ -71,8 +71,8 @@ export async function endClientWithNext(db: Database, clientId: string, now: Dat
 }
 
 const deleteEnded = statement<{ grant_id: string }>(`
-  delete from oauth_ended_grant where grant_id in (
-    select grant_id from oauth_ended_grant where ended_at < $1 order by ended_at limit $2 for update skip locked)
+  delete from oauth_ended_grant where grant_id = any(array(
+    select grant_id from oauth_ended_grant where ended_at < $1 order by ended_at limit $2 for update skip locked))
   returning grant_id`)
 
 /** Deletes up to `limit` grants that ended before `before`. Returns their number. */

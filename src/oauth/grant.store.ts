@@ -1,6 +1,7 @@
+import { sql } from 'kysely'
 import type { Id, UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isNull, statement } from '../postgres/statement.ts'
 import type { ClientId } from './client.store.ts'
 
 export type GrantId = Id<'oauth grant'>
@@ -46,7 +47,16 @@ export function toGrantRecord(row: GrantColumns): GrantRecord {
 export function selectGrants(db: Database, owner: UserId | 'all') {
   const live = db
     .selectFrom('oauth_grant as g')
-    .innerJoin('oauth_client as c', 'c.document_id', 'g.client')
+    // Joined without a barrier, the clients may be read through for the grants of one user.
+    .innerJoinLateral(
+      ({ selectFrom }) =>
+        selectFrom('oauth_client')
+          .select(['name', 'publisher'])
+          .whereRef('oauth_client.document_id', '=', 'g.client')
+          .offset(sql.lit(0))
+          .as('c'),
+      (join) => join.onTrue(),
+    )
     .select([
       'g.document_id',
       'g.user',
@@ -93,7 +103,7 @@ export async function upsertGrant(
 const lockOne = statement<GrantColumns & { client_name: string; publisher: string | null }>(`
   select ${OF_GRANT}, c.name as client_name, c.publisher
   from oauth_grant g join oauth_client c on c.document_id = g.client
-  where g.document_id = $1 and g.revoked_at is null for no key update of g`)
+  where g.document_id = $1 and ${isNull('g.revoked_at')} for no key update of g`)
 
 /** Locks a grant that is not revoked, until the transaction ends. */
 export async function lockGrant(

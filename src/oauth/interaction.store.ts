@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 import { type GrantRecord, toGrantRecord } from './grant.store.ts'
 import { hashStateId } from './provider/state-id.ts'
 
@@ -58,7 +58,7 @@ const CREATED = "to_timestamp((payload ->> 'iat')::double precision) as created_
 
 const selectOne = statement<InteractionColumns>(`
   select payload, consumed_at, ${CREATED} from oauth_state
-  where model = 'Interaction' and id_hash = $1 and expires_at > $2`)
+  where model = 'Interaction' and id_hash = $1 and ${isAfter('expires_at', '$2')}`)
 
 /** The interaction with this id that has not expired. */
 export async function findInteraction(db: Database, id: string, now: Date): Promise<Interaction | undefined> {
@@ -76,7 +76,7 @@ type ClaimedColumns = InteractionColumns & { [Name in keyof Parameters<typeof to
 const claim = statement<ClaimedColumns>(`
   with claimed as (
     update oauth_state set consumed_at = $2
-    where model = 'Interaction' and id_hash = $1 and expires_at > $2 and consumed_at is null
+    where model = 'Interaction' and id_hash = $1 and ${isAfter('expires_at', '$2')} and consumed_at is null
       and payload -> 'session' ->> 'accountId' = $3 and payload -> 'prompt' ->> 'name' = 'consent'
     returning payload, consumed_at, ${CREATED}
   )

@@ -22,6 +22,12 @@ export function statement<Row>(text: string): (db: Database, values: readonly un
 export const isNull = (column: string) => `num_nonnulls(${column}) = 0`
 
 /**
+ * The condition that the instant `column` is after `instant`, for rows that are looked up by a key. The indexes of what
+ * expires serve its deletion; in this form PostgreSQL cannot use them, and reads no row that merely lives.
+ */
+export const isAfter = (column: string, instant: string) => `(${column} > ${instant}) is true`
+
+/**
  * A statement with a constant text and without a result, such as one that only locks: within a transaction it shares the
  * round trip of the next statement, which fails with its error.
  */

@@ -67,9 +67,9 @@ export async function removeGrants(db: Database, userId: UserId, channels: reado
 
 const deleteOld = statement<{ count: number }>(`
   with gone as (
-    delete from realtime_grant where (user_id, channel) in (
-      select user_id, channel from realtime_grant where granted_at < $1 order by granted_at limit $2
-      for update skip locked)
+    delete from realtime_grant where ctid = any(array(
+      select ctid from realtime_grant where granted_at < $1 order by granted_at limit $2
+      for update skip locked))
     returning channel
   ) select count(*)::int as count from gone`)
 

@@ -35,9 +35,9 @@ export async function setSessionProof(
 const lower = closingStatement(`
   lowered_sessions as (
     update session set amr = array_remove(amr, 'mfa'), acr = $3, updated_at = $2
-    where document_id in (
+    where document_id = any(array(
       select document_id from session where "user" = $1 and revoked_at is null and 'mfa' = any(amr)
-      order by document_id for no key update))`)
+      order by document_id for no key update)))`)
 
 /** Takes the mark of a second factor from the sessions of a locked user, with the last statement of the transaction. */
 export async function lowerUserSessions(

@@ -169,7 +169,9 @@ const revokeOne = statement<{ document_id: SessionId }>(
 )
 const revokeOfToken = statement<{ document_id: SessionId }>(`
   select revoke_session(case when $4 then root_session(s.document_id) else s.document_id end, $3) as document_id
-  from session_refresh t join session s on s.document_id = t.session where t.token_hash = $1 and s."user" = $2`)
+  from session_refresh t
+  cross join lateral (select * from session x where x.document_id = t.session offset 0) s
+  where t.token_hash = $1 and s."user" = $2`)
 
 /**
  * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened
@@ -204,8 +206,8 @@ export async function endSessionTree(db: Database, id: SessionId, now: Date): Pr
 
 const REVOKE_ALL = `
   update session set revoked_at = $2, updated_at = $2
-  where document_id in (
-    select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update)`
+  where document_id = any(array(
+    select document_id from session where "user" = $1 and revoked_at is null order by document_id for no key update))`
 const revokeAll = statement<{ document_id: SessionId }>('select revoke_sessions_of($1, $2) as document_id')
 const revokeAllAtEnd = closingStatement(`ended_sessions as (${REVOKE_ALL})`)
 
@@ -225,9 +227,9 @@ export function endUserSessionRows(db: Database, userId: UserId, now: Date): Pro
 const clearAccount = closingStatement(`
   left_sessions as (
     update session set account = null, updated_at = $3
-    where document_id in (
+    where document_id = any(array(
       select document_id from session where account = $1 and ($2::uuid is null or "user" = $2)
-      order by document_id for no key update))`)
+      order by document_id for no key update)))`)
 
 /**
  * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
@@ -292,9 +294,9 @@ export async function findSessionDescription(
 /** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
 export async function deleteEndedSessions(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
-    delete from session where document_id in (
+    delete from session where document_id = any(array(
       select s.document_id from session s
       where s.expires_at < ${before} and not exists (select from session child where child.parent = s.document_id)
-      order by s.expires_at limit ${limit} for update skip locked)`.execute(db)
+      order by s.expires_at limit ${limit} for update skip locked))`.execute(db)
   return Number(result.numAffectedRows ?? 0)
 }

@@ -88,8 +88,8 @@ export async function useChallenge(db: Database, hash: Buffer, now: Date): Promi
 }
 
 const removeOld = statement(`
-  delete from factor_challenge where challenge_hash in (
-    select challenge_hash from factor_challenge where expires_at < $1 order by expires_at limit $2 for update skip locked)
+  delete from factor_challenge where challenge_hash = any(array(
+    select challenge_hash from factor_challenge where expires_at < $1 order by expires_at limit $2 for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` challenges that expired before `before`. Returns their number. For maintenance. */

@@ -105,7 +105,7 @@ function toThrottleState(row: ThrottleColumns): ThrottleState {
   }
 }
 
-/** Writes the states of locked rows, with the last statement of the transaction. Does nothing without any. */
+/** Writes the states of locked rows, which therefore exist, with the last statement of the transaction. Does nothing without any. */
 export async function writeThrottles(tx: Database, key: ThrottleKey, states: Partial<ThrottleStates>): Promise<void> {
   const written = SUBJECTS.flatMap((subject) => {
     const state = states[subject]
@@ -120,23 +120,28 @@ export async function writeThrottles(tx: Database, key: ThrottleKey, states: Par
 
 const write = closingStatement(`
   counted_attempt as (
-    update login_throttle t
-    set failures = x.failures, last_failure_at = x.last_failure_at, wait_until = x.wait_until, turn_at = x.turn_at
-    from unnest($1::bytea[], $2::bytea[], $3::int[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
-      as x (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
-    where t.email_hash = x.email_hash and t.address_hash = x.address_hash)`)
+    insert into login_throttle (email_hash, address_hash, failures, last_failure_at, wait_until, turn_at)
+    select * from unnest($1::bytea[], $2::bytea[], $3::int[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
+    on conflict (email_hash, address_hash) do update set failures = excluded.failures,
+      last_failure_at = excluded.last_failure_at, wait_until = excluded.wait_until, turn_at = excluded.turn_at)`)
 
+/**
+ * The rows are looked up and locked one by one, in the order of their keys. As they exist then, each insert is an update by
+ * the primary key; an update that joins them may read the whole index of it.
+ */
 const takeBack = closingStatement(`
   forgiven_attempt as (
-    update login_throttle t
-    set failures = case when l.is_address then greatest(0, t.failures - 1) else 0 end,
-      last_failure_at = case when l.is_address then t.last_failure_at else $3 end,
-      wait_until = case when l.is_address and t.last_failure_at > $3 then t.wait_until end,
-      turn_at = case when l.is_address then t.turn_at end
-    from (
-      select email_hash, address_hash, email_hash = '' as is_address from login_throttle
-      where (email_hash, address_hash) in (${KEYS}) order by email_hash, address_hash for update) l
-    where t.email_hash = l.email_hash and t.address_hash = l.address_hash)`)
+    insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
+    select l.email_hash, l.address_hash, l.failures, l.last_failure_at
+    from (values ${KEYS}) k (email_hash, address_hash)
+    cross join lateral (
+      select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
+      offset 0 for update) l
+    on conflict (email_hash, address_hash) do update
+    set failures = case when t.email_hash = '' then greatest(0, t.failures - 1) else 0 end,
+      last_failure_at = case when t.email_hash = '' then t.last_failure_at else $3 end,
+      wait_until = case when t.email_hash = '' and t.last_failure_at > $3 then t.wait_until end,
+      turn_at = case when t.email_hash = '' then t.turn_at end)`)
 
 /**
  * Takes an attempt back that was counted at `countedAt` and turned out correct, with the last statement of the transaction.
@@ -149,7 +154,7 @@ export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date)
 
 const forgetEmails = closingStatement(`
   forgotten_emails as (
-    delete from login_throttle where (email_hash, address_hash) in (
+    delete from login_throttle where email_hash = any($1) and (email_hash, address_hash) in (
       select email_hash, address_hash from login_throttle where email_hash = any($1)
       order by email_hash, address_hash for update))`)
 

@@ -33,8 +33,8 @@ export function deleteEngineSession(db: Database, sessionId: SessionId): Promise
 }
 
 const removeOld = statement<{ session: string }>(`
-  delete from engine_session where session in (
-    select session from engine_session where expires_at < $1 limit $2 for update skip locked)
+  delete from engine_session where session = any(array(
+    select session from engine_session where expires_at < $1 limit $2 for update skip locked))
   returning session`)
 
 /** Deletes tokens that expired before `before`, `limit` at most. Returns how many. */

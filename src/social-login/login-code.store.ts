@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../engine/engine.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 
 /** A row of `login_code`. */
 export type LoginCode =
@@ -58,7 +58,7 @@ export async function takeLoginCode(
 }
 
 const findLink = statement<{ identity: ProviderIdentity }>(`
-  select identity from login_code where code_hash = $1 and purpose = 'link' and "user" = $2 and expires_at > $3`)
+  select identity from login_code where code_hash = $1 and purpose = 'link' and "user" = $2 and ${isAfter('expires_at', '$3')}`)
 
 /** The identity of a living code with which this user connects a provider; undefined for any other code. */
 export async function findLinkIdentity(
@@ -70,8 +70,8 @@ export async function findLinkIdentity(
 }
 
 const removeOld = statement<{ code_hash: Buffer }>(`
-  delete from login_code where code_hash in (
-    select code_hash from login_code where expires_at < $1 limit $2 for update skip locked)
+  delete from login_code where code_hash = any(array(
+    select code_hash from login_code where expires_at < $1 limit $2 for update skip locked))
   returning code_hash`)
 
 /** Deletes codes that expired before `before`, `limit` at most. Returns how many. */

@@ -1,6 +1,6 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 
 /** A row of `login_flow`. */
 export interface LoginFlow {
@@ -87,7 +87,7 @@ export async function findFlow(db: Database, stateHash: Buffer, provider: string
 
 const consume = statement<FlowColumns>(`
   update login_flow set consumed_at = $3
-  where state_hash = $1 and provider = $2 and consumed_at is null and expires_at > $3
+  where state_hash = $1 and provider = $2 and consumed_at is null and ${isAfter('expires_at', '$3')}
     and (binding_hash is null or binding_hash = $4)
   returning ${COLUMNS}`)
 
@@ -117,8 +117,8 @@ export async function keepPostedName(
 }
 
 const removeOld = statement<{ state_hash: Buffer }>(`
-  delete from login_flow where state_hash in (
-    select state_hash from login_flow where expires_at < $1 limit $2 for update skip locked)
+  delete from login_flow where state_hash = any(array(
+    select state_hash from login_flow where expires_at < $1 limit $2 for update skip locked))
   returning state_hash`)
 
 /** Deletes flows that expired before `before`, `limit` at most. Returns how many. */

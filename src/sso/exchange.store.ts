@@ -61,8 +61,8 @@ export async function claimHandshake(db: Database, input: HandshakeClaim): Promi
 }
 
 const deleteExpired = statement<{ nonce_hash: Buffer }>(`
-  delete from sso_nonce where nonce_hash in (
-    select nonce_hash from sso_nonce where expires_at < $1 order by expires_at limit $2 for update skip locked)
+  delete from sso_nonce where nonce_hash = any(array(
+    select nonce_hash from sso_nonce where expires_at < $1 order by expires_at limit $2 for update skip locked))
   returning nonce_hash`)
 
 /** Deletes up to `limit` nonces of tokens that expired before `before`. Returns their number. */

@@ -1,6 +1,6 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { closingStatement, statement } from '../postgres/statement.ts'
+import { closingStatement, isAfter, statement } from '../postgres/statement.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
 const insert = closingStatement(`
@@ -75,12 +75,11 @@ interface ProvenColumns {
 }
 
 /** A token holds while its address is still that of the active person. */
-const VALID = `
-  t.token_hash = $1 and t.purpose = $2 and t.expires_at > $3 and u.document_id = t."user"
-  and u.is_actived and u.deleted_at is null and lower(u.email) = lower(t.email)`
-
 const selectValid = statement<ProvenColumns>(`
-  select t."user", u.email, u.name from proof_token t, "user" u where ${VALID}`)
+  select t."user", u.email, u.name from proof_token t
+  cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
+  where t.token_hash = $1 and t.purpose = $2 and ${isAfter('t.expires_at', '$3')}
+    and u.is_actived and u.deleted_at is null and lower(u.email) = lower(t.email)`)
 
 /** The person of a token. Undefined when it is unknown, used or expired, or the person has another address now. */
 export async function findProvenPerson(
@@ -140,8 +139,8 @@ export async function deleteProofTokens(db: Database, userId: UserId, purpose: P
 }
 
 const removeExpired = statement(`
-  delete from proof_token where token_hash in (
-    select token_hash from proof_token where expires_at <= $1 order by expires_at limit $2 for update skip locked)
+  delete from proof_token where token_hash = any(array(
+    select token_hash from proof_token where expires_at <= $1 order by expires_at limit $2 for update skip locked))
   returning 1`)
 
 /** Deletes up to `limit` tokens that expired by `before`. Returns their number. For maintenance. */

@@ -90,7 +90,9 @@ const select = statement<Columns>(`
   left join lateral (
     select * from webhook_event l where l.webhook = w.document_id and l.event = t.document_id offset 0
   ) s on true
-  left join webhook_dispatch d on d.webhook = w.document_id and d.event_id = o.document_id
+  left join lateral (
+    select * from webhook_dispatch l where l.webhook = w.document_id and l.event_id = o.document_id offset 0
+  ) d on true
   where o.document_id = $1
   order by d.document_id is null, w.created_at, w.document_id
   limit $3`)

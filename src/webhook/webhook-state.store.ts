@@ -78,8 +78,8 @@ export async function softDeleteWebhook(db: Database, id: string, { by, now }: B
 const deactivateAll = closingStatement(`
   deactivated as (
     update webhook w set is_actived = false, disabled_at = $3, disabled_reason = $4, ${CHANGED}
-    where document_id in (
-      select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update))`)
+    where document_id = any(array(
+      select document_id from webhook where account = $1 and deleted_at is null order by document_id for no key update)))`)
 
 /**
  * Makes the living webhooks of an account inactive for `reason`, whatever they were before, with the last statement of the

@@ -164,7 +164,7 @@ const lockForChange = statement<WebhookColumns & { kept: AccountId | null }>(`
     select case when not coalesce($2, w.is_global) then case when $3 then $4::uuid else w.account end end as account
     from webhook w where w.document_id = $1 and w.deleted_at is null
   ), kept as (
-    select a.document_id from account a, asked where a.document_id = asked.account and a.deleted_at is null for share of a
+    select a.document_id from account a where a.document_id = (select account from asked) and a.deleted_at is null for share
   ), w as (
     select x.* from webhook x, (select count(*) from kept) locked
     where x.document_id = $1 and x.deleted_at is null for update of x

@@ -89,6 +89,8 @@ describe('signalbox replay of one dispatch', () => {
     const { document_id: id } = await makeDispatch('failed')
     const ended = await world.run(['replay', id])
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(`/api/v3/webhook/dispatch/${id}`) })
+    // The receiver behaves at its next request as the next test says: that must not be the one of this replay.
+    await waitForEnd(id, 'success', 2)
   })
 
   test('an unknown id and an inactive webhook are refused with the text of the service', async () => {

@@ -36,12 +36,17 @@ const KEPT_POOL_SIZE = 10
  * Gives a database for one test: one that an earlier test left as a new one, else a clone of a template. A clone takes
  * more work than most tests, because PostgreSQL copies and removes a thousand files for it. Its connections are kept too:
  * the first statements of a new one take more work than those of most tests.
+ *
+ * With `isOwn` it is a clone that no other test had or gets. Plans need one: they depend on the sizes of files and on
+ * statistics, and a restored database has only the rows of a new one.
  */
 export async function createTestDatabase(
-  options: { content?: DatabaseContent; poolSize?: number } = {},
+  options: { content?: DatabaseContent; poolSize?: number; isOwn?: boolean } = {},
 ): Promise<TestDatabase> {
-  const { content = 'migrated', poolSize = KEPT_POOL_SIZE } = options
-  const { restorable, pool: kept } = resting.get(content)?.pop() ?? { restorable: await cloneTemplate(content) }
+  const { content = 'migrated', poolSize = KEPT_POOL_SIZE, isOwn = false } = options
+  const { restorable, pool: kept }: RestingDatabase = (isOwn ? undefined : resting.get(content)?.pop()) ?? {
+    restorable: await cloneTemplate(content, isOwn),
+  }
   const isKept = poolSize === KEPT_POOL_SIZE
   if (!isKept) await kept?.close()
   const { connectionString } = restorable
@@ -51,9 +56,9 @@ export async function createTestDatabase(
     connectionString,
     administrator: content === 'prepared' ? inject('administrator') : undefined,
     [Symbol.asyncDispose]: async () => {
-      const known = isKept && content !== 'empty' ? await pool.rest() : undefined
+      const known = isKept && content !== 'empty' && !isOwn ? await pool.rest() : undefined
       if (!known) await pool.close()
-      const isRestored = content !== 'empty' && (await restorable.restore(known ?? []))
+      const isRestored = await restorable.restore(known ?? [])
       if (isRestored) {
         resting.set(content, [...(resting.get(content) ?? []), { restorable, ...(known && { pool }) }])
         return
@@ -64,14 +69,14 @@ export async function createTestDatabase(
   }
 }
 
-async function cloneTemplate(content: DatabaseContent): Promise<RestorableDatabase> {
+async function cloneTemplate(content: DatabaseContent, isOwn: boolean): Promise<RestorableDatabase> {
   const serverUrl = inject('databaseServerUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   // Copying the files of the template takes a third of the work of writing every page to the log.
   const template = content === 'empty' ? 'template0' : nameTemplate(serverUrl, content)
   await runOnServer(serverUrl, `create database ${name} template "${template}" strategy file_copy`)
   const connectionString = withDatabaseName(serverUrl, name)
-  if (content !== 'empty') return openRestorable(connectionString)
+  if (content !== 'empty' && !isOwn) return openRestorable(connectionString)
   return { connectionString, restore: async () => false, close: async () => {} }
 }
 

@@ -1,9 +1,17 @@
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type pg from 'pg'
-import { type DatabasePool, INDEX_ONLY_PLANS, INDEX_PLANS, openDatabase } from '../../src/postgres/database.ts'
+import {
+  type Database,
+  type DatabasePool,
+  INDEX_ONLY_PLANS,
+  INDEX_PLANS,
+  openDatabase,
+} from '../../src/postgres/database.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { openReporting, type PlanNode, type PlanReport } from './explain.ts'
 import { TEST_CONNECT_LIMIT_MS } from './kept-pool.ts'
 import { countTraffic } from './round-trips.ts'
+import { visitTableStates } from './table-states.ts'
 
 /** A step of a plan that reads a table, or an index of it, without a value of the index's first column. */
 export interface WholeRead {
@@ -12,6 +20,8 @@ export interface WholeRead {
   sql: string
   /** The step, its index and its condition. */
   step: string
+  /** What the tables were when the plan was made. */
+  state: string
 }
 
 /** A prepared database whose pools are those of a service: of its requests, and of its workers. */
@@ -19,7 +29,7 @@ export interface RequestDatabase extends TestDatabase {
   workerDatabase: DatabasePool
   /**
    * The whole reads in the plans of what the pool of the requests executed: in those that it had, of functions too, and in
-   * those that its statements have on tables without rows. All of them are generic plans, as a connection keeps them.
+   * those that its statements have in each state of the tables. All of them are generic plans, as a connection keeps them.
    */
   listWholeReads(): Promise<WholeRead[]>
 }
@@ -29,7 +39,7 @@ const GENERIC = '-c plan_cache_mode=force_generic_plan'
 
 /** Opens such a database. The pool of the requests reports the plan of each statement. */
 export async function openRequestDatabase(): Promise<RequestDatabase> {
-  const database = await createTestDatabase({ content: 'prepared' })
+  const database = await createTestDatabase({ content: 'prepared', isOwn: true })
   const { connectionString } = database
   const reports = new Set<string>()
   const settings = `${INDEX_PLANS} ${GENERIC}`
@@ -42,9 +52,10 @@ export async function openRequestDatabase(): Promise<RequestDatabase> {
     workerDatabase,
     listWholeReads: async () => {
       const firstColumns = await readFirstColumns(database.pool)
-      const explained = await explainOnEmpty(new Set(texts))
-      const reported = [...reports].map((json): PlanReport => JSON.parse(json))
-      return [...explained, ...reported].flatMap((report) => findWholeReads(report, firstColumns))
+      const state = 'as they are'
+      const executed = [...reports].flatMap((json) => findWholeReads(JSON.parse(json), { state, firstColumns }))
+      const queries = texts.filter((text) => /^\s*(with|select|insert|update|delete)/i.test(text))
+      return [...executed, ...(await explainInStates(connectionString, new Set(queries)))]
     },
     [Symbol.asyncDispose]: async () => {
       await requests.close()
@@ -65,30 +76,68 @@ function open(connectionString: string, settings: string): DatabasePool {
   })
 }
 
-/** The plans of statements on a database that only the start of a service has written to. */
-async function explainOnEmpty(texts: ReadonlySet<string>): Promise<PlanReport[]> {
-  await using database = await createTestDatabase({ content: 'prepared' })
-  const { pool } = open(database.connectionString, `${INDEX_PLANS} ${GENERIC}`)
+/** The whole reads of statements in each state of the tables. */
+async function explainInStates(connectionString: string, texts: ReadonlySet<string>): Promise<WholeRead[]> {
+  const database = open(connectionString, `${INDEX_PLANS} ${GENERIC}`)
+  const client = await database.pool.connect()
   try {
-    const reports: PlanReport[] = []
-    for (const text of texts)
-      if (/^\s*(with|select|insert|update|delete)/i.test(text)) reports.push(await explain(pool, text))
-    return reports
+    const firstColumns = await readFirstColumns(client)
+    const reads: WholeRead[] = []
+    await visitTableStates(client, async (state) => {
+      for (const text of texts) reads.push(...findWholeReads(await explain(client, text), { state, firstColumns }))
+    })
+    return reads
   } finally {
-    await pool.end()
+    client.release()
+    await database.close()
   }
 }
 
-async function explain(pool: pg.Pool, text: string): Promise<PlanReport> {
+/**
+ * The whole reads of what `work` executes, of functions too, in each state of the tables, which hold a few rows each, and how
+ * many plans it had. What it writes is rolled back.
+ */
+export async function listReadsInStates(
+  connectionString: string,
+  work: (db: Database) => Promise<void>,
+): Promise<{ reads: WholeRead[]; plans: number }> {
+  const reports: string[] = []
+  const settings = `${INDEX_PLANS} ${GENERIC}`
+  const database = openReporting({ connectionString, size: 1, settings }, (json) => reports.push(json))
+  const client = await database.pool.connect()
+  // Transactions of the one connection, which the visit has begun.
+  const lent = { connect: async () => ({ query: client.query.bind(client), release: () => {} }), end: async () => {} }
+  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: lent as unknown as PostgresPool }) })
+  try {
+    const firstColumns = await readFirstColumns(client)
+    const reads: WholeRead[] = []
+    let plans = 0
+    await visitTableStates(client, async (state) => {
+      await client.query('savepoint before_work')
+      await client.query('discard plans')
+      reports.length = 0
+      await work(db)
+      for (const json of reports) reads.push(...findWholeReads(JSON.parse(json), { state, firstColumns }))
+      plans += reports.length
+      await client.query('rollback to savepoint before_work')
+    })
+    return { reads, plans }
+  } finally {
+    client.release()
+    await database.close()
+  }
+}
+
+async function explain(client: pg.ClientBase, text: string): Promise<PlanReport> {
   const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)))
   const values = count === 0 ? '' : `(${Array(count).fill('null').join()})`
   const all = `prepare one as ${text}; explain (format json) execute one${values}; deallocate one`
-  const [, explained] = (await pool.query(all)) as unknown as pg.QueryResult[]
+  const [, explained] = (await client.query(all)) as unknown as pg.QueryResult[]
   return { 'Query Text': text, Plan: explained?.rows[0]['QUERY PLAN'][0].Plan }
 }
 
 /** The first column or expression of each index, as conditions write it. */
-async function readFirstColumns(pool: pg.Pool): Promise<ReadonlyMap<string, string>> {
+async function readFirstColumns(pool: pg.Pool | pg.ClientBase): Promise<ReadonlyMap<string, string>> {
   const { rows } = await pool.query<{ index: string; column: string }>(`
     select c.relname as index, pg_get_indexdef(i.indexrelid, 1, false) as column
     from pg_index i join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'public'::regnamespace`)
@@ -99,14 +148,14 @@ const READS = ['Seq Scan', 'Index Scan', 'Index Only Scan', 'Bitmap Index Scan']
 
 function findWholeReads(
   { 'Query Text': text, Plan }: PlanReport,
-  firstColumns: ReadonlyMap<string, string>,
+  { state, firstColumns }: { state: string; firstColumns: ReadonlyMap<string, string> },
 ): WholeRead[] {
   const sql = text.replaceAll(/\s+/g, ' ').trim()
   const visit = (node: PlanNode, above: string): WholeRead[] => {
     const { 'Node Type': type, 'Index Name': index = '', 'Index Cond': condition = '' } = node
     const table = node['Relation Name'] ?? above
     const isWhole = READS.includes(type) && !comparesFirst(condition, firstColumns.get(index) ?? index)
-    const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim() }] : []
+    const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim(), state }] : []
     return [...here, ...(node.Plans ?? []).flatMap((one) => visit(one, table))]
   }
   return visit(Plan, '')

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import { isNull, statement } from '../../postgres/statement.ts'
 import type { BatchRow } from './request-state.ts'
 
 /** What one request spends and writes. */
@@ -21,7 +21,7 @@ const writeBatch = statement<{ is_spent: boolean }>(`
   ), family as materialized (
     select 1 from oauth_state where model = 'Grant' and id_hash = $7::bytea for key share
   ), base as materialized (
-    select 1 from oauth_grant where document_id = $8::uuid and revoked_at is null for share
+    select 1 from oauth_grant where document_id = $8::uuid and ${isNull('revoked_at')} for share
   ), written as (
     insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
     select r.model, decode(r.id_hash, 'hex'), r.payload, r.grant_id, r.consent, r.uid, decode(r.user_code, 'hex'),

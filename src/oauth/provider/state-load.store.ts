@@ -1,6 +1,6 @@
 import type { UserId } from '../../id.ts'
 import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import { isAfter, statement } from '../../postgres/statement.ts'
 import { type AccountColumns, type AccountFacts, OF_ACCOUNT, toAccountFacts } from '../client.store.ts'
 import type { GrantRecord } from '../grant.store.ts'
 import { type FoundState, followsLiveBrowser } from './state.store.ts'
@@ -45,18 +45,19 @@ const selectTokens = statement<TokenColumns>(`
   from oauth_state t
   left join lateral (
     select g.payload from oauth_state g
-    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and g.expires_at > $4
+    where g.model = 'Grant' and g.id_hash = sha256(convert_to(t.grant_id, 'UTF8')) and ${isAfter('g.expires_at', '$4')}
     limit 1
   ) f on true
   left join lateral (
     select s.payload from oauth_state s
-    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and s.expires_at > $4
+    where s.model = 'Session' and s.uid = t.payload ->> 'sessionUid' and ${isAfter('s.expires_at', '$4')}
       and ${followsLiveBrowser('$4')}
     limit 1
   ) p on true
-  left join "user" u
-    on u.document_id = uuid_of(t.payload ->> 'accountId') and u.is_actived and u.deleted_at is null
-  where t.model in ($1, $2) and t.id_hash = $3 and t.expires_at > $4`)
+  left join lateral (
+    select * from "user" x where x.document_id = uuid_of(t.payload ->> 'accountId') limit 1
+  ) u on u.is_actived and u.deleted_at is null
+  where t.model in ($1, $2) and t.id_hash = $3 and ${isAfter('t.expires_at', '$4')}`)
 
 /** The rows with this id that have not expired, one of each model at most, each with what decides about it. */
 export async function loadTokens(
@@ -106,7 +107,7 @@ const selectBrowser = statement<BrowserColumns>(`
   from (select $1::bytea as id_hash, $2::uuid as browser, $3::uuid as person, $4::text as client) k
   left join lateral (
     select o.payload from oauth_state o
-    where o.model = 'Session' and o.id_hash = k.id_hash and o.expires_at > $5
+    where o.model = 'Session' and o.id_hash = k.id_hash and ${isAfter('o.expires_at', '$5')}
     limit 1
   ) s on true
   left join session b on b.document_id = k.browser
@@ -114,7 +115,7 @@ const selectBrowser = statement<BrowserColumns>(`
   left join oauth_grant g on g."user" = k.person and g.client = uuid_of(k.client) and g.revoked_at is null
   left join lateral (
     select o.payload from oauth_state o
-    where o.model = 'Grant' and o.expires_at > $5
+    where o.model = 'Grant' and ${isAfter('o.expires_at', '$5')}
       and o.id_hash = sha256(convert_to(s.payload -> 'authorizations' -> k.client ->> 'grantId', 'UTF8'))
     limit 1
   ) f on true`)

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { statement } from '../../postgres/statement.ts'
+import { isAfter, statement } from '../../postgres/statement.ts'
 
 /** What the provider keeps of one model under one id. */
 export interface StateRow {
@@ -67,7 +67,7 @@ export async function insertNewState(db: Database, row: StateRow): Promise<boole
 }
 
 const findOne = statement<FoundColumns>(`
-  select ${FOUND} from oauth_state s where s.model = $1 and s.id_hash = $2 and s.expires_at > $3`)
+  select ${FOUND} from oauth_state s where s.model = $1 and s.id_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
 
 /** The row of this id that has not expired. */
 export async function findState(
@@ -92,7 +92,7 @@ export const followsLiveBrowser = (at: string) => `(
 
 const findUid = statement<FoundColumns>(`
   select ${FOUND} from oauth_state s
-  where s.model = $1 and s.uid = $2 and s.expires_at > $3 and ${followsLiveBrowser('$3')}`)
+  where s.model = $1 and s.uid = $2 and ${isAfter('s.expires_at', '$3')} and ${followsLiveBrowser('$3')}`)
 
 /** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
 export async function findStateByUid(
@@ -104,7 +104,7 @@ export async function findStateByUid(
 }
 
 const findUserCode = statement<FoundColumns>(`
-  select ${FOUND} from oauth_state s where s.model = $1 and s.user_code_hash = $2 and s.expires_at > $3`)
+  select ${FOUND} from oauth_state s where s.model = $1 and s.user_code_hash = $2 and ${isAfter('s.expires_at', '$3')}`)
 
 /** The row with this user code that has not expired. */
 export async function findStateByUserCode(

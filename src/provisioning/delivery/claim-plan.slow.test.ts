@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { openWatched, type WatchedDatabase } from '../../../test/harness/explain.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
+import { expectSamePlans } from '../../../test/harness/plan-states.ts'
 import { buildProvisioningLedger, type ProvisioningLedger } from '../../../test/harness/provisioning-ledger.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import type { UserId } from '../../id.ts'
@@ -20,8 +21,8 @@ const TARGETS = 2
 /** Streams of each target that a lost worker has claimed. */
 const LOST = 100
 
-/** As those of webhooks: made on empty tables, executed on large ones that were never analysed. */
-describe(`plans of provisioning made on empty tables, on ${USERS} users at each of ${TARGETS} targets`, () => {
+/** As those of webhooks: the same in every state of the tables, executed on large ones that were never analysed. */
+describe(`plans of provisioning made on small tables, on ${USERS} users at each of ${TARGETS} targets`, () => {
   const clock = buildManualClock()
   const now = new Date(clock.now())
   let database: TestDatabase
@@ -29,14 +30,18 @@ describe(`plans of provisioning made on empty tables, on ${USERS} users at each 
   let ledger: ProvisioningLedger
 
   beforeAll(async () => {
-    database = await createTestDatabase()
+    database = await createTestDatabase({ isOwn: true })
     ledger = buildProvisioningLedger(database.db, clock)
     watched = openWatched(database, INDEX_ONLY_PLANS)
     await keepUnanalysed(database.db, TABLES)
-    await prepareAll()
-    const targets: TargetId[] = []
-    for (let index = 0; index < TARGETS; index += 1) targets.push(await ledger.addTarget())
-    await fill(database.db, targets, now)
+    const fillAll = async (users: number) => {
+      const targets: TargetId[] = []
+      for (let index = 0; index < TARGETS; index += 1) targets.push(await ledger.addTarget())
+      await fill(database.db, { targets, users, now })
+    }
+    const statements = { tables: TABLES, fill: fillAll, prepare: prepareAll }
+    await expectSamePlans({ db: database.db, watched }, statements)
+    await fillAll(USERS)
   })
   afterAll(async () => {
     await watched[Symbol.asyncDispose]()
@@ -143,17 +148,21 @@ const TABLES = [
 ]
 
 /** Each user has deliveries that ended and one that waits; those of the first users are claimed by the lost worker. */
-async function fill(db: Database, targets: readonly TargetId[], now: Date): Promise<void> {
+async function fill(
+  db: Database,
+  { targets, users, now }: { targets: readonly TargetId[]; users: number; now: Date },
+): Promise<void> {
+  const lost = Math.ceil((users * LOST) / USERS)
   await sql`
     create table given as
     select t.target, gen_random_uuid() as user_id, gen_random_uuid() as id, n
-    from unnest(${targets}::uuid[]) as t (target), generate_series(1, ${USERS}::int) n`.execute(db)
+    from unnest(${targets}::uuid[]) as t (target), generate_series(1, ${users}::int) n`.execute(db)
   await sql`
     insert into provisioning_delivery (document_id, target, user_id, position, event_id, type, email, user_status, status,
       attempts, last_attempt_at, ended_at, created_at, updated_at)
     select case when p > ${ENDED}::int then id else gen_random_uuid() end, target, user_id, p, gen_random_uuid(),
       'user.updated', 'user@example.com', 'active', case when p > ${ENDED}::int then 'pending' else 'delivered' end,
-      (p <= ${ENDED}::int or n <= ${LOST}::int)::int, ${now}::timestamptz,
+      (p <= ${ENDED}::int or n <= ${lost}::int)::int, ${now}::timestamptz,
       case when p <= ${ENDED}::int then ${now}::timestamptz end, ${now}, ${now}
     from given, generate_series(1, ${ENDED + 1}::int) p`.execute(db)
   await sql`
@@ -161,8 +170,9 @@ async function fill(db: Database, targets: readonly TargetId[], now: Date): Prom
     select document_id, 1, 'schedule', 'worker-a', ${now}, 1 from provisioning_delivery where attempts = 1`.execute(db)
   await sql`
     insert into provisioning_stream (target, user_id, position, waiting, due_at, lease_owner, claimed, claimed_at, fence)
-    select target, user_id, ${ENDED + 1}::int, 1, case when n > ${LOST}::int then ${now}::timestamptz end,
-      case when n <= ${LOST}::int then 'worker-lost' end, case when n <= ${LOST}::int then id end,
-      case when n <= ${LOST}::int then ${now}::timestamptz end, (n <= ${LOST}::int)::int
+    select target, user_id, ${ENDED + 1}::int, 1, case when n > ${lost}::int then ${now}::timestamptz end,
+      case when n <= ${lost}::int then 'worker-lost' end, case when n <= ${lost}::int then id end,
+      case when n <= ${lost}::int then ${now}::timestamptz end, (n <= ${lost}::int)::int
     from given`.execute(db)
+  await sql`drop table given`.execute(db)
 }

@@ -20,8 +20,10 @@ const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320116)')
 const CLAIM = `
   with busy as materialized (
     select b.target, sum(b.in_flight)::int as in_flight from (
-      select target, count(*) as in_flight from provisioning_stream
-      where $8::boolean and lease_owner is not null and lease_owner <> $1 group by target
+      select o.target, count(*) as in_flight from (
+        select target from provisioning_stream where lease_owner < $1
+        union all select target from provisioning_stream where lease_owner > $1
+      ) o where $8::boolean group by o.target
       union all
       select x.target, x.in_flight from unnest($6::uuid[], $7::int[]) as x (target, in_flight)
     ) b group by b.target
@@ -31,7 +33,7 @@ const CLAIM = `
       t.document_id = any($9::uuid[]) as is_slow
     from provisioning_target t
     left join lateral (select * from busy where busy.target = t.document_id) b on true
-    left join lateral (select * from provisioning_turn where target = t.document_id) n on true
+    left join lateral (select * from provisioning_turn where target = t.document_id offset 0) n on true
     where t.is_actived and t.deleted_at is null and t.document_id <> all($10::uuid[])
   ),
   due as (
@@ -53,9 +55,12 @@ const CLAIM = `
   held as materialized (
     select s.target, s.user_id
     from placed p
-    join provisioning_stream s on s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $2
+    cross join lateral (
+      select s.target, s.user_id from provisioning_stream s
+      where s.target = p.target and s.user_id = p.user_id and coalesce(s.due_at, 'infinity') <= $2
+      offset 0 for update skip locked
+    ) s
     where p.place <= case when p.is_slow then $4::int else $3::int end
-    for update of s skip locked
   ),
   head as materialized (
     select h.target, h.user_id, d.document_id from held h
@@ -121,7 +126,7 @@ const release = statement<never>(`
   update provisioning_delivery d
   set attempts = d.attempts - 1, updated_at = $3,
     last_attempt_at = (select max(a.started_at) from provisioning_attempt a where a.delivery = d.document_id)
-  from s where d.document_id = s.claimed`)
+  where d.document_id = any(array(select claimed from s))`)
 
 /** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
 export async function releaseDeliveries(db: Database, claims: readonly Claim[], now: Date): Promise<void> {

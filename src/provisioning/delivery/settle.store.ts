@@ -16,10 +16,14 @@ export interface HeldClaim extends Claim {
 /** In the order of targets and users, as all who lock several streams do. */
 const lock = statement<{ claimed: string; fence: number; is_deleted: boolean }>(`
   select s.claimed, s.fence, (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
-  from unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[]) as x (claimed, fence, target, user_id)
-  join provisioning_stream s on s.target = x.target and s.user_id = x.user_id
-    and s.claimed = x.claimed and s.fence = x.fence and s.lease_owner is not null
-  order by s.target, s.user_id for update of s`)
+  from (
+    select * from unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[]) as x (claimed, fence, target, user_id)
+    order by target, user_id
+  ) x
+  cross join lateral (
+    select * from provisioning_stream s where s.target = x.target and s.user_id = x.user_id
+      and s.claimed = x.claimed and s.fence = x.fence and num_nulls(s.lease_owner) = 0 offset 0 for update
+  ) s`)
 
 /** Locks the streams of those claims that still hold: a claim that was taken back, or that another worker has, is not among them. */
 export async function lockHeldClaims(
@@ -79,7 +83,7 @@ const SETTLE = `
       last_duration_ms = c.duration_ms, updated_at = c.ended_at,
       ended_at = case when c.status <> 'retrying' then c.ended_at end,
       delivered_at = coalesce(d.delivered_at, case when c.status = 'delivered' then c.ended_at end)
-    from change c where d.document_id = c.id
+    from change c where d.document_id = any(array(select id from change)) and d.document_id = c.id
     returning d.target, d.user_id, d.status, d.email, d.name, d.user_status
   ),
   behind as materialized (

@@ -269,8 +269,8 @@ export async function updateJob(
 /** Deletes up to `limit` ended jobs older than `before`. Returns how many went. */
 export async function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
-    delete from provisioning_job where document_id in (
+    delete from provisioning_job where document_id = any(array(
       select document_id from provisioning_job where status in ('done', 'cancelled') and ended_at < ${before}
-      order by ended_at limit ${limit} for update skip locked)`.execute(db)
+      order by ended_at limit ${limit} for update skip locked))`.execute(db)
   return Number(result.numAffectedRows ?? 0)
 }

@@ -60,9 +60,9 @@ export async function cancelOrphans(db: Database, now: Date, limit: number): Pro
 
 const deleteStreams = statement<{ count: number }>(`
   with gone as (
-    delete from provisioning_stream where (target, user_id) in (
-      select s.target, s.user_id from provisioning_target t join provisioning_stream s on s.target = t.document_id
-      where t.deleted_at < $1 and s.waiting = 0 limit $2 for update of s skip locked)
+    delete from provisioning_stream where ctid = any(array(
+      select s.ctid from provisioning_target t join provisioning_stream s on s.target = t.document_id
+      where t.deleted_at < $1 and s.waiting = 0 limit $2 for update of s skip locked))
     returning target
   ) select count(*)::int as count from gone`)
 

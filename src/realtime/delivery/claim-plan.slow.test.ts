@@ -5,6 +5,7 @@ import { openWatched, type WatchedDatabase } from '../../../test/harness/explain
 import { buildLedger, type Ledger } from '../../../test/harness/ledger.ts'
 import { buildManualClock } from '../../../test/harness/manual-clock.ts'
 import { expectFewReads, keepUnanalysed } from '../../../test/harness/plan-reads.ts'
+import { expectSamePlans } from '../../../test/harness/plan-states.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch } from '../../delivery/routing.store.ts'
 import type { AccountId, EventId } from '../../id.ts'
@@ -14,15 +15,15 @@ import type { ClaimedMessage } from './claimed-message.ts'
 import { buildRealtimeRouting } from './routing.store.ts'
 import { type MessageChange, makeMessagesDue, settleMessages } from './settle.store.ts'
 
-const OPEN = 20_000
-const ENDED = 20_000
+/** Open messages, and as many that ended. */
+const ROWS = 20_000
 /** Accounts with waiting messages: the first has half of them, as after an outage of the provider. */
 const BUSY = 20
-/** Messages that a lost worker has claimed. */
-const LOST = 200
+/** The part of the open messages that a lost worker has claimed. */
+const LOST_SHARE = 0.01
 
-/** As those of webhooks: made on empty tables, executed on large ones that were never analysed. */
-describe(`plans of realtime messages made on empty tables, on ${OPEN} open and ${ENDED} ended ones`, () => {
+/** As those of webhooks: the same in every state of the tables, executed on large ones that were never analysed. */
+describe(`plans of realtime messages made on small tables, on ${ROWS} open and ${ROWS} ended ones`, () => {
   const clock = buildManualClock()
   const now = new Date(clock.now())
   let database: TestDatabase
@@ -31,15 +32,16 @@ describe(`plans of realtime messages made on empty tables, on ${OPEN} open and $
   let account: AccountId
 
   beforeAll(async () => {
-    database = await createTestDatabase()
+    database = await createTestDatabase({ isOwn: true })
     ledger = buildLedger(database.db, clock)
     watched = openWatched(database, INDEX_ONLY_PLANS)
     await keepUnanalysed(database.db, TABLES)
-    await prepareAll()
     account = await ledger.addAccount()
     const busy: AccountId[] = []
     for (let index = 0; index < BUSY; index += 1) busy.push(await ledger.addAccount())
-    await fill(database.db, busy, now)
+    const fillAll = (rows: number) => fill(database.db, { busy, rows, now })
+    await expectSamePlans({ db: database.db, watched }, { tables: TABLES, fill: fillAll, prepare: prepareAll })
+    await fillAll(ROWS)
   })
   afterAll(async () => {
     await watched[Symbol.asyncDispose]()
@@ -92,7 +94,8 @@ describe(`plans of realtime messages made on empty tables, on ${OPEN} open and $
 
   it('routes messages with reads of their own events', async () => {
     await ledger.recordMany('contract.create', { account, count: 20 })
-    const { byPolicy } = await expectReads(20 * 6, (db) => route(db))
+    // And of what other workers have in flight.
+    const { byPolicy } = await expectReads(ROWS * LOST_SHARE + 20 * 5, (db) => route(db))
     expect(byPolicy[0]).toMatchObject({ opened: 20 })
   })
 
@@ -124,35 +127,44 @@ describe(`plans of realtime messages made on empty tables, on ${OPEN} open and $
 
   it('finds when the next message is due with one read of the queue, and lost claims with reads of those', async () => {
     expect(await expectReads(4, findNextDueAt)).not.toBeNull()
-    expect(await expectReads(LOST, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
+    expect(await expectReads(ROWS * LOST_SHARE, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
   })
 })
 
 const TABLES = ['realtime_message_open', 'realtime_message_ended', 'realtime_queue', 'event_occurrence', 'event_queue']
 
+/** How much `fill` writes: open messages, of which a lost worker has claimed the first ones, and as many that ended. */
+interface Filling {
+  busy: readonly AccountId[]
+  rows: number
+  now: Date
+}
+
 /** The first account has half of the waiting messages, the others share the rest; the last one those of the lost worker. */
-async function fill(db: Database, busy: readonly AccountId[], now: Date): Promise<void> {
+async function fill(db: Database, { busy, rows, now }: Filling): Promise<void> {
+  const lost = Math.ceil(rows * LOST_SHARE)
   await sql`
     with given as (
       select gen_random_uuid() as id, n,
-        case when n <= ${LOST}::int then (${busy}::uuid[])[${BUSY}::int]
+        case when n <= ${lost}::int then (${busy}::uuid[])[${BUSY}::int]
           when n % 2 = 0 then (${busy}::uuid[])[1] else (${busy}::uuid[])[2 + n / 2 % ${BUSY - 2}::int] end as account
-      from generate_series(1, ${OPEN}::int) n
+      from generate_series(1, ${rows}::int) n
     ), recorded as (
       insert into event_occurrence (document_id, event, account, resource, action, routed_at, created_at)
       select id, 'contract.create', account, 'contract', 'create', ${now}::timestamptz, ${now} from given
     )
     insert into realtime_message_open (document_id, account, event, attempts, next_attempt_at, lease_owner,
       last_attempt_at, fence, created_at, updated_at)
-    select id, account, 'contract.create', (n <= ${LOST}::int)::int,
-      case when n > ${LOST}::int then ${now}::timestamptz end, case when n <= ${LOST}::int then 'worker-lost' end,
-      case when n <= ${LOST}::int then ${now}::timestamptz end, (n <= ${LOST}::int)::int, ${now}, ${now}
+    select id, account, 'contract.create', (n <= ${lost}::int)::int,
+      case when n > ${lost}::int then ${now}::timestamptz end, case when n <= ${lost}::int then 'worker-lost' end,
+      case when n <= ${lost}::int then ${now}::timestamptz end, (n <= ${lost}::int)::int, ${now}, ${now}
     from given`.execute(db)
   await sql`
     insert into realtime_queue select account, min(next_attempt_at) from realtime_message_open
-    where next_attempt_at is not null group by account`.execute(db)
+    where next_attempt_at is not null group by account
+    on conflict (account) do nothing`.execute(db)
   await sql`
     insert into realtime_message_ended (document_id, account, event, status, attempts, results, created_at, ended_at, fence)
     select gen_random_uuid(), (${busy}::uuid[])[1 + n % ${BUSY}::int], 'contract.create', 'published', 1, 1, ${now}, ${now}, 1
-    from generate_series(1, ${ENDED}::int) n`.execute(db)
+    from generate_series(1, ${rows}::int) n`.execute(db)
 }

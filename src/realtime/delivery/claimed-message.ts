@@ -51,11 +51,16 @@ export function readClaimedMessage(json: unknown): ClaimedMessage {
   }
 }
 
-/** Whether another worker publishes messages of this account: then its next ones wait, to keep their order. */
+/**
+ * Whether another worker publishes messages of this account: then its next ones wait, to keep their order. The accounts of
+ * all that others have in flight are listed once, because only the index of leases finds a worker: for one account the
+ * planner may read all of its messages.
+ */
 export const isTaken = (account: string, { worker, hasPeers }: { worker: string; hasPeers: string }) => `
-  (${hasPeers}::boolean and exists (
-    select from realtime_message_open o where o.account = ${account} and o.lease_owner is not null
-      and o.lease_owner <> ${worker} offset 0))`
+  (${hasPeers}::boolean and ${account} = any(array(
+    select account from realtime_message_open where lease_owner < ${worker}
+    union all
+    select account from realtime_message_open where lease_owner > ${worker})))`
 
 /** How many messages of an account this process has in flight; `counts` is the parameter of `countInFlight`. */
 export const inFlightOf = (account: string, counts: string) =>

@@ -84,10 +84,14 @@ export async function settleMessages(db: Database, changes: readonly MessageChan
   ])
 }
 
-/** The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. */
+/**
+ * The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. They are ordered by their
+ * text, because for the order of its key PostgreSQL may read the whole queue.
+ */
 const makeDue = statement<never>(`
   with heads as materialized (
-    select account from realtime_queue where visit_at > $1 order by account for update skip locked
+    select account from realtime_queue where visit_at > $1
+    order by (account::text) collate "C" for update skip locked
   ), waiting as (
     update realtime_message_open set next_attempt_at = $1, updated_at = $1
     where account = any(array(select account from heads)) and next_attempt_at > $1

@@ -73,7 +73,7 @@ const CLAIM = `
       select d.document_id, d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at <= $2 order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d
-    join webhook w on w.document_id = d.webhook
+    cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived
   ),
   placed as (
@@ -251,7 +251,9 @@ const selectNextDue = statement<{ due_at: Date | null }>(`
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
-    ) d join webhook w on w.document_id = d.webhook where w.deleted_at is null and not w.is_actived)
+    ) d
+    cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
+    where w.deleted_at is null and not w.is_actived)
   ) as due_at`)
 
 /** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */

@@ -147,7 +147,8 @@ export async function settleChanges(
 const removeOrphans = statement<never>(`
   with gone as (
     delete from webhook_dispatch_open d
-    where d.document_id = any($1::uuid[]) and not exists (select from webhook w where w.document_id = d.webhook)
+    where d.document_id = any($1::uuid[])
+      and (select w.document_id from webhook w where w.document_id = d.webhook) is null
     returning d.document_id, d.created_at, d.status
   ),
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))})

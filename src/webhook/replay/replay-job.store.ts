@@ -250,8 +250,8 @@ export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<n
 /** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns how many went. */
 export async function deleteOldReplayJobs(db: Database, before: Date, limit: number): Promise<number> {
   const result = await sql`
-    delete from replay_job where document_id in (
+    delete from replay_job where document_id = any(array(
       select document_id from replay_job where ended_at < ${before} order by ended_at limit ${limit}
-      for update skip locked)`.execute(db)
+      for update skip locked))`.execute(db)
   return Number(result.numAffectedRows ?? 0)
 }
