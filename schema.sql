@@ -12,7 +12,7 @@ create table "account" (
   constraint account_pkey PRIMARY KEY (document_id),
   constraint account_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
-CREATE INDEX account_created_idx ON public.account USING btree (created_at, document_id);
+CREATE INDEX account_created_idx ON public.account USING btree (created_at);
 
 create table "account_invitation" (
   document_id uuid not null,
@@ -114,7 +114,7 @@ create table "api_key" (
   constraint api_key_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX api_key_account_idx ON public.api_key USING btree (account) WHERE ((account IS NOT NULL) AND (revoked_at IS NULL));
-CREATE INDEX api_key_created_idx ON public.api_key USING btree (created_at, document_id);
+CREATE INDEX api_key_created_idx ON public.api_key USING btree (created_at);
 CREATE INDEX api_key_user_idx ON public.api_key USING btree ("user");
 
 create table "audit_log" (
@@ -379,7 +379,7 @@ create table "oauth_client" (
   constraint oauth_client_registration_check CHECK ((registration = ANY (ARRAY['administrator'::text, 'dynamic'::text]))),
   constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
 );
-CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at, document_id);
+CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
 
 create table "oauth_client_secret" (
   document_id uuid not null,
@@ -869,7 +869,7 @@ create table "session" (
 );
 CREATE INDEX session_account_idx ON public.session USING btree (account) WHERE (account IS NOT NULL);
 CREATE INDEX session_client_idx ON public.session USING btree (client_id) WHERE ((client_id IS NOT NULL) AND (revoked_at IS NULL));
-CREATE INDEX session_created_idx ON public.session USING btree (created_at, document_id);
+CREATE INDEX session_created_idx ON public.session USING btree (created_at);
 CREATE INDEX session_expires_idx ON public.session USING btree (expires_at);
 CREATE INDEX session_grant_idx ON public.session USING btree (grant_id) WHERE ((grant_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX session_parent_idx ON public.session USING btree (parent) WHERE (parent IS NOT NULL);
@@ -924,7 +924,7 @@ create table "user" (
   deleted_at timestamp(3) with time zone,
   constraint user_pkey PRIMARY KEY (document_id)
 );
-CREATE INDEX user_created_idx ON public."user" USING btree (created_at, document_id);
+CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
 CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
 
 create table "user_role" (
@@ -1077,7 +1077,7 @@ create table "webhook_event" (
   constraint webhook_event_webhook_event_key UNIQUE (webhook, event),
   constraint webhook_event_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );
-CREATE INDEX webhook_event_created_idx ON public.webhook_event USING btree (created_at, document_id);
+CREATE INDEX webhook_event_created_idx ON public.webhook_event USING btree (created_at);
 CREATE INDEX webhook_event_fan_out_idx ON public.webhook_event USING btree (event, account, webhook) WHERE ((deleted_at IS NULL) AND (event IS NOT NULL));
 
 create table "webhook_fan_out" (
