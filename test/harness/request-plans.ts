@@ -20,6 +20,8 @@ export interface WholeRead {
   sql: string
   /** The step, its index and its condition. */
   step: string
+  /** Whether all that is read is sorted before a row of it is returned. */
+  isSorted: boolean
   /** What the tables were when the plan was made. */
   state: string
 }
@@ -151,14 +153,15 @@ function findWholeReads(
   { state, firstColumns }: { state: string; firstColumns: ReadonlyMap<string, string> },
 ): WholeRead[] {
   const sql = text.replaceAll(/\s+/g, ' ').trim()
-  const visit = (node: PlanNode, above: string): WholeRead[] => {
+  const visit = (node: PlanNode, above: { table: string; isSorted: boolean }): WholeRead[] => {
     const { 'Node Type': type, 'Index Name': index = '', 'Index Cond': condition = '' } = node
-    const table = node['Relation Name'] ?? above
+    const table = node['Relation Name'] ?? above.table
+    const isSorted = above.isSorted || type === 'Sort'
     const isWhole = READS.includes(type) && !comparesFirst(condition, firstColumns.get(index) ?? index)
-    const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim(), state }] : []
-    return [...here, ...(node.Plans ?? []).flatMap((one) => visit(one, table))]
+    const here = isWhole ? [{ table, sql, step: [type, index, condition].join(' ').trim(), isSorted, state }] : []
+    return [...here, ...(node.Plans ?? []).flatMap((one) => visit(one, { table, isSorted }))]
   }
-  return visit(Plan, '')
+  return visit(Plan, { table: '', isSorted: false })
 }
 
 /** Whether a condition names values of a column: `(column = $1)`, `(column = ANY ($1))`. */
