@@ -90,28 +90,31 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
 })
 
 /**
- * In one worker, since each loads the whole service; on the server that this run has, since to start another one takes as
- * long as these tests; without a cache on disk, since no other run finds what is made of the files of a copy.
+ * Runs tests of the copy on the server that this run has, since to start another one takes as long as these tests. Node loads
+ * the sources as they are: it compiles what runs, while Vitest would transform every file of a copy that no later run finds.
  */
 async function runTests(...args: string[]) {
   await using database = await createTestDatabase({ content: 'empty' })
   const url = database.connectionString
-  const program = [
-    join(copy, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    '--root',
-    copy,
-    '--maxWorkers',
-    '1',
-    '--fsModuleCache=false',
-  ]
+  const config = 'vitest.example.config.ts'
+  await writeFile(join(copy, config), ONE_PROJECT)
+  const program = [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', '--root', copy, '--config', config]
   try {
-    return await runNode([...program, ...args], { TEST_DATABASE_URL: url })
+    return await runNode([...program, '--experimental.viteModuleRunner=false', ...args], { TEST_DATABASE_URL: url })
   } finally {
     for (const content of ['prepared', 'migrated'] as const)
       await database.pool.query(`drop database if exists "${nameTemplate(url, content)}"`)
   }
 }
+
+/** The configuration of the copy with the files of its projects in one: each worker loads the whole service. */
+const ONE_PROJECT = `
+import config from './vitest.config.ts'
+const { projects, ...common } = config.test
+const [first, ...others] = projects.map(({ test }) => test)
+const include = [first, ...others].flatMap((project) => project.include)
+export default { test: { ...common, ...first, include, exclude: ['**/node_modules/**'], maxWorkers: 1 } }
+`
 
 /** The tests that drive each route, of which those of invoices run. */
 const SWEEPS = [
@@ -203,7 +206,9 @@ const run = (program: string, ...args: string[]) => runNode([join(copy, program)
 /** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
 async function runNode(args: string[], more: Record<string, string> = {}) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
-  const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, NO_COLOR: '1', ...more } })
+  // No later run finds what one from a folder that is removed writes into the cache.
+  const own = { NO_COLOR: '1', NODE_DISABLE_COMPILE_CACHE: '1' }
+  const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, ...own, ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
