@@ -90,31 +90,21 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
 })
 
 /**
- * Runs tests of the copy on the server that this run has, since to start another one takes as long as these tests. Node loads
- * the sources as they are: it compiles what runs, while Vitest would transform every file of a copy that no later run finds.
+ * In one worker, since each loads the whole service; on the server that this run has, since to start another one takes as
+ * long as these tests; loaded by Node as they are, since Vitest would transform every file of a copy that no later run finds.
  */
 async function runTests(...args: string[]) {
   await using database = await createTestDatabase({ content: 'empty' })
   const url = database.connectionString
-  const config = 'vitest.example.config.ts'
-  await writeFile(join(copy, config), ONE_PROJECT)
-  const program = [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', '--root', copy, '--config', config]
+  const options = ['--root', copy, '--maxWorkers', '1', '--experimental.viteModuleRunner=false']
   try {
-    return await runNode([...program, '--experimental.viteModuleRunner=false', ...args], { TEST_DATABASE_URL: url })
+    const program = [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...options, ...args]
+    return await runNode(program, { TEST_DATABASE_URL: url })
   } finally {
     for (const content of ['prepared', 'migrated'] as const)
       await database.pool.query(`drop database if exists "${nameTemplate(url, content)}"`)
   }
 }
-
-/** The configuration of the copy with the files of its projects in one: each worker loads the whole service. */
-const ONE_PROJECT = `
-import config from './vitest.config.ts'
-const { projects, ...common } = config.test
-const [first, ...others] = projects.map(({ test }) => test)
-const include = [first, ...others].flatMap((project) => project.include)
-export default { test: { ...common, ...first, include, exclude: ['**/node_modules/**'], maxWorkers: 1 } }
-`
 
 /** The tests that drive each route, of which those of invoices run. */
 const SWEEPS = [
