@@ -1,42 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SlowFirst } from './test/harness/slow-first.ts'
-import { SLOW_TESTS } from './test/harness/slow-tests.ts'
 
 const EVERY_TEST = '{src,test,packages,tools,bench}/**/*.test.ts'
 
-const common = {
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
-  // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
-  isolate: false,
-  // On a busy machine a limit of a few seconds can pass before its work begins: a test that fails once runs again, and the
-  // closing lines name it. What a property test finds is a finding, for its next samples may miss it.
-  retry: { count: 1, condition: /^(?!Property failed)/ },
-}
-
 export default defineConfig({
   test: {
-    projects: [
-      {
-        test: {
-          ...common,
-          name: 'fast',
-          include: [EVERY_TEST],
-          exclude: ['**/node_modules/**', ...SLOW_TESTS],
-        },
-      },
-      {
-        test: {
-          ...common,
-          name: 'slow',
-          include: [...SLOW_TESTS],
-          // On a busy machine the start of one process alone may take many seconds.
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
-        },
-      },
-    ],
+    include: [EVERY_TEST],
+    exclude: ['**/node_modules/**'],
+    // On a busy machine the start of one process alone may take many seconds.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
+    isolate: false,
+    // On a busy machine a limit of a few seconds can pass before its work begins: a test that fails once runs again, and the
+    // closing lines name it. What a property test finds is a finding, for its next samples may miss it.
+    retry: { count: 1, condition: /^(?!Property failed)/ },
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.

@@ -1,10 +1,14 @@
+import { matchesGlob, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { SLOW_TESTS } from './slow-tests.ts'
 
-/** Runs the slow project first, and in it the longest files of the last run, so that both workers end together. */
+/** Runs the slow tests first, and of them the longest files of the last run, so that all workers end together. */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const isSlow = ({ project }: TestSpecification) => project.name === 'slow'
+    const { root } = this.ctx.config
+    const isSlow = ({ moduleId }: TestSpecification) =>
+      SLOW_TESTS.some((glob) => matchesGlob(relative(root, moduleId), glob))
     return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))]
   }
 }
