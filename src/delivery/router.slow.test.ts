@@ -89,7 +89,12 @@ async function openRouter(onLine: (message: string) => void = () => {}) {
   }
   const record = (count = 1) => ledger.recordMany('contract.create', { count })
   const rest = { database, db, clock, ledger, first, second, build, listRows, countWaiting, record }
-  return { ...rest, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  const dispose = async () => {
+    // Without it the database is as it was, and serves the next test.
+    await sql`drop table routed_row`.execute(db)
+    await database[Symbol.asyncDispose]()
+  }
+  return { ...rest, [Symbol.asyncDispose]: dispose }
 }
 
 describe('routing in a statement of the request path', () => {

@@ -20,9 +20,14 @@ const PORT_ATTEMPTS = 5
 
 /**
  * The server's settings, for a small machine shared with the service. Durability stays at PostgreSQL's default (`fsync`,
- * `synchronous_commit`, `full_page_writes` on). `settings` of the caller win, except for the listen address. Pure.
+ * `synchronous_commit`, `full_page_writes` on). `settings` of the caller win, except for the addresses: the server listens
+ * on loopback, and on a socket in `socketDir` if there is one. Pure.
  */
-export function buildServerSettings(port: number, settings: Record<string, string>): Record<string, string> {
+export function buildServerSettings(
+  port: number,
+  settings: Record<string, string>,
+  socketDir?: string,
+): Record<string, string> {
   return {
     max_connections: '100',
     shared_buffers: '64MB',
@@ -42,7 +47,8 @@ export function buildServerSettings(port: number, settings: Record<string, strin
     ...settings,
     listen_addresses: '127.0.0.1',
     port: String(port),
-    unix_socket_directories: '',
+    // A list: a folder whose name has a comma or a space stands in quotation marks.
+    unix_socket_directories: socketDir === undefined ? '' : `"${socketDir}"`,
   }
 }
 
@@ -52,6 +58,8 @@ export interface ServerInput {
   platform: NodeJS.Platform
   user: ServerUser | undefined
   settings: Record<string, string>
+  /** The folder of a Unix-domain socket; none when absent. */
+  socketDir: string | undefined
   logFile: string
   /** The directory for error messages. */
   shownDir: string
@@ -109,10 +117,8 @@ export async function startServer(input: ServerInput): Promise<ServerProcess> {
 }
 
 function spawnServer(input: ServerInput, port: number, log: FileHandle): ChildProcess {
-  const settings = Object.entries(buildServerSettings(port, input.settings)).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ])
+  const all = buildServerSettings(port, input.settings, input.socketDir)
+  const settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const argument = buildClusterArgument(input)
   return spawn(join(input.nativeDir, 'bin', 'postgres'), ['-D', argument, ...settings], {
     cwd: input.clusterDir,

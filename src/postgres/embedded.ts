@@ -54,6 +54,8 @@ export interface EmbeddedPostgresOptions {
   random: Random
   /** Settings of the server that override ours, such as `fsync: 'off'` for tests. */
   settings?: Record<string, string>
+  /** A folder in which the server also listens, on a Unix-domain socket. Its user can write there. Default: none. */
+  socketDir?: string
   /** Ends the start: what it began is stopped and removed, and the call rejects with the reason of the signal. */
   stop?: AbortSignal
 }
@@ -121,6 +123,7 @@ async function startLocked(
     platform,
     user,
     settings,
+    socketDir: options.socketDir,
     logFile,
     shownDir: dataDir,
     stop,

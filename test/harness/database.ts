@@ -3,7 +3,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import type { UserId } from '../../src/id.ts'
 import type { DatabasePool } from '../../src/postgres/database.ts'
-import { nameTemplate, type TemplateContent, withDatabaseName } from './database-url.ts'
+import { nameTemplate, type TemplateContent, withDatabaseName, withSocket } from './database-url.ts'
 import { type KeptPool, openKeptPool } from './kept-pool.ts'
 import { openRestorable, type RestorableDatabase } from './restorable-database.ts'
 
@@ -50,7 +50,7 @@ export async function createTestDatabase(
   const isKept = poolSize === KEPT_POOL_SIZE
   if (!isKept) await kept?.close()
   const { connectionString } = restorable
-  const pool = (isKept && kept) || openKeptPool(connectionString, poolSize)
+  const pool = (isKept && kept) || openKeptPool(byFastestWay(connectionString), poolSize)
   return {
     ...pool.database,
     connectionString,
@@ -69,14 +69,24 @@ export async function createTestDatabase(
   }
 }
 
+<<<<<<< HEAD
 async function cloneTemplate(content: DatabaseContent, isOwn: boolean): Promise<RestorableDatabase> {
+=======
+const byFastestWay = (url: string) => withSocket(url, inject('databaseSocket'))
+
+async function cloneTemplate(content: DatabaseContent): Promise<RestorableDatabase> {
+>>>>>>> h-bodies
   const serverUrl = inject('databaseServerUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   // Copying the files of the template takes a third of the work of writing every page to the log.
   const template = content === 'empty' ? 'template0' : nameTemplate(serverUrl, content)
   await runOnServer(serverUrl, `create database ${name} template "${template}" strategy file_copy`)
   const connectionString = withDatabaseName(serverUrl, name)
+<<<<<<< HEAD
   if (content !== 'empty' && !isOwn) return openRestorable(connectionString)
+=======
+  if (content !== 'empty') return { ...(await openRestorable(byFastestWay(connectionString))), connectionString }
+>>>>>>> h-bodies
   return { connectionString, restore: async () => false, close: async () => {} }
 }
 
@@ -90,7 +100,7 @@ let administration: Promise<pg.Client> | undefined
 
 /** Runs a statement on the one connection that this process keeps for it: opening one costs as much as a small statement. */
 async function runOnServer(url: string, statement: string): Promise<void> {
-  administration ??= connect(url)
+  administration ??= connect(byFastestWay(url))
   await (await administration).query(statement)
 }
 

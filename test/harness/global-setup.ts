@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -18,6 +18,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The server all tests share, as its superuser. */
     databaseServerUrl: string
+    /** The folder of the server's Unix-domain socket; absent with TEST_DATABASE_URL and on Windows. */
+    databaseSocket: string | undefined
     /** The administrator in every prepared database. */
     administrator: UserId
     /** The folder of a stopped cluster of the embedded server whose database is migrated; absent with TEST_DATABASE_URL. */
@@ -36,6 +38,7 @@ export default async function setup(project: TestProject) {
   await runOnServer(server.url, [`create database "${prepared}" template "${nameTemplate(server.url, 'migrated')}"`])
   const administrator = await prepareTemplate(withDatabaseName(server.url, prepared))
   project.provide('databaseServerUrl', server.url)
+  project.provide('databaseSocket', server.socketDir)
   project.provide('administrator', administrator)
   project.provide('cluster', server.cluster)
   return () => server.stop()
@@ -85,13 +88,23 @@ async function prepareGivenServer(url: string) {
     `create database "${migrated}"`,
   ])
   await migrate(withDatabaseName(url, migrated))
-  return { url, cluster: undefined, stop: async () => {} }
+  return { url, socketDir: undefined, cluster: undefined, stop: async () => {} }
+}
+
+/** A folder for a socket, open to the user of the server, who is another one where tests run as root. */
+async function makeSocketDir(): Promise<string | undefined> {
+  if (process.platform === 'win32') return undefined
+  const folder = await mkdtemp(join(await findDataRoot(), 'signalbox socket '))
+  await chmod(folder, 0o1777)
+  return folder
 }
 
 async function startThrowawayServer() {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox test '))
+  const socketDir = await makeSocketDir()
+  const settings = THROWAWAY_SETTINGS
   const start = () =>
-    startEmbeddedPostgres({ dataDir, random: systemRandom, log: () => {}, settings: THROWAWAY_SETTINGS })
+    startEmbeddedPostgres({ dataDir, random: systemRandom, log: () => {}, settings, ...(socketDir && { socketDir }) })
   const first = await start()
   await migrate(first.connectionString)
   await first.stop()
@@ -108,10 +121,12 @@ async function startThrowawayServer() {
   ])
   return {
     url: postgres.connectionString,
+    socketDir,
     cluster,
     stop: async () => {
       await postgres.stop()
       await rm(dataDir, { recursive: true, force: true })
+      if (socketDir) await rm(socketDir, { recursive: true, force: true })
     },
   }
 }

@@ -5,7 +5,7 @@ import { type Finding, isTest, listImports, type SourceFile } from './source-fil
 /** What starts something outside the process of a test. */
 const STARTERS = ['node:child_process', 'node:worker_threads', 'playwright-core', 'src/postgres/embedded.ts']
 
-/** A test of the fast project that starts processes, by itself or by a module of the tests that it imports. */
+/** A fast test that starts processes, by itself or by a module of the tests that it imports. */
 export function findSlowStarters(files: readonly SourceFile[]): Finding[] {
   const byPath = new Map(files.map((file) => [file.path, file]))
   const findStarter = (path: string, seen: Set<string>): string | undefined => {
