@@ -69,24 +69,17 @@ export async function createTestDatabase(
   }
 }
 
-<<<<<<< HEAD
-async function cloneTemplate(content: DatabaseContent, isOwn: boolean): Promise<RestorableDatabase> {
-=======
 const byFastestWay = (url: string) => withSocket(url, inject('databaseSocket'))
 
-async function cloneTemplate(content: DatabaseContent): Promise<RestorableDatabase> {
->>>>>>> h-bodies
+async function cloneTemplate(content: DatabaseContent, isOwn: boolean): Promise<RestorableDatabase> {
   const serverUrl = inject('databaseServerUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   // Copying the files of the template takes a third of the work of writing every page to the log.
   const template = content === 'empty' ? 'template0' : nameTemplate(serverUrl, content)
   await runOnServer(serverUrl, `create database ${name} template "${template}" strategy file_copy`)
   const connectionString = withDatabaseName(serverUrl, name)
-<<<<<<< HEAD
-  if (content !== 'empty' && !isOwn) return openRestorable(connectionString)
-=======
-  if (content !== 'empty') return { ...(await openRestorable(byFastestWay(connectionString))), connectionString }
->>>>>>> h-bodies
+  if (content !== 'empty' && !isOwn)
+    return { ...(await openRestorable(byFastestWay(connectionString))), connectionString }
   return { connectionString, restore: async () => false, close: async () => {} }
 }
 
