@@ -204,6 +204,19 @@ describe('a SCIM service', () => {
     expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual([away, moving])
   })
 
+  it('gets a user whose address was taken at first and is free when it is looked up', async () => {
+    scim.failNext(409)
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    const email = newAddress()
+    scim.failNext(409)
+    await world.call('PATCH', `${USERS}/${id}`, { email })
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    expect(find(id)).toMatchObject({ userName: email })
+  })
+
   it('has a user created again that it lost', async () => {
     const { id } = await world.makeUser()
     await world.t.settle()
