@@ -559,7 +559,7 @@ CREATE INDEX provisioning_delivery_created_idx ON public.provisioning_delivery U
 CREATE INDEX provisioning_delivery_ended_idx ON public.provisioning_delivery USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX provisioning_delivery_failed_idx ON public.provisioning_delivery USING btree (status, ended_at) WHERE (status = ANY (ARRAY['failed'::text, 'dead_letter'::text]));
 CREATE INDEX provisioning_delivery_job_idx ON public.provisioning_delivery USING btree (job, status) WHERE (job IS NOT NULL);
-CREATE INDEX provisioning_delivery_open_idx ON public.provisioning_delivery USING btree (target, user_id, "position") WHERE (ended_at IS NULL);
+CREATE INDEX provisioning_delivery_open_idx ON public.provisioning_delivery USING btree (target, user_id, (("position" + 0))) WHERE (ended_at IS NULL);
 CREATE INDEX provisioning_delivery_user_idx ON public.provisioning_delivery USING btree (user_id, created_at);
 
 create table "provisioning_job" (

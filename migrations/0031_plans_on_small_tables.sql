@@ -16,6 +16,12 @@ create index provisioning_delivery_user_next on provisioning_delivery (user_id, 
 drop index provisioning_delivery_user_idx;
 alter index provisioning_delivery_user_next rename to provisioning_delivery_user_idx;
 
+-- The open deliveries of a user in their order, which no other index has: that of the positions holds all that have ended.
+create index provisioning_delivery_open_next on provisioning_delivery (target, user_id, (position + 0))
+  where ended_at is null;
+drop index provisioning_delivery_open_idx;
+alter index provisioning_delivery_open_next rename to provisioning_delivery_open_idx;
+
 -- As before, but each account and each role of a membership is looked up by its key.
 create or replace function first_account_of(holder uuid) returns uuid language sql stable as $$
   select m.account from account_member m

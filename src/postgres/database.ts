@@ -94,6 +94,7 @@ export const INDEX_ONLY_PLANS = listSettings([
   'join_collapse_limit=1',
   'from_collapse_limit=1',
   'plan_cache_mode=force_generic_plan',
+  `cpu_index_tuple_cost=${INDEX_ENTRY_COST}`,
   'jit=off',
 ])
 

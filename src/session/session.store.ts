@@ -168,10 +168,8 @@ const revokeOne = statement<{ document_id: SessionId }>(
   `select revoke_session(case when $3 then root_session($1) else $1 end, $2) as document_id`,
 )
 const revokeOfToken = statement<{ document_id: SessionId }>(`
-  select revoke_session(case when $4 then root_session(s.document_id) else s.document_id end, $3) as document_id
-  from session_refresh t
-  cross join lateral (select * from session x where x.document_id = t.session offset 0) s
-  where t.token_hash = $1 and s."user" = $2`)
+  select revoke_session(case when $4 then root_session(t.session) else t.session end, $3) as document_id
+  from session_refresh t where t.token_hash = $1 and (select "user" from session where document_id = t.session) = $2`)
 
 /**
  * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened

@@ -39,7 +39,7 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
       for (let index = 0; index < TARGETS; index += 1) targets.push(await ledger.addTarget())
       await fill(database.db, { targets, users, now })
     }
-    const statements = { tables: TABLES, fill: fillAll, prepare: prepareAll }
+    const statements = { tables: TABLES, fill: fillAll, prepare: prepareAll, alike: ALIKE }
     await expectSamePlans({ db: database.db, watched }, statements)
     await fillAll(USERS)
   })
@@ -132,6 +132,12 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
     expect(await expectReads(50 * 2, (db) => findLost(db, 'worker-lost'))).toHaveLength(50)
   })
 })
+
+/** What waits for a user at a deleted target is cancelled: that reads what has ended for this user there too, or not. */
+const ALIKE = {
+  sql: 'behind as materialized',
+  indexes: ['provisioning_delivery_target_user_id_position_key', 'provisioning_delivery_open_idx'],
+} as const
 
 type Ended = Pick<ClaimedDelivery, 'id' | 'fence' | 'attempt'> & { target: TargetId; user: UserId }
 

@@ -15,7 +15,8 @@ const lockClaims = aheadStatement('select pg_advisory_xact_lock(7320116)')
  * `placed`: each target gets one before any gets a second; of one turn those come first whose target was served longest ago.
  * `held` passes over streams that another transaction is changing, and reads each by its key: `coalesce` keeps the index of
  * what is due out of it. `head`: the first open delivery of each stream, so that nothing of a user is claimed while an
- * earlier one has not ended.
+ * earlier one has not ended. Only the index of open deliveries has the order of the sum: the planner may read all that have
+ * ended by the index of the position.
  */
 const CLAIM = `
   with busy as materialized (
@@ -66,7 +67,7 @@ const CLAIM = `
     select h.target, h.user_id, d.document_id from held h
     cross join lateral (
       select d.document_id from provisioning_delivery d
-      where d.target = h.target and d.user_id = h.user_id and d.ended_at is null order by d.position limit 1
+      where d.target = h.target and d.user_id = h.user_id and d.ended_at is null order by d.position + 0 limit 1
     ) d
   ),
   s as (

@@ -90,7 +90,8 @@ const SETTLE = `
     select d.document_id from change c
     cross join lateral (
       select d.document_id from provisioning_delivery d
-      where d.target = c.target and d.user_id = c.user_id and d.ended_at is null and d.document_id <> c.id offset 0
+      where d.target = c.target and d.user_id = c.user_id and d.ended_at is null and d.document_id <> c.id
+      offset 0
     ) d
     where c.status = 'cancelled'
   ),

@@ -5,6 +5,8 @@ import { type ScimServer, startScimServer } from '../../../test/harness/scim-ser
 import type { UserId } from '../../id.ts'
 import { buildScimPatch, buildScimUser, buildUserQuery, findMatch, readId } from './scim-user.ts'
 
+/** The longest wait of a delivery. */
+const LONGEST_WAIT_MS = 3_600_000
 const USERS = '/api/v3/identity/user'
 const TARGETS = '/api/v3/provisioning/target'
 
@@ -89,10 +91,24 @@ describe('a SCIM service', () => {
     await scim[Symbol.asyncDispose]()
   })
 
+  let addresses = 0
+  /** An address that no test had, nor the first run of the same one. */
+  const newAddress = () => {
+    addresses += 1
+    return `address-${addresses}@example.com`
+  }
+  /** Makes the retries of a user, each in its time, until its last delivery has ended: the number of attempts is limited. */
+  const passRetries = async (user: string) => {
+    while ((await last(user)).status === 'retrying') await world.pass(LONGEST_WAIT_MS)
+  }
   const find = (id: string) => [...scim.users.values()].find((one) => one.externalId === id)
+  /** The latest delivery of a user. Those of one millisecond are in no order but that of their positions. */
   const last = async (user: string) => {
-    const path = `/api/v3/provisioning/delivery?filters=target|eq|${target}&filters=user|eq|${user}&sort=-created_at`
-    return (await world.call('GET', path))[0]
+    const { rows } = await world.t.database.pool.query<{ document_id: string }>(
+      'select document_id from provisioning_delivery where target = $1 and user_id = $2 order by position desc limit 1',
+      [target, user],
+    )
+    return world.call('GET', `/api/v3/provisioning/delivery/${rows[0]?.document_id}`)
   }
 
   it('gets a user created, replaced, disabled, enabled and deleted', async () => {
@@ -156,32 +172,49 @@ describe('a SCIM service', () => {
   })
 
   it('gives no user to another one: who gets a freed address waits until the first is gone there', async () => {
-    const first = await world.makeUser({ email: 'passed-on@example.com' })
+    const email = newAddress()
+    const first = await world.makeUser({ email })
     await world.t.settle()
     scim.failNext(503)
     await world.call('DELETE', `${USERS}/${first.id}`)
     await world.t.settle()
-    const second = await world.makeUser({ email: 'passed-on@example.com' })
+    const second = await world.makeUser({ email })
     await world.t.settle()
     expect(await last(second.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
     expect(find(first.id)).toBeDefined()
-    for (let n = 0; n < 3; n += 1) await world.pass(240_000)
+    await passRetries(first.id)
+    await passRetries(second.id)
     expect(find(first.id)).toBeUndefined()
-    expect(find(second.id)).toMatchObject({ userName: 'passed-on@example.com', active: true })
+    expect(find(second.id)).toMatchObject({ userName: email, active: true })
     expect(await last(second.id)).toMatchObject({ status: 'delivered' })
   })
 
   it('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
-    const [one, two] = [await world.makeUser({ email: 'moves@example.com' }), await world.makeUser()]
+    const [moving, away] = [newAddress(), newAddress()]
+    const [one, two] = [await world.makeUser({ email: moving }), await world.makeUser()]
     await world.t.settle()
     scim.failNext(503)
-    await world.call('PATCH', `${USERS}/${one.id}`, { email: 'moved-away@example.com' })
+    await world.call('PATCH', `${USERS}/${one.id}`, { email: away })
     await world.t.settle()
-    await world.call('PATCH', `${USERS}/${two.id}`, { email: 'moves@example.com' })
+    await world.call('PATCH', `${USERS}/${two.id}`, { email: moving })
     await world.t.settle()
     expect(await last(two.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
-    for (let n = 0; n < 3; n += 1) await world.pass(240_000)
-    expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual(['moved-away@example.com', 'moves@example.com'])
+    await passRetries(one.id)
+    await passRetries(two.id)
+    expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual([away, moving])
+  })
+
+  it('gets a user whose address was taken at first and is free when it is looked up', async () => {
+    scim.failNext(409)
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    const email = newAddress()
+    scim.failNext(409)
+    await world.call('PATCH', `${USERS}/${id}`, { email })
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    expect(find(id)).toMatchObject({ userName: email })
   })
 
   it('has a user created again that it lost', async () => {

@@ -120,14 +120,18 @@ function classify(error: unknown): ErrorClass {
 async function putUser(push: Push, remoteId: string | null): Promise<Pushed> {
   if (remoteId !== null) {
     const answer = await changeUser(push, remoteId)
-    if (answer.status !== 404) return isTaken(answer) ? judgeAddress(push, answer) : { answer }
+    if (answer.status !== 404) return isTaken(answer) ? judgeAddress(push, remoteId, answer) : { answer }
   } else if (push.isRepeated) {
     const { answer, found } = await findUser(push, 'externalId')
     if (found) return takeOver(push, found)
     if (!isSuccess(answer) && !isUnsupported(answer)) return { answer }
   }
+  return createUser(push, (refusal) => judgeTaken(push, refusal))
+}
+
+async function createUser(push: Push, judge: (refusal: ScimAnswer) => Promise<Pushed>): Promise<Pushed> {
   const created = await push.service('POST', '/Users', buildScimUser(push.user))
-  if (isTaken(created)) return judgeTaken(push, created)
+  if (isTaken(created)) return judge(created)
   if (!isSuccess(created)) return { answer: created }
   const id = readId(created.body)
   // What has no id can be changed by nobody.
@@ -145,20 +149,27 @@ async function changeUser({ service, user }: Push, id: string): Promise<ScimAnsw
 
 /**
  * The service has another user of this `externalId` or this address. One that belongs to nobody else is taken over; while
- * another user of ours holds it, its own delivery is to come first, so this one is made again.
+ * another user of ours holds it, its own delivery is to come first, so this one is made again. When nobody has it any more,
+ * the user is created after all.
  */
 async function judgeTaken(push: Push, refusal: ScimAnswer): Promise<Pushed> {
+  let isFree = true
   for (const attribute of ['externalId', 'userName'] as const) {
     const { answer, found } = await findUser(push, attribute)
     if (found) return (await push.isHeldByOther(found)) ? { answer: refusal, retryAfterMs: 0 } : takeOver(push, found)
     if (!isSuccess(answer) && !isUnsupported(answer)) return { answer }
+    isFree = isFree && isSuccess(answer)
   }
-  return { answer: refusal }
+  return isFree ? createUser(push, async (answer) => ({ answer })) : { answer: refusal }
 }
 
-/** Another user of the service has the new address. While it is one of ours, its own delivery is to come first. */
-async function judgeAddress(push: Push, refusal: ScimAnswer): Promise<Pushed> {
-  const { found } = await findUser(push, 'userName')
+/**
+ * Another user of the service has the new address. While it is one of ours, its own delivery is to come first; when nobody
+ * has it any more, the user is changed after all.
+ */
+async function judgeAddress(push: Push, remoteId: string, refusal: ScimAnswer): Promise<Pushed> {
+  const { answer, found } = await findUser(push, 'userName')
+  if (!found && isSuccess(answer)) return { answer: await changeUser(push, remoteId) }
   return found && (await push.isHeldByOther(found)) ? { answer: refusal, retryAfterMs: 0 } : { answer: refusal }
 }
 
