@@ -68,6 +68,7 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
     if (parts.admin?.password) printSignIn(parts.admin, print)
     await parts.app?.stop().catch(() => {})
     await resources.close()
+    clearStopLimit()
     throw error
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
@@ -198,6 +199,12 @@ function limitStop(logger: Logger): void {
     process.exit(1)
   }, STOP_LIMIT_MS)
   stopLimit.unref()
+}
+
+/** A start that failed has let go of all that could hang: its caller ends the process, or goes on. */
+function clearStopLimit(): void {
+  clearTimeout(stopLimit)
+  stopLimit = undefined
 }
 
 /** Ends this process as `kill -9` would, once, at the point that the crash tests name. */
