@@ -7,6 +7,7 @@ import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
+import { startHere } from '../harness/local-start.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
 import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
@@ -178,7 +179,7 @@ describe('the port and the data directory', () => {
     const says = new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use: another program listens there\\.`)
     await expectRefusal(['serve'], { ...env, PORT: String(port) }, [says], runProcess)
     await new Promise((resolve) => occupant.close(resolve))
-    await using started = startProcess({ args: [MAIN, 'serve'], env: { ...env, PORT: '0' }, cwd: directory })
+    await using started = startHere({ ...env, PORT: '0' })
     await started.waitForOutput(/Sign in as admin@signalbox\.localhost with the password \S+ \(shown this once\)\./)
   })
 

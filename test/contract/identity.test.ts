@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { runToEnd, startProcess } from '../harness/process.ts'
+import { startHere } from '../harness/local-start.ts'
+import { runToEnd } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { expectProblem, type Json } from './contract-world.ts'
@@ -260,8 +261,7 @@ it('identity#first-administrator: in development the first start creates an admi
       SIGNALBOX_ADMIN_EMAIL: 'boss@example.com',
       ...(given !== undefined && { SIGNALBOX_ADMIN_PASSWORD: given }),
     }
-    const args = [join(ROOT, 'src', 'main.ts'), 'serve']
-    await using first = startProcess({ args, env })
+    await using first = startHere(env)
     const [, printed] = await first.waitForOutput(/Sign in as boss@example\.com with the password (?:of )?(\S+)/)
     expect(printed === 'SIGNALBOX_ADMIN_PASSWORD.').toBe(given !== undefined)
     const password = given ?? printed
@@ -271,9 +271,9 @@ it('identity#first-administrator: in development the first start creates an admi
     expect(
       (await same.anonymous('POST', '/api/v3/auth/login/local', { email: 'boss@example.com', password })).status,
     ).toBe(200)
-    await first.kill()
+    await first.stop()
     if (given !== undefined) return
-    await using second = startProcess({ args, env })
+    await using second = startHere(env)
     await second.waitForOutput(/Sign in as boss@example\.com/)
     expect(second.stdout()).not.toContain(password)
   }
