@@ -1,9 +1,8 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app.ts'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { startHere } from '../harness/local-start.ts'
-import { runToEnd } from '../harness/process.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { expectProblem, type Json } from './contract-world.ts'
@@ -12,7 +11,6 @@ const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const CONTRACTS = '/api/v3/contract/contract'
 const LOGIN = '/api/v3/auth/login/local'
-const ROOT = join(import.meta.dirname, '..', '..')
 let database: TestDatabase
 let app: TestApp
 /** A second process on the same database. */
@@ -240,8 +238,7 @@ it('identity#first-administrator: signalbox admin create creates an administrato
     OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(),
     SIGNALBOX_ADMIN_PASSWORD: 'correct horse battery',
   }
-  const args = [join(ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', 'first@example.com']
-  const { stdout } = await runToEnd({ args, env })
+  const { stdout } = await runCommand(['admin', 'create', '--email', 'first@example.com'], { env })
   expect(stdout).toContain('first@example.com')
   expect(stdout).not.toContain('correct horse battery')
   const login = await app.anonymous('POST', '/api/v3/auth/login/local', {

@@ -1,5 +1,6 @@
 import pino from 'pino'
 import { readConfig } from '../../src/app/config.ts'
+import { buildLogOptions } from '../../src/app/logger.ts'
 import { type StopRequest, serve } from '../../src/app/serve.ts'
 import { waitFor } from './wait.ts'
 
@@ -7,6 +8,8 @@ import { waitFor } from './wait.ts'
 export interface LocalStart extends AsyncDisposable {
   /** What it printed so far. */
   stdout(): string
+  /** The lines that it logged so far. */
+  logged(): string
   /** The first match of `pattern` in what it printed or logged; rejects when it ends before. */
   waitForOutput(pattern: RegExp): Promise<RegExpExecArray>
   /** Stops it in order, once. Resolves with the exit code. */
@@ -20,14 +23,10 @@ export interface LocalStart extends AsyncDisposable {
 export function startHere(env: Record<string, string>, { demo = false } = {}): LocalStart {
   const config = readConfig(env, '/nowhere')
   const written = { out: '', log: '' }
-  const logger = pino(
-    { level: demo && !config.isLogLevelGiven ? 'warn' : config.logLevel },
-    {
-      write: (line: string) => {
-        written.log += line
-      },
-    },
-  )
+  const write = (line: string) => {
+    written.log += line
+  }
+  const logger = pino(buildLogOptions(demo && !config.isLogLevelGiven ? 'warn' : config.logLevel), { write })
   const print = (line: string) => {
     written.out += `${line}\n`
   }
@@ -43,6 +42,7 @@ export function startHere(env: Record<string, string>, { demo = false } = {}): L
   }
   return {
     stdout: () => written.out,
+    logged: () => written.log,
     waitForOutput: (pattern) =>
       waitFor(
         `output ${pattern}`,
