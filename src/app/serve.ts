@@ -40,13 +40,26 @@ export interface StopRequest {
  * the exit code; throws when it cannot start.
  */
 export async function serve(options: ServeOptions, stopRequested: Promise<StopRequest>): Promise<number> {
+  const limit = buildStopLimit(options.logger)
+  // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
+  void stopRequested.then(limit.start)
+  try {
+    return await runUntilStop(options, stopRequested, limit)
+  } finally {
+    limit.end()
+  }
+}
+
+async function runUntilStop(
+  options: ServeOptions,
+  stopRequested: Promise<StopRequest>,
+  limit: StopLimit,
+): Promise<number> {
   const { config, logger, print } = options
   if (options.demo && config.appEnv !== 'development')
     throw new FatalError(
       `--demo creates rows and prints a key, so it needs APP_ENV=development (it is ${config.appEnv}).`,
     )
-  // The time limit runs from the request, also during a start, so that a hanging start cannot block the stop.
-  void stopRequested.then(() => limitStop(logger))
   const stop = new AbortController()
   void stopRequested.then(() => stop.abort())
   const startedAt = systemClock.now()
@@ -63,7 +76,7 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
   try {
     await startInSteps({ options, world, resources, parts, stopRequested, startedAt })
   } catch (error) {
-    limitStop(logger)
+    limit.start()
     // Created but not printed yet: print it, or the next start has an administrator without a known password.
     if (parts.admin?.password) printSignIn(parts.admin, print)
     await parts.app?.stop().catch(() => {})
@@ -71,7 +84,7 @@ export async function serve(options: ServeOptions, stopRequested: Promise<StopRe
     throw error
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
-  limitStop(logger)
+  limit.start()
   return stopInOrder({ app: parts.app, resources, request, logger, print })
 }
 
@@ -189,15 +202,26 @@ function describeListenFailure(error: unknown, config: Config): unknown {
   }
 }
 
-let stopLimit: NodeJS.Timeout | undefined
+/** The time limit of a stop. */
+interface StopLimit {
+  /** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
+  start(): void
+  /** Ends the limit: what could hang has ended. */
+  end(): void
+}
 
-/** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
-function limitStop(logger: Logger): void {
-  stopLimit ??= setTimeout(() => {
-    logger.error('the stop took too long: see docs/operations.md, stopping')
-    process.exit(1)
-  }, STOP_LIMIT_MS)
-  stopLimit.unref()
+function buildStopLimit(logger: Logger): StopLimit {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    start: () => {
+      timer ??= setTimeout(() => {
+        logger.error('the stop took too long: see docs/operations.md, stopping')
+        process.exit(1)
+      }, STOP_LIMIT_MS)
+      timer.unref()
+    },
+    end: () => clearTimeout(timer),
+  }
 }
 
 /** Ends this process as `kill -9` would, once, at the point that the crash tests name. */

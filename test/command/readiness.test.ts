@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
+import { startHere } from '../harness/local-start.ts'
 import { callService } from '../harness/service-process.ts'
 import { waitFor } from '../harness/wait.ts'
 
@@ -17,14 +17,11 @@ test('in development /readyz is 503 until the first administrator exists and can
   try {
     // The lock blocks all access to users, so the start waits before it creates the administrator.
     await blocker.query('begin; lock table "user" in access exclusive mode')
-    await using started = startProcess({
-      args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
-      env: {
-        PORT: '0',
-        DATABASE_URL: database.connectionString,
-        SIGNALBOX_DATA_DIR: dataDir,
-        SIGNALBOX_ADMIN_PASSWORD: PASSWORD,
-      },
+    await using started = startHere({
+      PORT: '0',
+      DATABASE_URL: database.connectionString,
+      SIGNALBOX_DATA_DIR: dataDir,
+      SIGNALBOX_ADMIN_PASSWORD: PASSWORD,
     })
     const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
     const url = `http://127.0.0.1:${port}`

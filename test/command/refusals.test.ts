@@ -7,6 +7,7 @@ import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
 import { withDatabaseName } from '../harness/database-url.ts'
 import { startFakePostgres } from '../harness/fake-postgres.ts'
+import { startHere } from '../harness/local-start.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
 import { seedDataDir } from '../harness/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
@@ -25,23 +26,26 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-/** Runs a command that must fail: exit code 1, no standard output, and these lines on standard error, without a stack. */
+/**
+ * Runs a command that must fail: exit code 1, no standard output, and these lines on standard error, without a stack. In this
+ * process, unless `run` says otherwise.
+ */
 async function expectRefusal(
   args: string[],
   env: Record<string, string>,
   lines: (string | RegExp)[],
+  run: typeof runCommand = runCommand,
 ): Promise<{ stderr: string }> {
-  // What takes signals runs in a process of its own; every other command takes its settings and its database in the same way.
-  const isProcess = args[0] === 'serve'
-  const ended = isProcess
-    ? await runToEnd({ args: [MAIN, ...args], env, cwd: directory })
-    : await runCommand(args, { env, cwd: directory })
+  const ended = await run(args, { env, cwd: directory })
   expect(ended).toMatchObject({ code: 1, signal: null, stdout: '' })
   const said = ended.stderr.trimEnd().split('\n')
   expect(said).toHaveLength(lines.length)
   for (const [index, line] of lines.entries()) expect(said[index]).toMatch(line)
   return ended
 }
+
+/** Runs a command in a process of its own: of a start one that refuses before it does anything, and one that has done the most. */
+const runProcess: typeof runCommand = (args, options) => runToEnd({ args: [MAIN, ...args], ...options })
 
 /** The settings of a service, but for the one that without `SSO_TARGETS` has no effect, which a start warns of. */
 function environmentOf(url: string): Record<string, string> {
@@ -65,7 +69,7 @@ describe('the configuration', () => {
   test('several errors are listed at once, without values', async () => {
     const env = { PORT: '-1', LOG_LEVEL: 'loud', SECRET_KEY: 'too-short-and-secret', SIGNALBOX_ROLE: 'api' }
     const lines = [/^PORT /, /^SECRET_KEY /, /^LOG_LEVEL /, /^SIGNALBOX_ROLE /]
-    const { stderr } = await expectRefusal(['serve'], env, lines)
+    const { stderr } = await expectRefusal(['serve'], env, lines, runProcess)
     expect(stderr).not.toContain('too-short-and-secret')
   })
 
@@ -173,9 +177,9 @@ describe('the port and the data directory', () => {
       LOG_LEVEL: 'error',
     }
     const says = new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use: another program listens there\\.`)
-    await expectRefusal(['serve'], { ...env, PORT: String(port) }, [says])
+    await expectRefusal(['serve'], { ...env, PORT: String(port) }, [says], runProcess)
     await new Promise((resolve) => occupant.close(resolve))
-    await using started = startProcess({ args: [MAIN, 'serve'], env: { ...env, PORT: '0' }, cwd: directory })
+    await using started = startHere({ ...env, PORT: '0' })
     await started.waitForOutput(/Sign in as admin@signalbox\.localhost with the password \S+ \(shown this once\)\./)
   })
 

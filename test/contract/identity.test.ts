@@ -1,8 +1,8 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app.ts'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { runToEnd, startProcess } from '../harness/process.ts'
+import { startHere } from '../harness/local-start.ts'
 import { buildServiceEnvironment } from '../harness/service-process.ts'
 import { TEST_SECRETS } from '../harness/test-secrets.ts'
 import { expectProblem, type Json } from './contract-world.ts'
@@ -11,7 +11,6 @@ const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const CONTRACTS = '/api/v3/contract/contract'
 const LOGIN = '/api/v3/auth/login/local'
-const ROOT = join(import.meta.dirname, '..', '..')
 let database: TestDatabase
 let app: TestApp
 /** A second process on the same database. */
@@ -239,8 +238,7 @@ it('identity#first-administrator: signalbox admin create creates an administrato
     OAUTH_HOOK_SECRET: TEST_SECRETS.oauthHook.join(),
     SIGNALBOX_ADMIN_PASSWORD: 'correct horse battery',
   }
-  const args = [join(ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', 'first@example.com']
-  const { stdout } = await runToEnd({ args, env })
+  const { stdout } = await runCommand(['admin', 'create', '--email', 'first@example.com'], { env })
   expect(stdout).toContain('first@example.com')
   expect(stdout).not.toContain('correct horse battery')
   const login = await app.anonymous('POST', '/api/v3/auth/login/local', {
@@ -260,8 +258,7 @@ it('identity#first-administrator: in development the first start creates an admi
       SIGNALBOX_ADMIN_EMAIL: 'boss@example.com',
       ...(given !== undefined && { SIGNALBOX_ADMIN_PASSWORD: given }),
     }
-    const args = [join(ROOT, 'src', 'main.ts'), 'serve']
-    await using first = startProcess({ args, env })
+    await using first = startHere(env)
     const [, printed] = await first.waitForOutput(/Sign in as boss@example\.com with the password (?:of )?(\S+)/)
     expect(printed === 'SIGNALBOX_ADMIN_PASSWORD.').toBe(given !== undefined)
     const password = given ?? printed
@@ -271,9 +268,9 @@ it('identity#first-administrator: in development the first start creates an admi
     expect(
       (await same.anonymous('POST', '/api/v3/auth/login/local', { email: 'boss@example.com', password })).status,
     ).toBe(200)
-    await first.kill()
+    await first.stop()
     if (given !== undefined) return
-    await using second = startProcess({ args, env })
+    await using second = startHere(env)
     await second.waitForOutput(/Sign in as boss@example\.com/)
     expect(second.stdout()).not.toContain(password)
   }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { findDataRoot } from './data-root.ts'
+import { startHere } from './local-start.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
 import { seedDataDir } from './seeded-data-dir.ts'
 
@@ -38,24 +39,19 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Runs what `npm start` runs, for the commands of a shell, and waits until it is ready. Stops it at the end. */
+/**
+ * Starts the service with its demonstration, as `npm start` does (test/command/start.test.ts), for the commands of a shell, and
+ * waits until it is ready. Stops it at the end.
+ */
 export async function startGuideService(shell: GuideShell, env: Record<string, string>): Promise<AsyncDisposable> {
-  const service = startProcess({
-    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
-    env: { SIGNALBOX_DATA_DIR: shell.dataDir, ...env },
-    isGroup: true,
-  })
-  const stop = async () => {
-    service.signal('SIGINT', 'group')
-    await service.ended
-  }
+  const service = startHere({ SIGNALBOX_DATA_DIR: shell.dataDir, ...env }, { demo: true })
   try {
-    await service.waitForOutput(/Stop with Ctrl-C\./, 120_000)
+    await service.waitForOutput(/Stop with Ctrl-C\./)
+    return service
   } catch (error) {
-    await stop()
+    await service.stop().catch(() => {})
     throw error
   }
-  return { [Symbol.asyncDispose]: stop }
 }
 
 /** Opens the shell. `env` is added to its environment. */

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process.ts'
+import { startProcess, type TestProcess } from '../harness/process.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/receiver.ts'
 import { buildServiceEnvironment, type ServiceProcess, startService } from '../harness/service-process.ts'
 import { createAuthority } from '../harness/tls.ts'
@@ -45,11 +46,9 @@ afterAll(async () => {
 })
 
 async function createAdministrator() {
-  await using command = startProcess({
-    args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'admin', 'create', '--email', EMAIL],
-    env: { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: PASSWORD },
-  })
-  expect(await command.ended, command.stderr()).toMatchObject({ code: 0 })
+  const env = { ...buildServiceEnvironment(database.connectionString), SIGNALBOX_ADMIN_PASSWORD: PASSWORD }
+  const ended = await runCommand(['admin', 'create', '--email', EMAIL], { env })
+  expect(ended, ended.stderr).toMatchObject({ code: 0 })
 }
 
 async function call(method: string, path: string, body?: unknown) {

@@ -4,15 +4,16 @@ import { buildKeyring } from '../../src/keyring.ts'
 import { systemRandom } from '../../src/random.ts'
 import { runCommand } from '../harness/command-line.ts'
 import { createTestDatabase } from '../harness/database.ts'
+import { startHere } from '../harness/local-start.ts'
 import { buildManualClock } from '../harness/manual-clock.ts'
 import { prepareForTest } from '../harness/prepared-database.ts'
-import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { buildServiceEnvironment, callService, isReady, startService } from '../harness/service-process.ts'
+import { buildServiceEnvironment, callService, isReady } from '../harness/service-process.ts'
 import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
 
-/** What docs/operations.md tells an operator to do, with real processes and commands. */
+/** What docs/operations.md tells an operator to do, with commands, and a real process for the start with a flag. */
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 const OLD = 'an-old-key-of-at-least-thirty-two-bytes'
@@ -39,10 +40,7 @@ async function startHouse() {
     database,
     id,
     environment,
-    runCommand: (args: string[], secretKey: string) =>
-      args[0] === 'serve'
-        ? runToEnd({ args: [MAIN, ...args], env: environment(secretKey) })
-        : runCommand(args, { env: environment(secretKey) }),
+    runCommand: (args: string[], secretKey: string) => runCommand(args, { env: environment(secretKey) }),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
@@ -87,19 +85,17 @@ it('a started service says where it listens, shows what it is, and posts an aler
 }, async () => {
   await using house = await startHouse()
   await using alerts = await startReceiver()
-  await using service = await startService({
-    databaseUrl: house.database.connectionString,
-    token: '',
-    env: { SECRET_KEY: `${OLD}`, ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` },
-  })
-  const line = /^.*"msg":"service started".*$/m.exec(service.stderr())?.[0] ?? '{}'
+  await using service = startHere({ ...house.environment(OLD), ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
+  const [, port] = await service.waitForOutput(/Signalbox listens on http:\/\/127\.0\.0\.1:(\d+), as /)
+  const url = `http://127.0.0.1:${port}`
+  const line = /^.*"msg":"service started".*$/m.exec(service.logged())?.[0] ?? '{}'
   expect(JSON.parse(line)).toMatchObject({
-    ...{ level: 'info', address: '127.0.0.1', port: Number(new URL(service.url).port), app_env: 'test' },
+    ...{ level: 'info', address: '127.0.0.1', port: Number(port), app_env: 'test' },
     roles: ['api', 'dispatcher', 'realtime', 'provisioning', 'maintenance'],
   })
-  expect(await isReady(service.url)).toBe(true)
+  expect(await isReady(url)).toBe(true)
   const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
-  const metrics = await callService({ url: service.url }, { method: 'GET', path: '/metrics', headers })
+  const metrics = await callService({ url }, { method: 'GET', path: '/metrics', headers })
   expect(metrics.body).toContain('signalbox_role{role="dispatcher"} 1\n')
   expect(metrics.body).toContain('stored_secrets_unreadable 0\n')
   await house.database.pool.query(
