@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import perfHooks from 'node:perf_hooks'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { createTestApp, type TestApp } from '../../test/harness/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../test/harness/ledger-rows.ts'
 import { type Receiver, startReceiver } from '../../test/harness/receiver.ts'
@@ -158,6 +159,14 @@ it('without a database a process shows its own metrics and leaves out the rest',
   expect(text).toContain(`signalbox_build_info{version="${VERSION}",node_version="${process.versions.node}"} 1`)
   await unreachable.close()
   expect(readSeries(await scrape(), 'database_up')).toBe(1)
+})
+
+it('the runtime is watched once for a process, and each text shows it once', async () => {
+  const watch = vi.spyOn(perfHooks, 'monitorEventLoopDelay')
+  await using second = await createTestApp()
+  expect(watch).not.toHaveBeenCalled()
+  watch.mockRestore()
+  for (const one of [app, second]) expect((await scrape(one)).match(/^nodejs_eventloop_lag_seconds /gm)).toHaveLength(1)
 })
 
 it('every series of a counter with known label values is there from the start, with 0', async () => {

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'
@@ -8,6 +8,7 @@ import { ERROR_CLASSES } from '../signed-post/attempt-result.ts'
 import { VERSION } from '../version.ts'
 import type { RecordedAttempt, WebhookNotice } from '../webhook/delivery/settle.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
+import { openRuntimeMetrics } from './runtime-metrics.ts'
 import { buildSharedMetrics } from './shared-metrics.ts'
 
 /** The label values of the counters below. Each series starts at 0: a counter that first appears with 1 has no increase. */
@@ -49,7 +50,7 @@ export interface MetricsDeps {
  */
 export function buildMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const runtime = openRuntimeMetrics()
   const registers = [registry]
   describeProcess(deps, registers)
   const renderShared = buildSharedMetrics(deps)
@@ -112,7 +113,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     render: cacheFor(deps.clock, FACTS_LIFETIME_MS, async () => {
       const shared = (await isDatabaseReady(deps.db)) ? await renderShared() : ''
       databaseUp.set(shared === '' ? 0 : 1)
-      return shared + (await registry.metrics())
+      return shared + (await runtime.metrics()) + (await registry.metrics())
     }),
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {

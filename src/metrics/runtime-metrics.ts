@@ -1,0 +1,15 @@
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+let registry: Registry | undefined
+
+/**
+ * The metrics of the process and of Node: memory, processor time, event loop, collections of garbage. They are collected
+ * once for a process, whatever it builds: each collection keeps a timer of 10 ms and an observer that nothing ends.
+ */
+export function openRuntimeMetrics(): Registry {
+  if (!registry) {
+    registry = new Registry()
+    collectDefaultMetrics({ register: registry })
+  }
+  return registry
+}
