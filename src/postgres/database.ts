@@ -95,6 +95,7 @@ export const INDEX_ONLY_PLANS = listSettings([
   'from_collapse_limit=1',
   'plan_cache_mode=force_generic_plan',
   `cpu_index_tuple_cost=${INDEX_ENTRY_COST}`,
+  ...PARALLEL_COSTS,
   'jit=off',
 ])
 
