@@ -75,8 +75,11 @@ describe('a passkey of the browser', () => {
     const { page, foreign, complaints, close } = await world.open({ hasAuthenticator: true })
     await openSecurity(page)
     await addPasskey(page, 'My laptop')
+    // A script sends the passkey, so the page of the codes comes some time after the click.
+    const stored = page.getByRole('link', { name: 'I have stored them' })
+    await stored.waitFor()
     expect(await page.locator('.codes li').count()).toBe(10)
-    await page.getByRole('link', { name: 'I have stored them' }).click()
+    await stored.click()
     await page.locator('strong', { hasText: 'My laptop' }).waitFor()
     await signOut(page)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
