@@ -50,19 +50,6 @@ create index oauth_signing_key_key_next on oauth_signing_key (split_part(private
 drop index oauth_signing_key_key_idx;
 alter index oauth_signing_key_key_next rename to oauth_signing_key_key_idx;
 
--- As before, but the grants of the client are looked up by their index (`num_nonnulls`: PostgreSQL may take the condition that
--- a column is null for a reason to read an index of such rows through).
-create or replace function end_client(ended uuid, at timestamptz) returns void language plpgsql volatile as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('oauth client ' || ended, 0));
-  perform g.document_id from oauth_grant g
-    where g.client = ended and num_nonnulls(g.revoked_at) = 0 order by g.document_id for no key update;
-  update session set revoked_at = at, updated_at = at
-  where document_id in (
-    select s.document_id from session s where s.client_id = ended::text and s.revoked_at is null
-    order by s.document_id for no key update);
-end $$;
-
 -- As before, but the grant and the session of the browser are each looked up by their id alone.
 create or replace function provider_token_fault(of_client text, of_grant text, of_token text, at timestamptz) returns text
 language plpgsql stable as $$

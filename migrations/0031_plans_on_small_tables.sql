@@ -107,6 +107,8 @@ begin
     order by s.document_id for no key update));
 end $$;
 
+-- The grants of the client, too, are looked up by their index alone (`num_nonnulls`: PostgreSQL may take the condition that a
+-- column is null for a reason to read an index of such rows through).
 create or replace function end_client(ended uuid, at timestamptz) returns void language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('oauth client ' || ended, 0));
