@@ -11,7 +11,7 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, Problem } from '../http/problem.ts'
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Random } from '../random.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { findPersonId, hashFirstPassword, proveAddress, registerInvitedPerson } from '../user/invited-person.ts'
 import { buildLinkInvalid, hashProofToken } from '../user/proof-token.ts'
 import type { AccountDeps } from './account.ts'
@@ -20,7 +20,7 @@ import { findActivePerson, findOpenInvitation, markAccepted, type OpenInvitation
 import { INVITE_PERMISSION } from './invitation.ts'
 
 /** Dependencies of accepting an invitation. */
-export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & { random: Random }
+export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & PasswordDeps
 
 /** What a person sends to accept an invitation; a new person sends a password. */
 export interface Acceptance {

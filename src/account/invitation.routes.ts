@@ -16,7 +16,7 @@ import {
 } from './invitation.schema.ts'
 import { type InvitationRecord, selectInvitations, toInvitationRecord } from './invitation.store.ts'
 import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
-import { acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
+import { type AcceptanceDeps, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
 const INVITATION_FIELDS = {
   document_id: { type: 'uuid' },
@@ -32,7 +32,7 @@ const INVITATION_FIELDS = {
 const changedOf = ({ id, account }: InvitationRecord) => [{ id, account, url: null }]
 
 /** Invitations of an account (docs/contract/identity.md#invitations). */
-export const invitationRoutes: Routes<InvitationDeps> = [
+export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
   defineRoute(
     {
       method: 'GET',
@@ -147,7 +147,7 @@ export const invitationRoutes: Routes<InvitationDeps> = [
       problems: ['unauthenticated', 'link_invalid', 'conflict'],
     },
     {
-      prepare: async (deps: InvitationDeps, { db, body, signedIn, now }) => {
+      prepare: async (deps: AcceptanceDeps, { db, body, signedIn, now }) => {
         const { token, password, name = null } = body
         const acceptance = { token, password, name, signedIn, now }
         return { acceptance, prepared: await prepareAcceptance(deps, db, acceptance) }

@@ -1,4 +1,5 @@
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
+import { findCheapHash } from './password-settings.ts'
 
 /** Beginnings of names that are this program's own: another variable with one of them is a mistake. */
 const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
@@ -28,6 +29,7 @@ export function findContradictions(values: Values): string[] {
   return [
     ...findMissingSecrets(values, appEnv),
     ...findForbidden(values, appEnv),
+    ...findCheapHash(values, appEnv),
     ...findIdleSettings(values, appEnv),
     ...findMismatches(values),
   ]

@@ -1,5 +1,6 @@
 import { parseTrustProxy } from '../http/client-address.ts'
 import { parseAllowedTargets } from '../outbound/callback-url.ts'
+import { HASH_MEMORY_LIMIT, HASH_MEMORY_MIN, HASH_PASSES_LIMIT } from '../sign-in/hash-cost.ts'
 import { parseRedirectAllowList } from '../sign-in/redirect-allow-list.ts'
 import {
   bearerToken,
@@ -140,6 +141,16 @@ export const VARIABLES = {
     cookieDomain,
     'none: the host of BASE_URL alone',
     'The domain whose hosts all get the session cookie of the pages, for apps on sibling hosts. Trust every host of it.',
+  ),
+  PASSWORD_HASH_MEMORY: variable(
+    integer(HASH_MEMORY_MIN, HASH_MEMORY_LIMIT),
+    '19456',
+    'Memory of one password hash (Argon2id), in KiB. A process computes one at a time for each core but one.',
+  ),
+  PASSWORD_HASH_PASSES: variable(
+    integer(1, HASH_PASSES_LIMIT),
+    '2',
+    'Passes of a password hash over its memory. In production the memory is at least 47104 with 1 pass, 19456 with 2, 12288 with 3, 9216 with 4 and 7168 with more.',
   ),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),

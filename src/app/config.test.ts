@@ -62,6 +62,10 @@ describe('configuration', () => {
     ['WEBHOOK_SINK_SECRET', 'whsec_short'],
     ['WEBHOOK_ALLOWED_PRIVATE_TARGETS', '10.0.0.0/33'],
     ['WEBHOOK_LEDGER_RETENTION_DAYS', '0'],
+    ['PASSWORD_HASH_MEMORY', '7'],
+    ['PASSWORD_HASH_MEMORY', '262145'],
+    ['PASSWORD_HASH_PASSES', '0'],
+    ['PASSWORD_HASH_PASSES', '11'],
     ['WEBHOOK_CONCURRENCY', '0'],
     ['AUDIT_RETENTION_DAYS', '-1'],
     ['ALERT_WEBHOOK_URL', 'https://user@alerts.test/'],
@@ -103,6 +107,10 @@ describe('configuration', () => {
     ['TRUST_PROXY', '1'],
     ['TRUST_PROXY', 'loopback, 10.0.0.0/8, fd00::/8'],
     ['METRICS_PORT', '9464'],
+    ['PASSWORD_HASH_MEMORY', '8'],
+    ['PASSWORD_HASH_MEMORY', '262144'],
+    ['PASSWORD_HASH_PASSES', '1'],
+    ['PASSWORD_HASH_PASSES', '10'],
     ['AUTH_REDIRECT_ALLOW_LIST', 'https://app.example.test/x, com.example.app:'],
     ['BRAND_NAME', 'Acme Rail'],
     ['METRICS_TOKEN', 'exactly-16-chars'],
@@ -199,6 +207,35 @@ describe('configuration', () => {
     expect(faultsOf({ ...PRODUCTION, APP_ENV: 'certification', WEBHOOK_ALLOWED_PRIVATE_TARGETS: '10.0.0.0/8' })).toBe(
       '',
     )
+  })
+
+  it.each([
+    [47_104, 1],
+    [19_456, 2],
+    [12_288, 3],
+    [9_216, 4],
+    [7_168, 5],
+    [7_168, 6],
+    [7_168, 10],
+  ])(
+    'takes password hashes of %i KiB and %i passes in production, and refuses those of a KiB less',
+    (memory, passes) => {
+      const env = { PASSWORD_HASH_MEMORY: `${memory}`, PASSWORD_HASH_PASSES: `${passes}` }
+      const less = { ...env, PASSWORD_HASH_MEMORY: `${memory - 1}` }
+      expect(readConfig({ ...PRODUCTION, ...env }, '/nowhere').passwordHashCost).toEqual({ memory, passes })
+      expect(faultsOf({ ...PRODUCTION, ...less })).toMatch(
+        new RegExp(
+          `^PASSWORD_HASH_MEMORY must be at least ${memory} \\(KiB\\) in production with this PASSWORD_HASH_PASSES: .* remove both\\.$`,
+        ),
+      )
+      for (const APP_ENV of ['development', 'certification', 'test'])
+        expect(faultsOf({ ...PRODUCTION, ...less, APP_ENV })).toBe('')
+    },
+  )
+
+  it('hashes passwords at a safe cost without settings, and refuses fewer passes alone in production', () => {
+    expect(readConfig(PRODUCTION, '/nowhere').passwordHashCost).toEqual({ memory: 19_456, passes: 2 })
+    expect(faultsOf({ ...PRODUCTION, PASSWORD_HASH_PASSES: '1' })).toContain('must be at least 47104')
   })
 
   it('takes a cookie domain at or above the host of BASE_URL only', () => {

@@ -6,10 +6,12 @@ import type { EnabledProvider } from '../engine/embedded/provider-declaration.ts
 import type { TrustProxy } from '../http/client-address.ts'
 import type { AllowedTarget } from '../outbound/callback-url.ts'
 import type { RealtimeSettings } from '../realtime/provider-settings.ts'
+import type { HashCost } from '../sign-in/hash-cost.ts'
 import type { AllowedRedirect } from '../sign-in/redirect-allow-list.ts'
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
+import { readHashCost } from './password-settings.ts'
 import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -51,6 +53,8 @@ export interface Config {
   crashPoint: Values['SIGNALBOX_CRASH_POINT']
   /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
   givenSecrets: Partial<ServiceSecrets>
+  /** What a password hash costs. */
+  passwordHashCost: HashCost
   /** The OIDC engine; with `supabase` its server and its public key. */
   identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
   supabaseUrl: string | undefined
@@ -219,6 +223,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
       ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
       ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
     },
+    passwordHashCost: readHashCost(values),
     identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
     supabaseUrl: values.SUPABASE_URL,
     supabaseAnonKey: values.SUPABASE_ANON_KEY,

@@ -9,6 +9,7 @@ import type { CallbackRules } from '../outbound/callback-url.ts'
 import type { Brand } from '../pages/brand.ts'
 import { buildContractAccounts } from '../realtime/contract-accounts.ts'
 import { buildRealtimeHealth } from '../realtime/realtime-health.ts'
+import { buildPasswordHashing } from '../sign-in/password.ts'
 import type { AppOptions } from './app.ts'
 import type { FeatureParts } from './features.ts'
 import { buildHandshakeRules } from './handshake-rules.ts'
@@ -45,6 +46,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     ...parts,
     ...identity,
     random,
+    passwords: buildPasswordHashing(config.passwordHashCost, random),
     accountDefaults: config.accountLimits,
     lookup: options.lookup,
     enableApiEventQueue: config.enableApiEventQueue,

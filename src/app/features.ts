@@ -48,6 +48,7 @@ import { factorRemovalRoutes } from '../sign-in/factor-removal.routes.ts'
 import { loginRoutes } from '../sign-in/login.routes.ts'
 import { passkeyRoutes } from '../sign-in/passkey.routes.ts'
 import { passkeyLoginRoutes } from '../sign-in/passkey-login.routes.ts'
+import type { PasswordHashing } from '../sign-in/password.ts'
 import { secondFactorRoutes } from '../sign-in/second-factor.routes.ts'
 import { stepUpRoutes } from '../sign-in/step-up.routes.ts'
 import type { BrowserBinding } from '../social-login/browser-binding.ts'
@@ -76,6 +77,8 @@ export interface FeatureParts {
   ids: IdMaker
   random: Random
   keyring: Keyring
+  /** Hashes passwords at the configured cost. */
+  passwords: PasswordHashing
   catalogue: readonly CatalogueEntry[]
   /** The limits of accounts, and those of an account without its own. */
   accountLimits: AccountLimiter
@@ -134,10 +137,11 @@ type SessionParts = Pick<FeatureParts, 'ids' | 'random' | 'keys' | 'keyring'>
 
 const sessionDeps = ({ ids, random, keys, keyring }: SessionParts) => ({ ids, random, keys, keyring })
 const factorDeps = (parts: FeatureParts) => ({ ...sessionDeps(parts), serviceName: parts.pages.brand.name })
-const linkDeps = ({ ids, random, keyring, canSendMail, keys, pages }: FeatureParts) => ({
+const linkDeps = ({ ids, random, keyring, passwords, canSendMail, keys, pages }: FeatureParts) => ({
   ids,
   random,
   keyring,
+  passwords,
   canSendMail,
   baseUrl: keys.issuer,
   serviceName: pages.brand.name,
@@ -190,7 +194,7 @@ const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: Featu
  * The sink is not in it, because only some environments have it.
  */
 export const FEATURES: readonly Feature[] = [
-  feature(loginRoutes, sessionDeps),
+  feature(loginRoutes, (parts) => ({ ...sessionDeps(parts), passwords: parts.passwords })),
   feature(factorLoginRoutes, factorDeps),
   feature(secondFactorRoutes, factorDeps),
   feature(stepUpRoutes, factorDeps),
@@ -211,9 +215,9 @@ export const FEATURES: readonly Feature[] = [
     engineConsent: parts.engineConsent,
   })),
   feature(grantRoutes, ({ engineConsent }) => ({ isManaged: engineConsent !== undefined })),
-  feature(passwordRoutes, ({ random }) => ({ random })),
+  feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
-  feature(userRoutes, ({ ids, random }) => ({ ids, random })),
+  feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),

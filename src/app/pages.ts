@@ -60,11 +60,12 @@ export function buildPageSettings(parts: {
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, canSendMail, handshakes, pages }: FeatureParts) => ({
+const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshakes, pages }: FeatureParts) => ({
   ids,
   random,
   keys,
   keyring,
+  passwords,
   canSendMail,
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),

@@ -273,9 +273,10 @@ async function stopInOrder(parts: {
 async function ensureAdministrator({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
   const { createAdministrator, hasAdministrator } = await import('../user/administrator.ts')
   if (await hasAdministrator(database.db)) return undefined
+  const { buildPasswordHashing } = await import('../sign-in/password.ts')
   const ids = buildIdMaker(systemClock, systemRandom)
   const password = config.adminPassword ?? systemRandom.bytes(12).toString('base64url')
-  const deps = { ids, random: systemRandom }
+  const deps = { ids, passwords: buildPasswordHashing(config.passwordHashCost, systemRandom) }
   const result = await createAdministrator(deps, database.db, {
     email: config.adminEmail,
     password,

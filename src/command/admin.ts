@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
-import { readConfig } from '../app/config.ts'
+import { type Config, readConfig } from '../app/config.ts'
 import { FatalError } from '../app/fatal.ts'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
@@ -18,10 +18,10 @@ export function addAdminCommands(program: Command): void {
     .requiredOption('--email <address>', 'e-mail address to sign in with')
     .action(async ({ email }: { email: string }) => {
       const password = await readPassword()
-      await withGround({ prepare: true }, async ({ database }) => {
+      await withGround({ prepare: true }, async ({ config, database }) => {
         const { createAdministrator } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
-        const result = await createAdministrator(buildDeps(), database.db, { email, password, now })
+        const result = await createAdministrator(await buildDeps(config), database.db, { email, password, now })
         if (!result.ok) throw new FatalError(result.error)
         print(`Administrator ${result.user.email} made.`)
       })
@@ -33,10 +33,10 @@ export function addAdminCommands(program: Command): void {
     .option('--keep-api-keys', 'keep the API keys of the user valid', false)
     .action(async ({ email, keepApiKeys }: { email: string; keepApiKeys: boolean }) => {
       const password = await readPassword()
-      await withGround({ prepare: true }, async ({ database }) => {
+      await withGround({ prepare: true }, async ({ config, database }) => {
         const { resetPassword } = await import('../user/administrator.ts')
         const now = new Date(systemClock.now())
-        const result = await resetPassword(buildDeps(), database.db, { email, password, keepApiKeys, now })
+        const result = await resetPassword(await buildDeps(config), database.db, { email, password, keepApiKeys, now })
         if (!result.ok) throw new FatalError(result.error)
         const keys = keepApiKeys ? 'API keys kept' : 'All API keys revoked'
         print(`Password of ${email} set; all sessions ended. ${keys}.`)
@@ -44,8 +44,10 @@ export function addAdminCommands(program: Command): void {
     })
 }
 
-function buildDeps() {
-  return { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom }
+async function buildDeps({ passwordHashCost }: Config) {
+  const { buildPasswordHashing } = await import('../sign-in/password.ts')
+  const passwords = buildPasswordHashing(passwordHashCost, systemRandom)
+  return { ids: buildIdMaker(systemClock, systemRandom), passwords }
 }
 
 /** Reads SIGNALBOX_ADMIN_PASSWORD, else prompts on the terminal without echo, before any resource is opened. */

@@ -1,5 +1,6 @@
 import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { requestVerification, verifyByLink } from '../user/email-verification.ts'
 import {
   isResetLink,
@@ -26,7 +27,7 @@ import { definePersonPage } from './person-page.ts'
 import { renderError } from './problem-page.ts'
 
 /** Dependencies of the pages of links by mail. */
-export interface LinkPageDeps extends PageDeps, LinkDeps {}
+export interface LinkPageDeps extends PageDeps, LinkDeps, PasswordDeps {}
 
 const FORGOT = '/auth/forgot'
 const TOKEN_LIMIT = 200

@@ -2,6 +2,7 @@ import { Problem } from '../http/problem.ts'
 import type { RefusalOutcome, Routes } from '../http/route.ts'
 import type { Database } from '../postgres/database.ts'
 import { describeSession } from '../session/session.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import {
   type CheckedChange,
   changeOwnPassword,
@@ -16,6 +17,8 @@ import { type PageDeps, refusePage } from './page-route.ts'
 import { HOME } from './page-url.ts'
 import { buildChangePage } from './password-page.ts'
 import { definePersonPage } from './person-page.ts'
+
+type ChangePageDeps = PageDeps & PasswordDeps
 
 const CHANGE = '/auth/password'
 
@@ -54,7 +57,7 @@ async function refuseChange(
 }
 
 /** The page on which a person changes its password (docs/contract/pages.md#changing-a-password). */
-export const passwordChangeRoutes: Routes<PageDeps> = [
+export const passwordChangeRoutes: Routes<ChangePageDeps> = [
   definePersonPage(
     {
       method: 'GET',
@@ -85,7 +88,7 @@ export const passwordChangeRoutes: Routes<PageDeps> = [
       fields: { username: 320, current: 1024, password: 1024 },
     },
     {
-      prepare: async (deps: PageDeps, { db, person, form, address, now }): Promise<PreparedChange> => {
+      prepare: async (deps: ChangePageDeps, { db, person, form, address, now }): Promise<PreparedChange> => {
         if (form.current === '') return { kind: 'refused', ...PRESENT_MISSING }
         const passwords = { currentPassword: form.current, newPassword: form.password }
         const change = { ...passwords, keepApiKeys: false, caller: person.caller, address, now }

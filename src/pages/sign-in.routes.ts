@@ -1,7 +1,7 @@
 import { Problem } from '../http/problem.ts'
 import type { Routes } from '../http/route.ts'
 import { type CheckedLogin, checkLocalLogin, type LocalLogin, logInLocally } from '../sign-in/local-login.ts'
-import { takeHashingPlace } from '../sign-in/password.ts'
+import { type PasswordDeps, takeHashingPlace } from '../sign-in/password.ts'
 import type { FormError } from './form.ts'
 import { findNotice } from './notice.ts'
 import { buildPage } from './page.ts'
@@ -10,6 +10,8 @@ import { buildRefreshUrl, buildSignInUrl } from './page-url.ts'
 import { askForSecondStep } from './second-step-page.ts'
 import { checkWeb, continueSignedIn, type Goal, locate, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
 import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
+
+type PasswordPageDeps = SignInPageDeps & PasswordDeps
 
 /** The messages that a link may ask for by name. */
 const NOTICES: Readonly<Record<string, string>> = {
@@ -30,7 +32,7 @@ function findEmptyFields({ email, password }: { email: string; password: string 
 }
 
 /** The sign-in page (docs/contract/pages.md#sign-in-page). */
-export const signInPageRoutes: Routes<SignInPageDeps> = [
+export const signInPageRoutes: Routes<PasswordPageDeps> = [
   definePage(
     {
       method: 'GET',
@@ -65,7 +67,7 @@ export const signInPageRoutes: Routes<SignInPageDeps> = [
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
     },
     {
-      prepare: async (deps: SignInPageDeps, { db, form, address, userAgent, now }): Promise<PreparedSignIn> => {
+      prepare: async (deps: PasswordPageDeps, { db, form, address, userAgent, now }): Promise<PreparedSignIn> => {
         const goal = readGoal(deps, form)
         checkWeb(goal)
         const errors = findEmptyFields(form)

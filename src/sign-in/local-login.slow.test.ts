@@ -1,14 +1,14 @@
-import { argon2Sync } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type Person } from '../../test/harness/identity-app.ts'
 import { untilWaiting } from '../../test/harness/lock-waits.ts'
+import { SMALL_HASH_COST } from '../../test/harness/small-hash.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
 import { verifySessionToken } from '../session/session-token.ts'
 import type { HashWork } from './hash-thread.ts'
-import { isHashStale } from './password.ts'
+import { buildPasswordHashing } from './password.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
@@ -79,18 +79,24 @@ describe('a sign-in with the correct password', () => {
     expect(JSON.stringify(await app.db.selectFrom('audit_log').selectAll().execute())).not.toContain(PASSWORD)
   })
 
-  test('replaces a hash of older parameters', async () => {
+  test.each([
+    ['lower', { memory: 8, passes: 1 }],
+    ['higher', { memory: 8192, passes: 3 }],
+  ])('replaces a hash of a %s cost by one of the present cost, and keeps that one', async (_name, former) => {
     const { user, address } = await newcomer()
-    const options = { nonce: Buffer.alloc(16, 7), parallelism: 1, tagLength: 32, memory: 8192, passes: 3 }
-    const tag = argon2Sync('argon2id', { ...options, message: Buffer.from(PASSWORD) })
-    const [salt, hash] = [options.nonce, tag].map((bytes) => bytes.toString('base64').replaceAll('=', ''))
-    const stored = `$argon2id$v=19$m=8192,t=3,p=1$${salt}$${hash}`
-    await app.db.updateTable('user').set({ password_hash: stored }).where('document_id', '=', user.id).execute()
+    const password_hash = await buildPasswordHashing(former, systemRandom).hash(PASSWORD)
+    await app.db.updateTable('user').set({ password_hash }).where('document_id', '=', user.id).execute()
+    const readHash = async () => {
+      const rows = app.db.selectFrom('user').select('password_hash').where('document_id', '=', user.id)
+      return (await rows.executeTakeFirstOrThrow()).password_hash
+    }
+    expect(await logIn(user.email, 'wrong horse', address)).toMatchObject(failed)
+    expect(await readHash()).toBe(password_hash)
     expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
-    const readHash = () =>
-      app.db.selectFrom('user').select('password_hash').where('document_id', '=', user.id).executeTakeFirstOrThrow()
-    expect(isHashStale((await readHash()).password_hash ?? '')).toBe(false)
+    const present = await readHash()
+    expect(present).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
     expect((await logIn(user.email, PASSWORD, address)).status).toBe(200)
+    expect(await readHash()).toBe(present)
   })
 })
 
@@ -121,7 +127,7 @@ describe('a refused sign-in', () => {
     expect(log.map((entry: { outcome: string }) => entry.outcome)).toEqual(Array(4).fill('failure'))
   })
 
-  test('costs a password check for an unknown address too', async () => {
+  test('costs a password check at the configured cost for an unknown address too', async () => {
     const { user, address } = await newcomer()
     // Argon2id is computed by threads: what they are asked for is what a sign-in costs.
     const asked = vi.spyOn(Worker.prototype, 'postMessage')
@@ -135,7 +141,7 @@ describe('a refused sign-in', () => {
     }
     try {
       const known = await measure(user.email)
-      expect(known).toHaveLength(1)
+      expect(known).toEqual([{ ...SMALL_HASH_COST, parallelism: 1, tagLength: 32 }])
       expect(await measure('nobody@x.test')).toEqual(known)
     } finally {
       asked.mockRestore()

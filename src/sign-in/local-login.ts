@@ -7,7 +7,7 @@ import { type Credentials, updateUser } from '../user/user.store.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from './factor-login.ts'
 import { chargeAttempt, forgiveAttempt } from './login-attempt.ts'
 import { buildThrottled } from './login-problem.ts'
-import { hashPassword, isHashStale, isPasswordCorrect } from './password.ts'
+import type { PasswordDeps } from './password.ts'
 import { findPresentPasswordHash } from './second-factor.store.ts'
 import { type SignIn, signIn } from './sign-in.ts'
 
@@ -40,18 +40,21 @@ export interface RefusedLogin {
 /**
  * Checks the password of a sign-in (docs/contract/sessions.md#local-sign-in). An unknown address, a wrong password and a
  * disabled user get the same answer at the same cost: one Argon2id. Failures are counted by login-throttle.ts, before the
- * password is checked, for known and unknown e-mail addresses alike. Runs outside any transaction: hashing takes some
- * 40 ms.
+ * password is checked, for known and unknown e-mail addresses alike. Runs outside any transaction: hashing takes time.
  */
-export async function checkLocalLogin(deps: SessionDeps, db: Database, login: LocalLogin): Promise<CheckedLogin> {
+export async function checkLocalLogin(
+  { passwords }: PasswordDeps,
+  db: Database,
+  login: LocalLogin,
+): Promise<CheckedLogin> {
   const charged = await chargeAttempt(db, login)
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials, hasFactor } = charged
-  const isCorrect = await isPasswordCorrect(login.password, credentials?.passwordHash ?? null)
+  const isCorrect = await passwords.isCorrect(login.password, credentials?.passwordHash ?? null)
   if (!isCorrect || !credentials?.passwordHash || !credentials.user.isActived)
     return { kind: 'refused', reason: findReason(credentials, isCorrect), userId: credentials?.user.id ?? null }
-  const isStale = isHashStale(credentials.passwordHash)
-  const freshHash = isStale ? await hashPassword(login.password, deps.random) : undefined
+  const isStale = passwords.isStale(credentials.passwordHash)
+  const freshHash = isStale ? await passwords.hash(login.password) : undefined
   return { kind: 'correct', credentials, hasFactor, freshHash }
 }
 
@@ -125,7 +128,7 @@ async function openSession(
   return signedIn
 }
 
-/** Replaces a hash of outdated parameters, unless the password was changed since the check. */
+/** Replaces a hash of another cost, unless the password was changed since the check. */
 async function replaceStaleHash(
   tx: Database,
   input: { userId: UserId; passwordHash: string; freshHash: string; now: Date },

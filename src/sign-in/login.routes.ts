@@ -6,7 +6,9 @@ import type { SessionDeps } from '../session/session.ts'
 import { checkLocalLogin, logInLocally } from './local-login.ts'
 import { toLoginOutcome } from './login-outcome.ts'
 import { LoginPayload } from './login-payload.schema.ts'
-import { takeHashingPlace } from './password.ts'
+import { type PasswordDeps, takeHashingPlace } from './password.ts'
+
+type LocalLoginDeps = SessionDeps & PasswordDeps
 
 const LocalLoginBody = named(
   'LocalLogin',
@@ -21,7 +23,7 @@ const LocalLoginBody = named(
 )
 
 /** Sign-in with e-mail and password (docs/contract/sessions.md#local-sign-in). */
-export const loginRoutes: Routes<SessionDeps> = [
+export const loginRoutes: Routes<LocalLoginDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -40,7 +42,7 @@ export const loginRoutes: Routes<SessionDeps> = [
       problems: ['login_failed', 'second_factor_required'],
     },
     {
-      prepare: async (deps: SessionDeps, { db, body, address, headers, now }) => {
+      prepare: async (deps: LocalLoginDeps, { db, body, address, headers, now }) => {
         const login = { ...body, address, userAgent: readHeader(headers, 'user-agent'), now }
         return { login, checked: await checkLocalLogin(deps, db, login) }
       },

@@ -3,14 +3,15 @@ import { availableParallelism } from 'node:os'
 import { systemClock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import { buildGate } from './gate.ts'
+import { HASH_MEMORY_LIMIT, HASH_MEMORY_MIN, HASH_PASSES_LIMIT, type HashCost } from './hash-cost.ts'
 import { buildHashThread } from './hash-thread.ts'
 
 /** Shortest and longest password, in code points. No rule about kinds of characters (NIST SP 800-63B section 3.1.1.2). */
 export const PASSWORD_LENGTH_MIN = 8
 export const PASSWORD_LENGTH_LIMIT = 256
 
-/** Argon2id as OWASP's Password Storage Cheat Sheet asks: 19 MiB, 2 passes, 1 lane. About 40 ms on one core. */
-const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1 }
+/** Lanes of a hash: it has one thread. */
+const LANES = 1
 const TAG_BYTES = 32
 const SALT_BYTES = 16
 
@@ -20,10 +21,10 @@ const PHC_PATTERN =
 /** Wait after which a hash is refused. */
 const HASH_WAIT_MS = 5_000
 
-/** Hashes at once: one for each core but one, which other requests have. Each takes 19 MiB. */
+/** Hashes at once: one for each core but one, which other requests have. Each takes the memory of its cost. */
 const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)
 
-/** Hashes that may wait for each that runs: some 0.8 s. */
+/** Hashes that may wait for each that runs: some 0.8 s at the default cost. */
 const QUEUE_FACTOR = 20
 
 /** The wait is in real time. */
@@ -77,8 +78,9 @@ function parsePhc(text: string): PasswordHash | undefined {
   const match = PHC_PATTERN.exec(text)
   if (!match) return undefined
   const [memory = 0, passes = 0, parallelism = 0] = match.slice(1, 4).map(Number)
-  // A stored hash sets the cost of a sign-in. The service writes none beyond 256 MiB or ten passes.
-  if (memory < 8 * parallelism || memory > 262_144 || passes < 1 || passes > 10 || parallelism < 1) return undefined
+  // A stored hash sets the cost of a sign-in, within the limits of the settings.
+  const isMemoryValid = memory >= HASH_MEMORY_MIN * parallelism && memory <= HASH_MEMORY_LIMIT
+  if (!isMemoryValid || passes < 1 || passes > HASH_PASSES_LIMIT || parallelism < 1) return undefined
   return {
     memory,
     passes,
@@ -88,34 +90,44 @@ function parsePhc(text: string): PasswordHash | undefined {
   }
 }
 
-/** Hashes a password for storage, as a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`. */
-export async function hashPassword(password: string, random: Random): Promise<string> {
-  const salt = random.bytes(SALT_BYTES)
-  const tag = await derive(password, { ...PARAMETERS, salt, tagLength: TAG_BYTES })
-  return encodePhc({ ...PARAMETERS, salt, tag })
+/** Hashes and verifies passwords at one cost. */
+export interface PasswordHashing {
+  /** Hashes a password for storage, as a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`. */
+  hash(password: string): Promise<string>
+  /**
+   * Whether `password` matches `stored`, whatever its cost. Without a hash, or with one in an unknown form, computes one at
+   * this cost and returns false, so that an unknown address costs as much as a wrong password
+   * (docs/contract/sessions.md#local-sign-in).
+   */
+  isCorrect(password: string, stored: string | null): Promise<boolean>
+  /** Whether a hash has another cost, lower or higher, and should be replaced. */
+  isStale(stored: string): boolean
 }
 
-/** Verified where there is no hash, so that an unknown address costs as much as a wrong password (docs/contract/sessions.md#local-sign-in). */
-const NOBODY: PasswordHash = { ...PARAMETERS, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
-
-/**
- * Whether `password` matches `stored`. Without a hash, or with one in an unknown form, does the same work and returns
- * false.
- */
-export async function isPasswordCorrect(password: string, stored: string | null): Promise<boolean> {
-  const parsed = stored === null ? undefined : parsePhc(stored)
-  const expected = parsed ?? NOBODY
-  const tag = await derive(password, { ...expected, tagLength: expected.tag.length })
-  return timingSafeEqual(tag, expected.tag) && parsed !== undefined
+/** The dependency of operations that hash or verify passwords. */
+export interface PasswordDeps {
+  passwords: PasswordHashing
 }
 
-/** Whether a hash has older parameters and should be replaced. */
-export function isHashStale(stored: string): boolean {
-  const hash = parsePhc(stored)
-  return (
-    hash === undefined ||
-    hash.memory !== PARAMETERS.memory ||
-    hash.passes !== PARAMETERS.passes ||
-    hash.parallelism !== PARAMETERS.parallelism
-  )
+/** Builds the hashing of passwords at this cost. Gate and threads are those of the process. */
+export function buildPasswordHashing({ memory, passes }: HashCost, random: Random): PasswordHashing {
+  const parameters = { memory, passes, parallelism: LANES }
+  const nobody: PasswordHash = { ...parameters, salt: Buffer.alloc(SALT_BYTES), tag: Buffer.alloc(TAG_BYTES) }
+  return {
+    hash: async (password) => {
+      const salt = random.bytes(SALT_BYTES)
+      const tag = await derive(password, { ...parameters, salt, tagLength: TAG_BYTES })
+      return encodePhc({ ...parameters, salt, tag })
+    },
+    isCorrect: async (password, stored) => {
+      const parsed = stored === null ? undefined : parsePhc(stored)
+      const expected = parsed ?? nobody
+      const tag = await derive(password, { ...expected, tagLength: expected.tag.length })
+      return timingSafeEqual(tag, expected.tag) && parsed !== undefined
+    },
+    isStale: (stored) => {
+      const parsed = parsePhc(stored)
+      return !parsed || parsed.memory !== memory || parsed.passes !== passes || parsed.parallelism !== LANES
+    },
+  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildCommitGate } from '../../test/harness/commit-gate.ts'
 import { buildIdentityApp } from '../../test/harness/identity-app.ts'
+import { testPasswords } from '../../test/harness/small-hash.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { systemRandom } from '../random.ts'
 import { issueSession } from '../session/session.ts'
@@ -10,7 +11,7 @@ describe('the first administrator', () => {
   test('can sign in and holds every permission', async () => {
     await using app = await buildIdentityApp()
     const now = new Date(app.clock.now())
-    const deps = { ids: app.ids, random: systemRandom }
+    const deps = { ids: app.ids, passwords: testPasswords }
     expect(await hasAdministrator(app.db)).toBe(false)
     const made = await createAdministrator(deps, app.db, {
       email: 'admin@signalbox.localhost',
@@ -28,7 +29,7 @@ describe('the first administrator', () => {
   test('is not created for an e-mail address in use, whose user is not promoted', async () => {
     await using app = await buildIdentityApp()
     const now = new Date(app.clock.now())
-    const deps = { ids: app.ids, random: systemRandom }
+    const deps = { ids: app.ids, passwords: testPasswords }
     const { user } = await app.person('someone', [], 'their password')
     const result = await createAdministrator(deps, app.db, {
       email: user.email.toUpperCase(),
@@ -49,7 +50,7 @@ describe('the first administrator', () => {
     ['a@example.test', 'short', 'password'],
   ])('is refused for %s with the password "%s": the sentence names the %s', async (email, password, word) => {
     await using app = await buildIdentityApp()
-    const deps = { ids: app.ids, random: systemRandom }
+    const deps = { ids: app.ids, passwords: testPasswords }
     const result = await createAdministrator(deps, app.db, { email, password, now: new Date(app.clock.now()) })
     expect(result).toMatchObject({ ok: false, error: expect.stringContaining(word) })
     expect(await hasAdministrator(app.db)).toBe(false)
@@ -65,7 +66,8 @@ test('a reset of a password also ends the session of a sign-in that is under way
   const origin = { address: null, userAgent: null }
   const [session, reset] = await gate.interleave(
     (gated) => inTransaction(gated, (tx) => issueSession(deps, tx, { userId: user.id, origin, now })),
-    (free) => resetPassword(deps, free, { email: user.email, password: 'another password', now }),
+    (free) =>
+      resetPassword({ passwords: testPasswords }, free, { email: user.email, password: 'another password', now }),
   )
   expect(reset).toEqual({ ok: true })
   expect((await app.call('GET', '/api/v3/auth/session', { token: session!.jwt })).status).toBe(401)

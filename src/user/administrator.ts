@@ -4,7 +4,7 @@ import { Problem } from '../http/problem.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
-import { hashPassword } from '../sign-in/password.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { findPasswordFault, type PasswordOwner } from '../sign-in/password-rule.ts'
 import { lockUserTokens } from './managed-user.store.ts'
 import { findUserByEmail, type UserWithRoles, updateUser } from './user.store.ts'
@@ -29,7 +29,7 @@ export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: fals
  * address in use. The system roles must exist.
  */
 export async function createAdministrator(
-  deps: UserDeps,
+  deps: UserDeps & PasswordDeps,
   db: Database,
   input: { email: string; password: string; now: Date },
 ): Promise<AdministratorResult> {
@@ -38,7 +38,7 @@ export async function createAdministrator(
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
   const refusal = refusePassword(password, { email, name: null })
   if (refusal) return refusal
-  const passwordHash = await hashPassword(password, deps.random)
+  const passwordHash = await deps.passwords.hash(password)
   try {
     const user = await inTransaction(db, async (tx) => {
       const roles = [await loadAdministratorRoleId(tx)]
@@ -57,7 +57,7 @@ export async function createAdministrator(
  * throttle. For `signalbox admin password`: recovery for an operator with access to the machine.
  */
 export async function resetPassword(
-  deps: Pick<UserDeps, 'random'>,
+  { passwords }: PasswordDeps,
   db: Database,
   input: { email: string; password: string; keepApiKeys?: boolean; now: Date },
 ): Promise<{ ok: true } | { ok: false; error: string }> {
@@ -66,7 +66,7 @@ export async function resetPassword(
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
   const refusal = refusePassword(password, user)
   if (refusal) return refusal
-  const passwordHash = await hashPassword(password, deps.random)
+  const passwordHash = await passwords.hash(password)
   await inTransaction(db, async (tx) => {
     // A sign-in with the old password holds this lock: its session is there then, and ends with the others.
     await lockUserTokens(tx, user.id)

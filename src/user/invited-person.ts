@@ -1,6 +1,6 @@
 import type { UserId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import { hashPassword } from '../sign-in/password.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
 import { setEmailVerified } from './proof-token.store.ts'
 import { findUserByEmail, type UserWithRoles } from './user.store.ts'
@@ -13,11 +13,11 @@ export async function findPersonId(db: Database, email: string): Promise<UserId 
 
 /** Checks the first password of an invited person and hashes it. Throws a 422 on `password`. */
 export async function hashFirstPassword(
-  deps: Pick<UserDeps, 'random'>,
+  { passwords }: PasswordDeps,
   { password, owner }: { password: string; owner: { email: string; name: string | null } },
 ): Promise<string> {
   checkNewPassword(password, { path: 'password', owner })
-  return hashPassword(password, deps.random)
+  return passwords.hash(password)
 }
 
 /** Registers a person whose address an invitation proved. Throws 409 when the address was taken meanwhile. */

@@ -2,6 +2,7 @@ import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
 import { KeepApiKeysSchema, TokensRevoked } from './user.schema.ts'
@@ -37,7 +38,7 @@ const actorOf = (userId: Parameters<typeof requestVerification>[2]['userId'] | n
 })
 
 /** Links by mail: a new password, and the proof of an address (docs/contract/sessions.md#reset-by-mail). */
-export const linkRoutes: Routes<LinkDeps> = [
+export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -86,7 +87,7 @@ export const linkRoutes: Routes<LinkDeps> = [
       problems: ['link_invalid'],
     },
     {
-      prepare: (deps: LinkDeps, { db, body, now }) => prepareReset(deps, db, { ...body, now }),
+      prepare: (deps: PasswordDeps, { db, body, now }) => prepareReset(deps, db, { ...body, now }),
       handle: async (_deps, { db, body, prepared, now }) => {
         const keepApiKeys = body.keep_api_keys ?? false
         const result = await resetByLink(db, { token: body.token, prepared, keepApiKeys, now })

@@ -3,11 +3,10 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { SessionId } from '../id.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Random } from '../random.ts'
 import { endSessions } from '../session/session-list.ts'
 import { chargeAttempt, forgiveAttempt, type LoginAttempt } from '../sign-in/login-attempt.ts'
 import { buildThrottled } from '../sign-in/login-problem.ts'
-import { hashPassword, isPasswordCorrect } from '../sign-in/password.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
 import { findOwnCredentials, lockOwnCredentials, setPasswordHash } from './own-password.store.ts'
 import { deleteProofTokens } from './proof-token.store.ts'
@@ -36,11 +35,11 @@ export interface EndedTokens {
 /**
  * Checks a change of one's own password (docs/contract/sessions.md#changing-a-password). A wrong present password counts as
  * a failed sign-in, before it is looked at, so that a stolen session does not guess it. Runs outside any transaction:
- * hashing takes some 40 ms.
+ * hashing takes time.
  * Throws 409 for an API key and for a person without a password, 422 for a new password that breaks a rule.
  */
 export async function checkPasswordChange(
-  deps: { random: Random },
+  { passwords }: PasswordDeps,
   db: Database,
   change: PasswordChange,
 ): Promise<CheckedChange> {
@@ -55,9 +54,9 @@ export async function checkPasswordChange(
   const attempt = { email: person.email, address, now }
   const charged = await chargeAttempt(db, attempt)
   if (charged.kind === 'waits') return { kind: 'refused', problem: buildThrottled(charged.until, now) }
-  if (!(await isPasswordCorrect(currentPassword, person.passwordHash)))
+  if (!(await passwords.isCorrect(currentPassword, person.passwordHash)))
     return { kind: 'refused', problem: buildWrongPassword('wrong_password') }
-  const passwordHash = await hashPassword(newPassword, deps.random)
+  const passwordHash = await passwords.hash(newPassword)
   return { kind: 'correct', attempt, presentHash: person.passwordHash, passwordHash, sessionId: caller.sessionId }
 }
 

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Random } from '../random.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
-import { hashPassword } from '../sign-in/password.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword } from '../sign-in/password-rule.ts'
 import { buildResetMail } from './mail-texts.ts'
 import { setPasswordHash } from './own-password.store.ts'
@@ -76,14 +76,14 @@ export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash:
  * `password`, for a valid link only.
  */
 export async function prepareReset(
-  deps: { random: Random },
+  { passwords }: PasswordDeps,
   db: Database,
   { token, password, now }: { token: string; password: string; now: Date },
 ): Promise<PreparedReset> {
   const owner = await findProvenPerson(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!owner) return { kind: 'invalid' }
   checkNewPassword(password, { path: 'password', owner })
-  return { kind: 'ready', passwordHash: await hashPassword(password, deps.random) }
+  return { kind: 'ready', passwordHash: await passwords.hash(password) }
 }
 
 /**

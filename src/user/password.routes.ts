@@ -1,8 +1,8 @@
 import { defineRoute, type Routes } from '../http/route.ts'
 import { named } from '../http/schema.ts'
 import { Type } from '../http/schema-type.ts'
-import type { Random } from '../random.ts'
 import { NewPasswordSchema } from '../sign-in/password.schema.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { changeOwnPassword, checkPasswordChange } from './password-change.ts'
 import { KeepApiKeysSchema, TokensRevoked } from './user.schema.ts'
 
@@ -19,7 +19,7 @@ const ChangePasswordBody = named(
 )
 
 /** The caller's own password (docs/contract/sessions.md#changing-a-password). */
-export const passwordRoutes: Routes<{ random: Random }> = [
+export const passwordRoutes: Routes<PasswordDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -38,7 +38,7 @@ export const passwordRoutes: Routes<{ random: Random }> = [
       problems: ['conflict', 'not_found'],
     },
     {
-      prepare: async (deps: { random: Random }, { db, body, caller, address, now }) => {
+      prepare: async (deps: PasswordDeps, { db, body, caller, address, now }) => {
         const change = {
           currentPassword: body.current_password,
           newPassword: body.new_password,

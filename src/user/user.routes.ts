@@ -3,7 +3,7 @@ import { IdParams } from '../http/schema.ts'
 import type { Static } from '../http/schema-type.ts'
 import { readPage } from '../listing/page.ts'
 import type { Database } from '../postgres/database.ts'
-import { hashPassword } from '../sign-in/password.ts'
+import type { PasswordDeps } from '../sign-in/password.ts'
 import { checkNewPassword, type PasswordOwner } from '../sign-in/password-rule.ts'
 import { CreateUserBody, EndTokensBody, TokensRevoked, toUserRow, UpdateUserBody, UserRow } from './user.schema.ts'
 import { selectUsers, toUserWithRoles, type UserWithRoles } from './user.store.ts'
@@ -20,6 +20,8 @@ import {
   type UserDeps,
 } from './user.ts'
 
+type UserRouteDeps = UserDeps & PasswordDeps
+
 const USER_FIELDS = {
   document_id: { type: 'uuid' },
   email: { type: 'text', sortable: true },
@@ -29,15 +31,15 @@ const USER_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** Checks and hashes a new password before the transaction: hashing takes some 40 ms. Throws a 422 on `password`. */
-async function hashNewPassword({ random }: UserDeps, password: string, owner: PasswordOwner) {
+/** Checks and hashes a new password before the transaction: hashing takes time. Throws a 422 on `password`. */
+async function hashNewPassword({ passwords }: PasswordDeps, password: string, owner: PasswordOwner) {
   checkNewPassword(password, { path: 'password', owner })
-  return { passwordHash: await hashPassword(password, random) }
+  return { passwordHash: await passwords.hash(password) }
 }
 
 /** Prepares an update: with a new password, the user that it has to fit. Throws 404, 422. */
 async function prepareUpdate(
-  deps: UserDeps,
+  deps: PasswordDeps,
   { db, params, body }: { db: Database; params: { id: string }; body: Static<typeof UpdateUserBody> },
 ): Promise<{ passwordHash?: string }> {
   if (body.password === undefined) return {}
@@ -49,7 +51,7 @@ async function prepareUpdate(
 const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
 /** Users (docs/contract/identity.md#tables). */
-export const userRoutes: Routes<UserDeps> = [
+export const userRoutes: Routes<UserRouteDeps> = [
   defineRoute(
     {
       method: 'POST',
@@ -65,7 +67,7 @@ export const userRoutes: Routes<UserDeps> = [
       data: UserRow,
     },
     {
-      prepare: async (deps: UserDeps, { body }): Promise<{ passwordHash?: string }> => {
+      prepare: async (deps: UserRouteDeps, { body }): Promise<{ passwordHash?: string }> => {
         const { email, name = null, password } = body
         return password === undefined ? {} : hashNewPassword(deps, password, { email, name })
       },
@@ -135,8 +137,8 @@ export const userRoutes: Routes<UserDeps> = [
       problems: ['conflict'],
     },
     {
-      locate: (_deps: UserDeps, { db, params }) => loadUser(db, params.id),
-      load: (_deps: UserDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
+      locate: (_deps: UserRouteDeps, { db, params }) => loadUser(db, params.id),
+      load: (_deps: UserRouteDeps, { db, params, body }) => loadManagedUser(db, params.id, { roles: body.roles }),
       prepare: prepareUpdate,
       handle: async (_deps, { db, target, body, prepared, caller, now }) => {
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body

@@ -7,7 +7,6 @@ import type { Caller } from '../http/caller.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import type { IdMaker, UserId } from '../id.ts'
 import { type Database, isUniqueViolation } from '../postgres/database.ts'
-import type { Random } from '../random.ts'
 import { endUserSessions } from '../session/session.ts'
 import { clearLoginThrottle } from '../sign-in/login-attempt.ts'
 import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
@@ -30,7 +29,6 @@ export const READ_USER_PERMISSION = 'user:find-one'
 /** Dependencies of the operations on users. */
 export interface UserDeps {
   ids: IdMaker
-  random: Random
 }
 
 /** The user with this id, not deleted. Throws 404. */

@@ -35,8 +35,8 @@ import type { UserWithRoles } from '../../src/user/user.store.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { deactivateWebhooksOf } from '../../src/webhook/webhook.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { hashOnce } from './known-password.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
+import { testPasswords } from './small-hash.ts'
 
 const ROUTES = [
   ...loginRoutes,
@@ -142,6 +142,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     random: systemRandom,
     keys,
     keyring,
+    passwords: testPasswords,
     listPermissions: () => known,
     listAccountPermissions: () => accountPermissions,
     deactivateWebhooksOf,
@@ -179,7 +180,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
       name,
       roles: roles as never,
       now: now(),
-      ...(password !== undefined && { passwordHash: await hashOnce(password) }),
+      ...(password !== undefined && { passwordHash: await testPasswords.hash(password) }),
     })
     return signIn(user)
   }

@@ -1,15 +1,5 @@
-import { systemRandom } from '../../src/random.ts'
-import { hashPassword } from '../../src/sign-in/password.ts'
 import type { TestApp } from './app.ts'
-
-const hashes = new Map<string, Promise<string>>()
-
-/** The stored form of a password, computed once in each process of tests: one takes 40 ms of a processor. */
-export function hashOnce(password: string): Promise<string> {
-  const known = hashes.get(password) ?? hashPassword(password, systemRandom)
-  hashes.set(password, known)
-  return known
-}
+import { testPasswords } from './small-hash.ts'
 
 /** Creates a user through the API, who then has this password. Returns its id. */
 export async function createUserWithPassword(
@@ -22,7 +12,7 @@ export async function createUserWithPassword(
   const id = created.body.data.document_id as string
   await app.database.pool.query('update "user" set password_hash = $2 where document_id = $1', [
     id,
-    await hashOnce(password),
+    await testPasswords.hash(password),
   ])
   return id
 }

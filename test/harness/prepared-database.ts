@@ -6,6 +6,7 @@ import { buildIdMaker, type UserId } from '../../src/id.ts'
 import type { DatabasePool } from '../../src/postgres/database.ts'
 import { systemRandom } from '../../src/random.ts'
 import { createAdministrator } from '../../src/user/administrator.ts'
+import { testPasswords } from './small-hash.ts'
 import { buildSecretEnvironment } from './test-secrets.ts'
 
 /** Prepares a migrated database like a start of the service, creates an administrator, and returns its id. */
@@ -16,7 +17,7 @@ export async function prepareForTest(
   const config = readConfig({ APP_ENV: 'test', ...buildSecretEnvironment() }, '/nowhere')
   const world = { config, clock, random: systemRandom, logger: pino({ level: 'silent' }) }
   await prepareDatabase({ connectionString: database.connectionString, database }, world)
-  const deps = { ids: buildIdMaker(clock, systemRandom), random: systemRandom }
+  const deps = { ids: buildIdMaker(clock, systemRandom), passwords: testPasswords }
   const email = `administrator-${systemRandom.bytes(4).toString('hex')}@example.com`
   const input = { email, password: 'correct horse battery', now: new Date(clock.now()) }
   const made = await createAdministrator(deps, database.db, input)

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
 import { buildIdMaker } from '../../src/id.ts'
 import { systemRandom } from '../../src/random.ts'
-import { hashPassword } from '../../src/sign-in/password.ts'
 import { registerUser } from '../../src/user/user.ts'
 import { createTestDatabase } from './database.ts'
 import { type LocalService, type LocalServiceOptions, startLocalService } from './local-service.ts'
 import { PROJECT_ROOT, startProcess } from './process.ts'
 import { type ServiceProcess, startService } from './service-process.ts'
+import { testPasswords } from './small-hash.ts'
 
 /** The people of the example. */
 export const PASSWORD = 'correct horse battery'
@@ -48,9 +48,9 @@ async function startOn<Service extends AsyncDisposable & { url: string }>(
   const [portA, portB] = [await findFreePort(), await findFreePort()]
   const [a, b] = [`http://a.localhost:${portA}`, `http://b.localhost:${portB}`]
   const database = await createTestDatabase({ content: 'prepared' })
-  const deps = { ids: buildIdMaker(systemClock, systemRandom), random: systemRandom }
+  const deps = { ids: buildIdMaker(systemClock, systemRandom) }
   const now = new Date(systemClock.now())
-  const passwordHash = await hashPassword(PASSWORD, systemRandom)
+  const passwordHash = await testPasswords.hash(PASSWORD)
   for (const email of [ADA, BOB])
     await registerUser(deps, database.db, { email, passwordHash, emailVerifiedAt: now, now })
   const env = { SSO_TARGETS: b, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGNALBOX_ROLES: 'api,maintenance' }
