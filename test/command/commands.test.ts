@@ -129,6 +129,8 @@ describe('admin', () => {
       stdout: `Administrator ${email} made.\n`,
       stderr: '',
     })
+    const readHash = async () => (await database.pool.query('select password_hash from "user"')).rows[0].password_hash
+    expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=64,t=1,/)
     const again = await runHere(['admin', 'create', '--email', email], given)
     expect(again).toMatchObject({ code: 1, stdout: '' })
     expect(again.stderr).toMatch(/^A user with the e-mail address first@example\.com exists already\..*\n$/)
@@ -142,10 +144,12 @@ describe('admin', () => {
     )
     const useKey = () =>
       callService({ url: service.url, token: key.body.data.key }, { method: 'GET', path: '/api/v3/auth/session' })
-    expect(await runHere(['admin', 'password', '--email', email, '--keep-api-keys'], given)).toMatchObject({
+    const costly = { ...given, PASSWORD_HASH_PASSES: '2' }
+    expect(await runHere(['admin', 'password', '--email', email, '--keep-api-keys'], costly)).toMatchObject({
       code: 0,
       stdout: `Password of ${email} set; all sessions ended. API keys kept.\n`,
     })
+    expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=64,t=2,/)
     expect((await useKey()).status).toBe(200)
     await using terminal = startAtTerminal(['admin', 'password', '--email', email], env)
     await terminal.waitForOutput(/Password: /)

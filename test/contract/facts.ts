@@ -161,6 +161,7 @@ export const FACTS: Readonly<Record<string, string>> = {
       'webhooks#sink',
       'identity#delegation',
       'sessions#local-sign-in',
+      'configuration#cost-of-password-hashes',
       'delivery#url-and-secret-at-send-time',
       'events#emission',
     ].map((rule) => [rule, `docs/contract/${rule.replace('#', '.md#')}`]),

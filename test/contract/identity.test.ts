@@ -261,6 +261,8 @@ it('identity#first-administrator: in development the first start creates an admi
     await using first = startHere(env)
     const [, printed] = await first.waitForOutput(/Sign in as boss@example\.com with the password (?:of )?(\S+)/)
     expect(printed === 'SIGNALBOX_ADMIN_PASSWORD.').toBe(given !== undefined)
+    const { rows } = await fresh.pool.query('select password_hash from "user"')
+    expect(rows).toEqual([{ password_hash: expect.stringMatching(/^\$argon2id\$v=19\$m=64,t=1,/) }])
     const password = given ?? printed
     const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email: 'boss@example.com', password })
     expect(login.status, 'of another database').toBe(401)
@@ -410,4 +412,21 @@ it('sessions#local-sign-in: failures lock e-mail and address together, delay the
   })
   expect(changed.status).toBe(200)
   expect((await attempt('another horse battery', '192.0.2.1')).status).toBe(200)
+})
+
+it('configuration#cost-of-password-hashes: passwords are hashed at the cost of the settings, and a sign-in renews a hash of another cost, lower or higher', async () => {
+  const email = 'renewed@example.com'
+  const password = 'correct horse battery'
+  const made = await app.admin('POST', `${IDENTITY}/user`, { email, password })
+  const readHash = async () => {
+    const read = 'select password_hash from "user" where document_id = $1'
+    return (await database.pool.query(read, [made.body.data.document_id])).rows[0].password_hash
+  }
+  expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=64,t=1,/)
+  const env = { PASSWORD_HASH_MEMORY: '128', PASSWORD_HASH_PASSES: '3' }
+  await using changed = await createTestApp({ database, clock: app.clock, env })
+  expect((await changed.anonymous('POST', LOGIN, { email, password })).status).toBe(200)
+  expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=128,t=3,/)
+  expect((await app.anonymous('POST', LOGIN, { email, password })).status).toBe(200)
+  expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=64,t=1,/)
 })

@@ -12,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts'
 import { checkDocumentedStatus } from './documented-status.ts'
 import { buildManualClock, type ManualClock } from './manual-clock.ts'
 import { prepareForTest } from './prepared-database.ts'
+import { SMALL_HASH_ENVIRONMENT } from './small-hash.ts'
 import { buildSecretEnvironment, TEST_METRICS_TOKEN, TEST_SECRETS } from './test-secrets.ts'
 
 /** An answer of the API. */
@@ -87,6 +88,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     RATE_LIMIT_PER_MINUTE: '1000000',
     METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnvironment(),
+    ...(options.env?.APP_ENV !== 'production' && SMALL_HASH_ENVIRONMENT),
     ...options.env,
   }
   const config = readConfig(env, '/nowhere')

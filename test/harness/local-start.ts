@@ -2,6 +2,7 @@ import pino from 'pino'
 import { readConfig } from '../../src/app/config.ts'
 import { buildLogOptions } from '../../src/app/logger.ts'
 import { type StopRequest, serve } from '../../src/app/serve.ts'
+import { SMALL_HASH_ENVIRONMENT } from './small-hash.ts'
 import { waitFor } from './wait.ts'
 
 /** `signalbox serve` in the process of the tests: its start, what it prints, and its stop. Stopped at the end of its scope. */
@@ -18,10 +19,11 @@ export interface LocalStart extends AsyncDisposable {
 
 /**
  * Starts the service as its command does, with the demonstration if `demo`. It takes a tenth of the processor time of a
- * process of its own, so it stands where no test kills it. `env` is all of its environment.
+ * process of its own, so it stands where no test kills it. `env` is all of its environment, besides a small cost of
+ * password hashes.
  */
 export function startHere(env: Record<string, string>, { demo = false } = {}): LocalStart {
-  const config = readConfig(env, '/nowhere')
+  const config = readConfig({ ...SMALL_HASH_ENVIRONMENT, ...env }, '/nowhere')
   const written = { out: '', log: '' }
   const write = (line: string) => {
     written.log += line

@@ -109,7 +109,7 @@ function sendSignal(child: ChildProcess, signal: NodeJS.Signals, to: 'process' |
 }
 
 const OWN_VARIABLES =
-  /^(SIGNALBOX_|DATABASE_|WEBHOOK_|SOCIAL_|INTEGRATION_|SSO_|AUTH_|OAUTH_|SESSION_|SECRET_KEY|APP_ENV|HOST$|PORT$|BASE_URL|LOG_LEVEL|RATE_|TRUST_PROXY|ENABLE_|METRICS_|HTTP_MAX_|VITEST|NODE_)/
+  /^(SIGNALBOX_|DATABASE_|WEBHOOK_|SOCIAL_|INTEGRATION_|SSO_|AUTH_|OAUTH_|SESSION_|PASSWORD_|SECRET_KEY|APP_ENV|HOST$|PORT$|BASE_URL|LOG_LEVEL|RATE_|TRUST_PROXY|ENABLE_|METRICS_|HTTP_MAX_|VITEST|NODE_)/
 
 /** `environment` without the variables of the service, of Node and of the test runner. */
 export function buildCleanEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { TestAnswer } from './app.ts'
 import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
+import { SMALL_HASH_ENVIRONMENT } from './small-hash.ts'
 import { buildSecretEnvironment, TEST_METRICS_TOKEN } from './test-secrets.ts'
 import { limit, waitFor } from './wait.ts'
 
@@ -77,6 +78,7 @@ export function buildServiceEnvironment(databaseUrl: string): Record<string, str
     RATE_LIMIT_PER_MINUTE: '1000000',
     METRICS_TOKEN: TEST_METRICS_TOKEN,
     ...buildSecretEnvironment(),
+    ...SMALL_HASH_ENVIRONMENT,
   }
 }
 
