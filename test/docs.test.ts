@@ -5,6 +5,7 @@ import { VARIABLES } from '../src/app/config-variables.ts'
 import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
 import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/doctor/finding.ts'
+import { INDEX_PLANS } from '../src/postgres/database.ts'
 import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
 import { runCommand } from './harness/command-line.ts'
 import { listHeadings, slugOf, splitByMark } from './tidy/markdown.ts'
@@ -372,4 +373,13 @@ test('prose is wrapped at 120 columns', () => {
     )
   })
   expect(long).toEqual([])
+})
+
+test('what PgBouncer does not forward is named as a setting of the role', () => {
+  const section = load('docs/deployment.md').text.split('### Through PgBouncer')[1]!.replace(/\s+/g, ' ')
+  const settings = INDEX_PLANS.split('-c ')
+    .map((setting) => setting.trim().split('='))
+    .slice(1)
+  expect(settings.length).toBeGreaterThan(3)
+  for (const [name, value] of settings) expect(section).toContain(`\`${name} = '${value}'\``)
 })

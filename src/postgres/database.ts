@@ -72,11 +72,13 @@ const listSettings = (settings: readonly string[]) => settings.map((setting) => 
 /**
  * Settings for requests: rows are found by index, also in a plan that was made while a table was empty or small. Such a plan
  * is kept until the table is analysed, and would read all that was written meanwhile. A list that no index serves is read
- * through all the same; what that would cost by the planner must not start its compiler.
+ * through all the same; what that would cost by the planner must not start its compiler. Each connection plans a statement
+ * once, for any values: to plan most of them takes longer than to run them, and PostgreSQL would plan the first five anew.
  */
 export const INDEX_PLANS = listSettings([
   'enable_seqscan=off',
   'enable_mergejoin=off',
+  'plan_cache_mode=force_generic_plan',
   `cpu_index_tuple_cost=${INDEX_ENTRY_COST}`,
   ...PARALLEL_COSTS,
   'jit=off',

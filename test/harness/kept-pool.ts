@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type DatabasePool, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
+import { type DatabasePool, INDEX_PLANS, openDatabase, REQUEST_LOCK_LIMIT_MS } from '../../src/postgres/database.ts'
 
 /** A pool that several tests use in turn. */
 export interface KeptPool {
@@ -26,11 +26,12 @@ const POOL_EVENTS = ['connect', 'acquire', 'release', 'remove', 'error'] as cons
 /** Connections of a pool that is kept: those of all processes of tests must leave room on the server. */
 const CONNECTIONS_LIMIT = 5
 
-/** Opens a pool on a database of a test. */
+/** Opens a pool on a database of a test, with the settings of the requests. */
 export function openKeptPool(connectionString: string, size: number): KeptPool {
   const database = openDatabase({
     connectionString,
     size,
+    settings: INDEX_PLANS,
     applicationName: 'signalbox test',
     lockTimeoutMs: REQUEST_LOCK_LIMIT_MS,
     connectLimitMs: TEST_CONNECT_LIMIT_MS,

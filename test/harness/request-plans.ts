@@ -36,16 +36,12 @@ export interface RequestDatabase extends TestDatabase {
   listWholeReads(): Promise<WholeRead[]>
 }
 
-/** Every plan is one for any values. */
-const GENERIC = '-c plan_cache_mode=force_generic_plan'
-
 /** Opens such a database. The pool of the requests reports the plan of each statement. */
 export async function openRequestDatabase(): Promise<RequestDatabase> {
   const database = await createTestDatabase({ content: 'prepared', isOwn: true })
   const { connectionString } = database
   const reports = new Set<string>()
-  const settings = `${INDEX_PLANS} ${GENERIC}`
-  const requests = openReporting({ connectionString, size: 10, settings }, (json) => reports.add(json))
+  const requests = openReporting({ connectionString, size: 10, settings: INDEX_PLANS }, (json) => reports.add(json))
   const { texts } = countTraffic(requests.pool)
   const workerDatabase = open(connectionString, INDEX_ONLY_PLANS)
   return {
@@ -80,7 +76,7 @@ function open(connectionString: string, settings: string): DatabasePool {
 
 /** The whole reads of statements in each state of the tables. */
 async function explainInStates(connectionString: string, texts: ReadonlySet<string>): Promise<WholeRead[]> {
-  const database = open(connectionString, `${INDEX_PLANS} ${GENERIC}`)
+  const database = open(connectionString, INDEX_PLANS)
   const client = await database.pool.connect()
   try {
     const firstColumns = await readFirstColumns(client)
@@ -104,8 +100,7 @@ export async function listReadsInStates(
   work: (db: Database) => Promise<void>,
 ): Promise<{ reads: WholeRead[]; plans: number }> {
   const reports: string[] = []
-  const settings = `${INDEX_PLANS} ${GENERIC}`
-  const database = openReporting({ connectionString, size: 1, settings }, (json) => reports.push(json))
+  const database = openReporting({ connectionString, size: 1, settings: INDEX_PLANS }, (json) => reports.push(json))
   const client = await database.pool.connect()
   // Transactions of the one connection, which the visit has begun.
   const lent = { connect: async () => ({ query: client.query.bind(client), release: () => {} }), end: async () => {} }
