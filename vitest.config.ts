@@ -14,6 +14,8 @@ export default defineConfig({
     // On a busy machine a limit of a few seconds can pass before its work begins: a test that fails once runs again, and the
     // closing lines name it. What a property test finds is a finding, for its next samples may miss it.
     retry: { count: 1, condition: /^(?!Property failed)/ },
+    // The loader of Node reads tests as it reads the service, and keeps what it compiled: Vite would transform each module.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default', './test/harness/closing-line.ts'],
     globalSetup: ['test/harness/global-setup.ts'],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.

@@ -90,13 +90,13 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
 })
 
 /**
- * In one worker, since each loads the whole service; on the server that this run has, since to start another one takes as
- * long as these tests; loaded by Node as they are, since Vitest would transform every file of a copy that no later run finds.
+ * In one worker, since each loads the whole service, and on the server that this run has, since to start another one takes
+ * as long as these tests.
  */
 async function runTests(...args: string[]) {
   await using database = await createTestDatabase({ content: 'empty' })
   const url = database.connectionString
-  const options = ['--root', copy, '--maxWorkers', '1', '--experimental.viteModuleRunner=false']
+  const options = ['--root', copy, '--maxWorkers', '1']
   try {
     const program = [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...options, ...args]
     return await runNode(program, { TEST_DATABASE_URL: url })
