@@ -1,4 +1,6 @@
-import axe from 'axe-core'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type axe from 'axe-core'
 import type { CDPSession, ConsoleMessage, Page, Request } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { createUserWithPassword } from '../harness/known-password.ts'
@@ -87,12 +89,15 @@ export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> 
 /** The protocol of the browser for each page that axe has examined. */
 const sessions = new WeakMap<Page, CDPSession>()
 
-/** Loads axe into a page. Its source has half a megabyte, so a page gets it once, as it stands, which compiles it once too. */
+/** The small build of axe: the same rules, and less than half of the text that a page gets and compiles. */
+const AXE = `${readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')};undefined`
+
+/** Loads axe into a page, which gets it once, as it stands, and so compiles it once too. */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate("'axe' in window")) return
   const session = sessions.get(page) ?? (await page.context().newCDPSession(page))
   sessions.set(page, session)
-  await session.send('Runtime.evaluate', { expression: `${axe.source};undefined` })
+  await session.send('Runtime.evaluate', { expression: AXE })
 }
 
 /** Gives a page the session of a person, as the form does. */
@@ -130,6 +135,14 @@ export async function findViolationsInBothSchemes(page: Page, rules?: readonly s
 
 /** What `findViolationsInBothSchemes` returns for a page without a fault. */
 export const NO_VIOLATIONS = { light: [], dark: [] }
+
+/**
+ * The texts of the headings of a page that has loaded. A locator would bring the scripts of the test tool into each page, a
+ * third of a megabyte.
+ */
+export async function readHeadings(page: Page): Promise<string[]> {
+  return (await page.evaluate("[...document.querySelectorAll('h1')].map((one) => one.innerText)")) as string[]
+}
 
 /** By how many pixels a page is wider than the window. */
 export async function measureOverflow(page: Page): Promise<number> {

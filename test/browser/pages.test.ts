@@ -12,6 +12,7 @@ import {
   NO_VIOLATIONS,
   type PageBrowser,
   PERSON,
+  readHeadings,
   signIn,
   startPageBrowser,
 } from './page-browser.ts'
@@ -146,7 +147,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
     const { page, foreign, complaints, close } = await world.open({ colorScheme: 'light', reducedMotion: 'reduce' })
     await reach(page)
-    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await readHeadings(page)).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
@@ -158,7 +159,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('is the same page without scripts', async () => {
     const { page, close } = await world.open({ javaScriptEnabled: false })
     await reach(page)
-    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await readHeadings(page)).toEqual([heading])
     await close()
   })
 })

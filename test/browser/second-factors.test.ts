@@ -12,6 +12,7 @@ import {
   measureOverflow,
   NO_VIOLATIONS,
   type PageBrowser,
+  readHeadings,
   startPageBrowser,
 } from './page-browser.ts'
 import { addAuthenticator } from './virtual-authenticator.ts'
@@ -347,7 +348,7 @@ test.each(PAGES)(
       reducedMotion: 'reduce',
     })
     await reach(page)
-    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await readHeadings(page)).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
