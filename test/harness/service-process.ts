@@ -29,7 +29,8 @@ export interface ServiceOptions {
 /** Starts `signalbox serve` and waits until it is ready, or has ended. */
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
   const started = startProcess({
-    args: [join(options.root ?? PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
+    // Most objects of a start die young: with room for them it collects less.
+    args: ['--min-semi-space-size=16', join(options.root ?? PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
       // No later run finds what one from a folder that is removed writes into the cache.
