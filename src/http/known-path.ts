@@ -14,15 +14,21 @@ export function buildPathProblem(): Problem {
 
 /** Collects the paths of all routes that are mounted on `server` from now on. */
 export function collectPaths(server: FastifyInstance): KnownPaths {
-  const known: { method: string; pattern: RegExp }[] = []
+  const routes: { method: string; url: string }[] = []
   server.addHook('onRoute', ({ method, url }) => {
-    const pattern = buildPattern(url)
-    for (const one of [method].flat()) known.push({ method: one, pattern })
+    for (const one of [method].flat()) routes.push({ method: one, url })
   })
+  let known: { method: string; pattern: RegExp }[] = []
+  /** All routes with their patterns, built at the first request that none serves: a twentieth of the work to build an app. */
+  const listKnown = () => {
+    if (known.length < routes.length) known = routes.map(({ method, url }) => ({ method, pattern: buildPattern(url) }))
+    return known
+  }
   return {
     buildProblem: (target) => {
       const path = readPath(target)
-      const methods = [...new Set(known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
+      const matching = listKnown().filter(({ pattern }) => pattern.test(path))
+      const methods = [...new Set(matching.map(({ method }) => method))]
       if (methods.length === 0) return buildPathProblem()
       const allow = methods.join(', ')
       return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })

@@ -112,6 +112,13 @@ describe('the work that an input can cause', () => {
     expect(findErrors(body, { url: 5, account: 5, note: 'x'.repeat(70_000) })).toHaveLength(1)
   })
 
+  test('a list counts with each value and the digits of its index, to the last that is small', () => {
+    const schema = closeObjects(Type.Object({ a: Type.Integer(), list: Type.Array(Type.Integer()) }))
+    const count = (length: number) => findErrors(schema, { a: 'x', b: 1, list: Array(length).fill(0) }).length
+    // 12,772 values with 52,750 digits, and 10 around them, of 65,536: one more counts 6.
+    expect([count(12_772), count(12_773)]).toEqual([2, 1])
+  })
+
   test('a path is cut to 200 characters', () => {
     const [error] = findErrors(body, { url: 'a', ['x'.repeat(10_000)]: 1 })
     expect(error?.path).toBe(`${'x'.repeat(200)}…`)

@@ -41,6 +41,8 @@ export interface DeliveryGround extends AsyncDisposable {
     databaseUrl?: string
     /** The folder of the release to start. Default: this one. */
     root?: string
+    /** Arguments of Node, in place of those of tests. */
+    nodeArguments?: readonly string[]
   }): Promise<ServiceProcess>
   /** Starts a service in the process of the tests, stopped at the end: where the end of a process is not what is tested. */
   startLocal(options?: { env?: Record<string, string>; roles?: string; databaseUrl?: string }): Promise<LocalService>
@@ -81,11 +83,11 @@ export async function openDeliveryGround(given?: TestDatabase): Promise<Delivery
   return {
     database,
     account,
-    start: async ({ env = {}, roles, root, databaseUrl = database.connectionString } = {}) => {
+    start: async ({ env = {}, roles, databaseUrl = database.connectionString, ...more } = {}) => {
       const service = await startService({
         databaseUrl,
         token,
-        ...(root !== undefined && { root }),
+        ...more,
         env: { NODE_EXTRA_CA_CERTS: caFile, ...buildEnv(env, roles) },
       })
       services.push(service)
