@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import type { Logger } from 'pino'
 import { systemClock } from '../clock.ts'
 import { buildIdMaker } from '../id.ts'
@@ -137,6 +138,8 @@ async function startInSteps(start: {
   })
   // After listening, because the password is printed once and a failed start must not lose it.
   if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
+  // Node would keep what it compiled at an orderly exit only; a process that is killed leaves it to the next start as well.
+  flushCompileCache()
   parts.isReady = !stop.aborted
   logger.info(describeService(app, config), 'service started')
   let commands: string[] = []

@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
 
@@ -102,4 +105,17 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
     'interrupted',
   ])
   expect(countSeen(receiver).get(rows[0]!.id)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('a process that is killed as soon as it is ready leaves what it compiled to the next start', async () => {
+  const cache = await mkdtemp(join(tmpdir(), 'signalbox compiled '))
+  try {
+    await using ground = await openDeliveryGround()
+    const doomed = await ground.start({ roles: 'api', env: { NODE_COMPILE_CACHE: cache } })
+    await doomed.kill()
+    const entries = await readdir(cache, { recursive: true })
+    expect(entries.length).toBeGreaterThan(500)
+  } finally {
+    await rm(cache, { recursive: true, force: true })
+  }
 })
