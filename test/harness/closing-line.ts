@@ -1,7 +1,11 @@
-import type { Reporter, TestModule } from 'vitest/node'
+import { stripVTControlCharacters } from 'node:util'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
 /** Length of the list of the slowest files. */
 const SLOWEST_COUNT = 10
+
+/** Lines of a stack below the message of a failure. */
+const STACK_LINES = 6
 
 /**
  * Ends every run with its slowest files, the tests that passed at the second try only, then one line for persons and programs: `N passed, N failed`.
@@ -41,11 +45,21 @@ function listSlowest(modules: readonly TestModule[]): string[] {
     .map(({ seconds, path }) => `${seconds.toFixed(1).padStart(7)} s  ${path}`)
 }
 
-/** The tests that failed once and then passed. */
+/** The tests that failed once and then passed, and how they failed: they may not do so again for weeks. */
 function listRetried(modules: readonly TestModule[]): string[] {
   return modules.flatMap((module) =>
     [...module.children.allTests()]
       .filter((test) => test.diagnostic()?.flaky)
-      .map((test) => `  ${module.relativeModuleId} > ${test.fullName}`),
+      .flatMap((test) => [`  ${module.relativeModuleId} > ${test.fullName}`, ...describeFailures(test)]),
   )
+}
+
+function describeFailures(test: TestCase): string[] {
+  return (test.result().errors ?? []).flatMap(({ message, diff, stacks }) => {
+    const places = (stacks ?? []).slice(0, STACK_LINES).map(({ file, line, column }) => `at ${file}:${line}:${column}`)
+    const text = [message, ...(diff === undefined ? [] : [diff]), ...places].join('\n')
+    return stripVTControlCharacters(text)
+      .split('\n')
+      .map((line) => `      ${line}`)
+  })
 }
