@@ -85,21 +85,15 @@ export const INDEX_PLANS = listSettings([
 ])
 
 /**
- * Settings for the workers: their statements read and write a few rows by index, whatever statistics say. A plan that was
+ * Settings for the workers, beside those for requests: their statements read and write a few rows by index, whatever statistics say. A plan that was
  * made while a table was empty would otherwise read all of it for as long as the plan is kept.
  */
-export const INDEX_ONLY_PLANS = listSettings([
-  'enable_seqscan=off',
+export const INDEX_ONLY_PLANS = `${INDEX_PLANS} ${listSettings([
   'enable_hashjoin=off',
-  'enable_mergejoin=off',
   // Tables are joined in the order that is written.
   'join_collapse_limit=1',
   'from_collapse_limit=1',
-  'plan_cache_mode=force_generic_plan',
-  `cpu_index_tuple_cost=${INDEX_ENTRY_COST}`,
-  ...PARALLEL_COSTS,
-  'jit=off',
-])
+])}`
 
 /** The setting of sessions in which triggers queue nothing (docs/contract/events.md#event-queue-switch). */
 export const EVENT_QUEUE_OFF = '-c signalbox.event_queue=off'
