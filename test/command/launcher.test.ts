@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { isProcessAlive } from '../../src/postgres/embedded-lock.ts'
 import { findDataRoot } from '../harness/data-root.ts'
 import { createTestDatabase } from '../harness/database.ts'
@@ -158,12 +159,11 @@ test(
   async () => {
     await using database = await createTestDatabase()
     const text = await readFile(join(PROJECT_ROOT, 'docs', 'deployment.md'), 'utf8')
-    const given = JSON.parse(await readFile(join(PROJECT_ROOT, 'bin', 'node-arguments.json'), 'utf8')) as string[]
-    expect(text).toContain(`node ${given.join(' ')} src/main.ts serve`)
+    expect(text).toContain(`node ${nodeArguments.join(' ')} src/main.ts serve`)
     const directory = await mkdtemp(join(tmpdir(), 'signalbox direct '))
     try {
       const pidFile = join(directory, 'pid')
-      const command = `"${process.execPath}" ${given.join(' ')} "${MAIN}" serve & echo $! > "${pidFile}"; read -r _`
+      const command = `"${process.execPath}" ${nodeArguments.join(' ')} "${MAIN}" serve & echo $! > "${pidFile}"; read -r _`
       await using shell = startProcess({
         command: '/bin/sh',
         args: ['-c', command],

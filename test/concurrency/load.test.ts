@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { countSeen, openDeliveryGround } from '../harness/delivery-ground.ts'
-import { PROJECT_ROOT } from '../harness/process.ts'
 import type { ServiceProcess } from '../harness/service-process.ts'
 import { TEST_METRICS_TOKEN } from '../harness/test-secrets.ts'
 import { waitFor } from '../harness/wait.ts'
@@ -23,7 +21,6 @@ test('memory stays flat over 800 deliveries to a receiver that answers without e
   await using ground = await openDeliveryGround()
   const receiver = await ground.receive()
   // Those of operators: with the defaults of Node the heap alone grows by as much as a leak would.
-  const nodeArguments = JSON.parse(await readFile(join(PROJECT_ROOT, 'bin', 'node-arguments.json'), 'utf8')) as string[]
   const service = await ground.start({ env: { WEBHOOK_CONCURRENCY: '8' }, nodeArguments })
   await ground.subscribe(service, receiver)
   receiver.behave({ kind: 'endless' })

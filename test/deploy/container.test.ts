@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { VARIABLES } from '../../src/app/config-variables.ts'
 import { INSTALL_FILES, RUN_FILES } from '../../tools/service-files.ts'
 import { ROOT } from '../tidy/source-file.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const manifest = JSON.parse(read('package.json')) as { version: string; optionalDependencies: Record<string, string> }
-const nodeArguments = JSON.parse(read('bin/node-arguments.json')) as string[]
 
 interface Instruction {
   word: string

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { ROOT } from '../tidy/source-file.ts'
 import { findProgram } from './program.ts'
 
@@ -23,7 +24,6 @@ const service = readSection('Service')
 const findSetting = (key: string) => service.find(([one]) => one === key)?.[1]
 
 test('the unit starts the service itself, with the flags of the launcher', () => {
-  const nodeArguments = JSON.parse(readFileSync(join(ROOT, 'bin/node-arguments.json'), 'utf8')) as string[]
   expect(findSetting('ExecStart')).toBe(['/usr/bin/node', ...nodeArguments, 'src/main.ts', 'serve'].join(' '))
   expect(Number(findSetting('TimeoutStopSec'))).toBeGreaterThanOrEqual(15)
   expect(findSetting('Restart')).toBe('always')

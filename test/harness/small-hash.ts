@@ -7,7 +7,10 @@ import { buildPasswordHashing } from '../../src/sign-in/password.ts'
 export const SMALL_HASH_COST = { memory: 64, passes: 1 }
 
 /** `SMALL_HASH_COST` as variables of the environment. Production refuses them. */
-export const SMALL_HASH_ENVIRONMENT = { PASSWORD_HASH_MEMORY: '64', PASSWORD_HASH_PASSES: '1' }
+export const SMALL_HASH_ENVIRONMENT = {
+  PASSWORD_HASH_MEMORY: String(SMALL_HASH_COST.memory),
+  PASSWORD_HASH_PASSES: String(SMALL_HASH_COST.passes),
+}
 
 /** Hashes passwords at this cost. */
 export const testPasswords = buildPasswordHashing(SMALL_HASH_COST, systemRandom)

@@ -2,11 +2,11 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript-5'
 
-/** Where the project has what this repository lends it: its files are those of their authors, so they are not checked. */
-const LENT = `${join(dirname(fileURLToPath(import.meta.resolve('typescript-5'))), '..', '..')}/`
-
 /** The folder with the declarations of the language's library. */
 const LIBRARY = `${dirname(fileURLToPath(import.meta.resolve('typescript-5')))}/`
+
+/** Where the project has what this repository lends it: its files are those of their authors, so they are not checked. */
+const LENT = join(LIBRARY, '..', '..', '/')
 
 /** The files of the library, parsed and bound, of each version of the language: most of the work for a small program. */
 const libraryFiles = new Map<string, ts.SourceFile | undefined>()
