@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
-import type { CDPSession, ConsoleMessage, Page, Request } from 'playwright-core'
+import type { CDPSession, ConsoleMessage, Locator, Page, Request } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app.ts'
 import { createUserWithPassword } from '../harness/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
@@ -81,9 +81,18 @@ function recordOf(page: Page, origin: string) {
 /** Fills the form of the sign-in page and sends it. */
 export async function signIn(page: Page, path = '/auth/sign-in'): Promise<void> {
   await page.goto(path)
-  await page.getByLabel('E-mail address').fill(PERSON.email)
+  await fillFirst(page.getByLabel('E-mail address'), PERSON.email)
   await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+/**
+ * Fills the field that a page focuses, as a person does, who clicks on what is drawn: the browser moves the focus with the
+ * first frame, and complains when a script was faster.
+ */
+export async function fillFirst(field: Locator, text: string): Promise<void> {
+  await field.click()
+  await field.fill(text)
 }
 
 /** The protocol of the browser for each page that axe has examined. */

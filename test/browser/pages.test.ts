@@ -7,6 +7,7 @@ import { createUserWithPassword } from '../harness/known-password.ts'
 import { readMails } from '../harness/mailbox.ts'
 import {
   bringSession,
+  fillFirst,
   findViolationsInBothSchemes,
   measureOverflow,
   NO_VIOLATIONS,
@@ -50,7 +51,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'the sign-in page after a wrong password',
     reach: async (page) => {
       await page.goto('/auth/sign-in')
-      await page.getByLabel('E-mail address').fill(PERSON.email)
+      await fillFirst(page.getByLabel('E-mail address'), PERSON.email)
       await page.getByLabel('Password', { exact: true }).fill('not the password')
       await page.keyboard.press('Enter')
       await page.getByText('The e-mail address or the password is wrong.').waitFor()
@@ -100,7 +101,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     reach: async (page) => {
       await bringSession(world, page)
       await page.goto('/auth/password')
-      await page.getByLabel('Present password', { exact: true }).fill(PERSON.password)
+      await fillFirst(page.getByLabel('Present password', { exact: true }), PERSON.password)
       await page.getByRole('button', { name: 'Change the password' }).click()
       await page.getByText('Please check the form').waitFor()
     },
@@ -338,16 +339,16 @@ test('a person who forgot the password sets a new one by the link of the mail', 
   await createUserWithPassword(world.app, { email }, PERSON.password)
   await page.goto('/auth/sign-in')
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
-  await page.getByLabel('E-mail address').fill(email)
+  await fillFirst(page.getByLabel('E-mail address'), email)
   await page.keyboard.press('Enter')
   await page.getByText('Check your mail').first().waitFor()
   await world.app.app.mailWorker.drain()
   await page.goto('/auth/mail')
   await page.getByRole('article').filter({ hasText: email }).getByRole('link').click()
-  await page.getByLabel('New password', { exact: true }).fill('staple of another stable')
+  await fillFirst(page.getByLabel('New password', { exact: true }), 'staple of another stable')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByText('Your new password is set.').waitFor()
-  await page.getByLabel('E-mail address').fill(email)
+  await fillFirst(page.getByLabel('E-mail address'), email)
   await page.getByLabel('Password', { exact: true }).fill('staple of another stable')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/auth/')

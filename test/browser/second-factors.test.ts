@@ -7,6 +7,7 @@ import { readMails } from '../harness/mailbox.ts'
 import { PAGE_PASSWORD, readCode } from '../harness/page-person.ts'
 import {
   bringSession,
+  fillFirst,
   findViolations,
   findViolationsInBothSchemes,
   measureOverflow,
@@ -32,7 +33,7 @@ async function createPerson(): Promise<string> {
 
 async function enterPassword(page: Page, email: string, path = '/auth/sign-in'): Promise<void> {
   await page.goto(path)
-  await page.getByLabel('E-mail address').fill(email)
+  await fillFirst(page.getByLabel('E-mail address'), email)
   await page.getByLabel('Password', { exact: true }).fill(PAGE_PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
@@ -53,7 +54,7 @@ async function beginApp(page: Page): Promise<Buffer> {
 /** Enrols an app. The clock then advances by a step, because the first code is used. */
 async function enrolApp(page: Page): Promise<Buffer> {
   const secret = await beginApp(page)
-  await page.getByLabel('Code of the app').fill(readCode(world.app, secret))
+  await fillFirst(page.getByLabel('Code of the app'), readCode(world.app, secret))
   await page.getByRole('button', { name: 'Turn it on' }).click()
   await page.getByRole('heading', { name: 'Store your recovery codes' }).waitFor()
   world.app.clock.advance(30_000)
@@ -158,7 +159,7 @@ describe('a passkey of the browser', () => {
     await signOut(page)
     await authenticator?.clear()
     await enterPassword(page, email)
-    await page.getByLabel('Recovery code').fill(code)
+    await fillFirst(page.getByLabel('Recovery code'), code)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/auth/')
     await page.goto('/auth/security')
@@ -174,10 +175,10 @@ test('an authenticator app works without scripts, from the key to the second ste
   await page.getByRole('link', { name: 'I have stored them' }).click()
   await signOut(page)
   await enterPassword(page, email)
-  await page.getByLabel('Code', { exact: true }).fill('000000')
+  await fillFirst(page.getByLabel('Code', { exact: true }), '000000')
   await page.keyboard.press('Enter')
   await page.getByText('The code is wrong').waitFor()
-  await page.getByLabel('Code', { exact: true }).fill(readCode(world.app, secret))
+  await fillFirst(page.getByLabel('Code', { exact: true }), readCode(world.app, secret))
   await page.keyboard.press('Enter')
   await page.waitForURL('**/auth/')
   await close()
@@ -197,11 +198,11 @@ describe('an invitation', () => {
     const { page, complaints, close } = await world.open()
     const email = `guest-${systemRandom.bytes(4).toString('hex')}@example.test`
     await page.goto(await invite(email))
-    await page.getByLabel('Your name').fill('Grace Hopper')
+    await fillFirst(page.getByLabel('Your name'), 'Grace Hopper')
     await page.getByLabel('New password', { exact: true }).fill(PAGE_PASSWORD)
     await page.getByRole('button', { name: 'Join' }).click()
     await page.getByText('You have joined.').waitFor()
-    await page.getByLabel('E-mail address').fill(email)
+    await fillFirst(page.getByLabel('E-mail address'), email)
     await page.getByLabel('Password', { exact: true }).fill(PAGE_PASSWORD)
     await page.keyboard.press('Enter')
     await page.getByText('Northwind Rail').waitFor()
@@ -253,7 +254,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     reach: async (page) => {
       await openSecurity(page)
       await beginApp(page)
-      await page.getByLabel('Code of the app').fill('000000')
+      await fillFirst(page.getByLabel('Code of the app'), '000000')
       await page.keyboard.press('Enter')
       await page.getByText('Please check the form').waitFor()
     },
@@ -286,7 +287,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
       await page.getByText('The passkey is added.').waitFor()
       await signOut(page)
       await enterPassword(page, email)
-      await page.getByLabel('Code', { exact: true }).fill('000000')
+      await fillFirst(page.getByLabel('Code', { exact: true }), '000000')
       await page.keyboard.press('Enter')
       await page.getByText('The code is wrong').waitFor()
     },
