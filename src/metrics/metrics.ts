@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Clock } from '../clock.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { cacheFor } from '../http/cached.ts'

@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from '@prometheus-io/client'
 import type { MessageErrorClass, MessageStatus } from '../realtime/delivery/outcome.ts'
 
 /** A recorded attempt of a realtime message, as far as the metrics need it. */

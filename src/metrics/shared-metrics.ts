@@ -1,4 +1,4 @@
-import { Gauge, Registry } from 'prom-client'
+import { Gauge, Registry } from '@prometheus-io/client'
 import type { Clock } from '../clock.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import type { Database } from '../postgres/database.ts'
@@ -92,7 +92,7 @@ function buildProvisioningMetrics(registers: Registry[]): (db: Database, now: Da
   }
 }
 
-/** Totals of the database: prom-client cannot set a Counter, so a Gauge is rendered as one. */
+/** Totals of the database: the metrics library cannot set a Counter, so a Gauge is rendered as one. */
 const TOTALS = ['webhook_out_deliveries_total', 'provisioning_deliveries_total', 'provisioning_dead_letters_total']
 
 function toCounter(text: string): string {

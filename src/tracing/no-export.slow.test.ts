@@ -4,12 +4,15 @@ import { startService } from '../../test/harness/service-process.ts'
 
 /** Writes, at the end of the process, which packages of OpenTelemetry were loaded; the metrics library always loads the API. */
 const HOOK = `
-  import { createRequire } from 'node:module'
-  const { cache } = createRequire(${JSON.stringify(import.meta.url)})
-  process.on('exit', () => {
-    const loaded = Object.keys(cache).filter((path) => /@opentelemetry.(?!api)/.test(path))
-    console.log('OpenTelemetry: ' + loaded.length + ' modules')
-  })`
+  import { registerHooks } from 'node:module'
+  const loaded = new Set()
+  registerHooks({
+    load(url, context, next) {
+      if (/@opentelemetry.(?!api)/.test(url)) loaded.add(url)
+      return next(url, context)
+    },
+  })
+  process.on('exit', () => console.log('OpenTelemetry: ' + loaded.size + ' modules'))`
 
 const IMPORT_HOOK = `--import data:text/javascript,${encodeURIComponent(HOOK)}`
 

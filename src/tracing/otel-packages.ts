@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 async function importPackages() {
   const [api, trace, exporter, resources] = await Promise.all([
     import('@opentelemetry/api'),
-    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-http'),
     import('@opentelemetry/resources'),
   ])

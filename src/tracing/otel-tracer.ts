@@ -1,5 +1,5 @@
 import type * as Api from '@opentelemetry/api'
-import type { IdGenerator } from '@opentelemetry/sdk-trace-base'
+import type { IdGenerator } from '@opentelemetry/sdk-trace'
 import type { Clock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import type { TraceContext } from './trace-context.ts'

@@ -124,7 +124,7 @@ describe('a failing collector', () => {
 describe('packages that are not installed', () => {
   test('are reported by one warning that names the guide, and the service runs without an export', async () => {
     const { logger, lines } = keepLog()
-    const missing = Object.assign(new Error("Cannot find package '@opentelemetry/sdk-trace-base'"), {
+    const missing = Object.assign(new Error("Cannot find package '@opentelemetry/sdk-trace'"), {
       code: 'ERR_MODULE_NOT_FOUND',
     })
     const options = { ...SERVICE, endpoint: 'http://127.0.0.1:1', logger }

@@ -1,4 +1,4 @@
-import type { BatchSpanProcessor, SpanExporter } from '@opentelemetry/sdk-trace-base'
+import type { BatchSpanProcessor, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Random } from '../random.ts'
@@ -52,9 +52,9 @@ export async function openSpanExport(options: SpanExportOptions): Promise<SpanEx
   const { version, clock, random } = options
   const packages = await loadOtelPackages(options.logger, options.load)
   if (!packages) return undefined
-  const { api, AlwaysOnSampler, BasicTracerProvider, ParentBasedSampler } = packages
+  const { api, AlwaysOnSampler, ParentBasedSampler, TracerProvider } = packages
   const ids = buildSpanIds(random)
-  const provider = new BasicTracerProvider({
+  const provider = new TracerProvider({
     idGenerator: ids,
     sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
     resource: buildResource(packages, options),
@@ -81,7 +81,8 @@ function buildProcessor(packages: OtelPackages, options: SpanExportOptions): Bat
     timeoutMillis: EXPORT_TIMEOUT_MS,
     userAgent: `Signalbox/${options.version}`,
   })
-  return new packages.BatchSpanProcessor(announceState(exporter, options.logger), {
+  return new packages.BatchSpanProcessor({
+    exporter: announceState(exporter, options.logger),
     maxQueueSize: QUEUE_SPANS,
     maxExportBatchSize: BATCH_SPANS,
     scheduledDelayMillis: BATCH_DELAY_MS,
