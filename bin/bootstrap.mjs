@@ -1,9 +1,9 @@
 /**
  * What stands between `npm start` on any machine and the service: it brings in what package-lock.json asks for when something is missing,
- * then hands over to the Node this project pins. Plain JavaScript that any Node from 20 on runs, without a dependency.
+ * then hands over to the Node this project pins, or to a later release of it that the machine has. Plain JavaScript that any Node from 20 on runs, without a dependency.
  */
 import { spawnSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, writeSync } from 'node:fs'
 import { basename, delimiter, dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runToEnd } from './run-to-end.mjs'
@@ -44,7 +44,7 @@ export async function exitWith(main) {
 }
 
 /**
- * Makes sure everything is installed and gives the path of the pinned Node. Offline, and without a write, when nothing is missing.
+ * Makes sure everything is installed and gives the path of the pinned Node, or of a later one of its line. Offline, and without a write, when nothing is missing.
  * @param {{ root: string, needsDev: boolean }} options `needsDev`: whether development packages count (tests do, the service does not)
  * @returns {Promise<string>}
  */
@@ -53,7 +53,55 @@ export async function prepareNode({ root, needsDev }) {
   if (wanted === undefined)
     throw new BootstrapError(`package-lock.json is missing in ${root}: take a complete copy of the project.`)
   if (listMissing({ root, wanted, needsDev }).length > 0) await installLocked({ root, wanted, needsDev })
-  return findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
+  const pinned = findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
+  return findNewerNode(wanted['node_modules/node']?.version) ?? pinned
+}
+
+/**
+ * The Node of this machine, when it is a later release of the pinned line: it has the security fixes that the pin may lack. The first
+ * `node` on the path counts, outside the packages of this project, which npm puts before it.
+ * @param {string | undefined} pinned the version in package-lock.json
+ */
+function findNewerNode(pinned) {
+  const path = findOnPath(process.platform === 'win32' ? 'node.exe' : 'node')
+  if (path === undefined || pinned === undefined) return undefined
+  return isLaterRelease(readNodeVersion(path), pinned) ? path : undefined
+}
+
+function findOnPath(program) {
+  const { PATH } = buildInstallEnvironment(process.env)
+  return PATH.split(delimiter)
+    .filter((directory) => directory !== '')
+    .map((directory) => join(directory, program))
+    .find((path) => existsSync(path))
+}
+
+/** The version of a Node, asked of the program itself where neither this process nor npm has it. Undefined when it does not run. */
+function readNodeVersion(path) {
+  if (isSameFile(path, process.execPath)) return process.versions.node
+  const version = /\bnode\/v(\S+)/.exec(process.env.npm_config_user_agent ?? '')?.[1]
+  if (version !== undefined && isSameFile(path, process.env.npm_node_execpath)) return version
+  const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim().slice(1) : undefined
+}
+
+function isSameFile(path, other) {
+  try {
+    return other !== undefined && realpathSync(path) === realpathSync(other)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether `version` has the major version of `pinned` and is later. A version with a suffix (a nightly build) is not.
+ * @param {string | undefined} version
+ * @param {string} pinned
+ */
+export function isLaterRelease(version, pinned) {
+  if (!/^\d+\.\d+\.\d+$/.test(version ?? '')) return false
+  const [own, other] = [version, pinned].map((text) => text.split('.').map(Number))
+  return own[0] === other[0] && (own[1] - other[1] || own[2] - other[2]) > 0
 }
 
 /** The `packages` of a lock file, or undefined when the file is missing or unreadable. */
@@ -77,7 +125,7 @@ export function listMissing({ root, wanted, needsDev }) {
   return Object.entries(wanted)
     .filter(([path, entry]) => {
       if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return false
-      if (entry.link) return !existsSync(join(root, path))
+      if (entry.link) return (needsDev || !wanted[entry.resolved]?.dev) && !existsSync(join(root, path))
       const found = installed[path]
       const isNeeded = needed.has(path.slice('node_modules/'.length))
       if (!isNeeded && (entry.optional || entry.devOptional || (entry.dev && !needsDev)))

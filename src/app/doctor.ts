@@ -14,6 +14,7 @@ import {
   classifyPort,
   type DiskFacts,
 } from '../doctor/machine-findings.ts'
+import { classifyRuntime } from '../doctor/runtime-findings.ts'
 import {
   classifyConfigError,
   classifySecrets,
@@ -53,8 +54,8 @@ export interface DoctorWorld {
 }
 
 /**
- * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports and
- * egress, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
+ * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports, egress and
+ * Node, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
  * the settings name.
  */
 export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
@@ -78,6 +79,7 @@ export async function examine(world: DoctorWorld): Promise<AreaReport[]> {
     }),
     ...(await examineKeysAndDatabase(world, config, skipped)),
     ...(await examineMachine(world, { config, environment })),
+    ...classifyRuntime(process.versions.node),
   ]
   return buildReport(findings, skipped)
 }

@@ -1,5 +1,16 @@
 /** What `signalbox doctor` looks at, in the order in which it reports. */
-export const AREAS = ['settings', 'database', 'schema', 'keys', 'clock', 'names', 'disk', 'ports', 'egress'] as const
+export const AREAS = [
+  'settings',
+  'database',
+  'schema',
+  'keys',
+  'clock',
+  'names',
+  'disk',
+  'ports',
+  'egress',
+  'runtime',
+] as const
 export type Area = (typeof AREAS)[number]
 
 /** Every finding, with its area. Stable; each has a section in docs/guides/doctor.md. */
@@ -39,6 +50,7 @@ export const FINDING_AREAS = {
   proxy_ignored: 'egress',
   private_targets_allowed: 'egress',
   server_unreachable: 'egress',
+  node_outdated: 'runtime',
 } as const satisfies Record<string, Area>
 export type FindingCode = keyof typeof FINDING_AREAS
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { classifyClock, classifyDatabase, classifySchema, type DatabaseFacts } from './database-findings.ts'
 import { AREAS, buildReport, type Finding, fail, warn } from './finding.ts'
 import { classifyDisk, classifyEgress, classifyNames, classifyPort, type PortFacts } from './machine-findings.ts'
+import { classifyRuntime, isSupportedNode } from './runtime-findings.ts'
 import {
   classifyConfigError,
   classifySecrets,
@@ -226,6 +227,28 @@ describe('the disk', () => {
     expect(list(classifyDisk({ directory: 'data', error: 'EACCES', freeBytes: 0 }))).toEqual([
       'failure data_dir_unwritable',
     ])
+  })
+})
+
+describe('the version of Node', () => {
+  it.each([
+    ['24.18.0', false],
+    ['24.18.1', true],
+    ['24.30.0', true],
+    ['25.9.0', false],
+    ['26.12.0', false],
+    ['26.12.1', true],
+    ['26.13.0', true],
+    ['28.0.0', true],
+    ['9.99.99', false],
+  ])('%s is in ^24.18.1 || >=26.12.1: %s', (version, isSupported) => {
+    expect(isSupportedNode(version, '^24.18.1 || >=26.12.1')).toBe(isSupported)
+  })
+
+  it('with known vulnerabilities is a warning that names what is safe', () => {
+    expect(list(classifyRuntime('26.10.0'))).toEqual(['warning node_outdated'])
+    expect(classifyRuntime('26.10.0')[0]?.detail).toMatch(/26\.10\.0.*>=26\.12\.1/)
+    expect(classifyRuntime('99.0.0')).toEqual([])
   })
 })
 

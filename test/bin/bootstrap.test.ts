@@ -139,6 +139,49 @@ test('packages of other platforms may be absent', async () => {
   expect(await run(root, 'signalbox.mjs', ['0'])).toMatchObject({ code: 0, npmCalls: [] })
 })
 
+test('a linked package for development alone may be absent for the service, and not for the tests', async () => {
+  const wanted: Packages = {
+    ...nodePackage,
+    'node_modules/@own/page': { link: true, resolved: 'packages/page' },
+    'packages/page': { version: '1.0.0', dev: true },
+  }
+  const root = makeProject({ wanted, installed: nodePackage })
+  rmSync(join(root, 'node_modules/@own'), { recursive: true, force: true })
+  makeNpm(root)
+  expect(await run(root, 'signalbox.mjs', ['0'])).toMatchObject({ code: 0, npmCalls: [] })
+  expect((await run(root, 'run.mjs', ['-p', '6 * 7'])).npmCalls).toHaveLength(1)
+})
+
+/** A `node` on the path of a release that says its version and, run with a program, who it is. */
+function makeMachineNode(root: string, version: string) {
+  writeFileSync(
+    join(root, 'path', 'node'),
+    `#!/bin/sh\n[ "$1" = --version ] && echo v${version} || echo "the Node of the machine"\n`,
+    { mode: 0o755 },
+  )
+}
+
+const [major, minor, patch] = process.versions.node.split('.').map(Number) as [number, number, number]
+
+test.each([
+  ['a later patch release', `${major}.${minor}.${patch + 1}`, true],
+  ['a later minor release', `${major}.${minor + 1}.0`, true],
+  ['the same release', process.versions.node, false],
+  ['an earlier release', `${major}.${minor - 1}.${patch + 9}`, false],
+  ['another release line', `${major + 1}.0.0`, false],
+  ['a nightly build', `${major}.${minor + 1}.0-nightly20260101`, false],
+])(
+  'of the pinned Node and %s on the path, the newest of the pinned line runs the service',
+  async (_, version, isTaken) => {
+    const root = makeProject({ wanted: nodePackage, installed: nodePackage })
+    makeNpm(root)
+    makeMachineNode(root, version)
+    const ran = await run(root, 'signalbox.mjs', ['0'])
+    expect(ran).toMatchObject({ code: 0, npmCalls: [] })
+    expect(ran.output.includes('the Node of the machine')).toBe(isTaken)
+  },
+)
+
 const optionalTools: Packages = {
   '': { optionalDependencies: { node: process.versions.node, tool: '1.0.0' } },
   'node_modules/node': { version: process.versions.node, optional: true },

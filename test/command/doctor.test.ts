@@ -34,7 +34,13 @@ const listOwn = ({ areas }: Answer) =>
     .flatMap(({ findings }) => findings)
     .filter(
       ({ code }) =>
-        !['database_not_durable', 'database_loses_commits', 'name_servers_missing', 'disk_low'].includes(code),
+        ![
+          'database_not_durable',
+          'database_loses_commits',
+          'name_servers_missing',
+          'disk_low',
+          'node_outdated',
+        ].includes(code),
     )
 
 const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) => ({
