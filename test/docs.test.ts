@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config-variables.ts'
 import { listPages } from '../src/app/pages.ts'
 import { ROUTE_TREE } from '../src/app/route-tree.ts'
+import { isSecretSetting } from '../src/app/secret-files.ts'
 import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/doctor/finding.ts'
 import { INDEX_PLANS } from '../src/postgres/database.ts'
 import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish-api.ts'
@@ -210,7 +211,10 @@ describe('names in documents exist:', () => {
         .map(([, name = '']) => name)
         .filter(
           (name) =>
-            !(name in VARIABLES) && !SOCIAL_SETTING.test(name) && !others.some((other) => name.startsWith(other)),
+            !(name in VARIABLES) &&
+            !isSecretSetting(name.replace(/_FILE$/, '')) &&
+            !SOCIAL_SETTING.test(name) &&
+            !others.some((other) => name.startsWith(other)),
         )
         .filter(
           (name) => !service.some(({ text: code }) => code.includes(`const ${name}`)) && !isShellVariable(text, name),

@@ -13,6 +13,7 @@ import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
 import { readHashCost } from './password-settings.ts'
 import { type RealtimeServerLimits, readRealtimeLimits, readRealtimeSettings } from './realtime-settings.ts'
+import { readSecretFiles } from './secret-files.ts'
 import { readSocialSettings } from './social-settings.ts'
 
 /** An invalid configuration. The message names the variable, the rule and the remedy, never a value. */
@@ -121,9 +122,9 @@ export type Environment = Record<string, string | undefined>
  * `SIGNALBOX_*`, missing secrets, settings that the environment forbids or that would have no effect.
  */
 export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
-  const env = withDotEnv(environment, directory)
+  const { environment: env, faults: fileFaults } = readSecretFiles(withDotEnv(environment, directory), directory)
   const { values, faults } = parseValues(env)
-  faults.push(...findUnknownSettings(env))
+  faults.push(...fileFaults, ...findUnknownSettings(env))
   const social = readSocialSettings(env, {
     appEnv: values.APP_ENV ?? 'development',
     isManaged: values.IDENTITY_ENGINE === 'supabase',
@@ -135,9 +136,9 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/** What `readConfig` reads: `environment`, and in development the `.env` file. Throws a `ConfigError`. */
+/** What `readConfig` reads: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`. */
 export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
-  return withDotEnv(environment, directory)
+  return readSecretFiles(withDotEnv(environment, directory), directory).environment
 }
 
 /** Takes a variable out of `environment`, so that no child inherits it. */
@@ -162,8 +163,13 @@ export interface ClientConfig {
  * elsewhere, so its settings are not required. Throws a `ConfigError`.
  */
 export function readClientConfig(environment: Environment = process.env, directory = process.cwd()): ClientConfig {
-  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR } = withDotEnv(environment, directory)
-  const { values, faults } = parseValues({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_DATA_DIR })
+  const { SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_TOKEN_FILE, SIGNALBOX_DATA_DIR } = withDotEnv(
+    environment,
+    directory,
+  )
+  const read = readSecretFiles({ SIGNALBOX_URL, SIGNALBOX_TOKEN, SIGNALBOX_TOKEN_FILE, SIGNALBOX_DATA_DIR }, directory)
+  const { values, faults } = parseValues(read.environment)
+  faults.push(...read.faults)
   if (faults.length > 0) throw new ConfigError(faults.join('\n'))
   return {
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',

@@ -1,11 +1,11 @@
-import packageJson from '../../package.json' with { type: 'json' }
+import { NODE_RANGE } from '../version.ts'
 import { type Finding, warn } from './finding.ts'
 
 /**
  * Whether a version of Node is in the range of `engines` in package.json, which leaves out releases with known
  * vulnerabilities. Pure. `range`: `^24.18.1 || >=26.12.1`; `^` keeps the major version.
  */
-export function isSupportedNode(version: string, range: string = packageJson.engines.node): boolean {
+export function isSupportedNode(version: string, range: string = NODE_RANGE): boolean {
   const own = parseVersion(version)
   return range.split('||').some((part) => {
     const least = parseVersion(part)
@@ -19,8 +19,8 @@ export function classifyRuntime(version: string): Finding[] {
   return [
     warn(
       'node_outdated',
-      `This is Node ${version}; releases outside ${packageJson.engines.node} have known vulnerabilities.`,
-      `Install a Node of ${packageJson.engines.node} and put it on the path: the start takes the newest of its release line.`,
+      `This is Node ${version}; releases outside ${NODE_RANGE} have known vulnerabilities.`,
+      `Install a Node of ${NODE_RANGE} and put it on the path: the start takes the newest of its release line.`,
     ),
   ]
 }

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { ROLES, VARIABLES } from '../../src/app/config-variables.ts'
+import { classifyAddress } from '../../src/outbound/address.ts'
 import { ROOT } from '../tidy/source-file.ts'
 import { findProgram } from './program.ts'
 
@@ -20,6 +23,7 @@ interface Workload {
   resources: { requests: Record<string, string>; limits: Record<string, string> }
 }
 interface Values {
+  image: Record<string, string>
   baseUrl: string
   settings: Record<string, string>
   workloads: Record<string, Workload>
@@ -31,9 +35,10 @@ const given = { ...values, baseUrl: 'https://signalbox.example.com' }
 const isValid = new Ajv({ strict: false }).compile(JSON.parse(read('values.schema.json')))
 
 describe('the values', () => {
-  test('fit their schema once the base URL is set, and not before', () => {
+  test('fit their schema, which refuses a base URL without a scheme and a digest that is none', () => {
     expect(isValid(given)).toBe(true)
-    expect(isValid(values)).toBe(false)
+    expect(isValid({ ...given, baseUrl: 'signalbox.example.com' })).toBe(false)
+    expect(isValid({ ...given, image: { ...values.image, digest: 'sha256:short' } })).toBe(false)
   })
 
   test('give every role to one workload, and the schema knows the same roles', () => {
@@ -68,6 +73,53 @@ describe('the values', () => {
   })
 })
 
+describe('the network policy', () => {
+  const text = read('templates/network-policy.yaml')
+  const excepted = [...text.matchAll(/^ {14}- '?([0-9a-f.:]+\/\d+)'?$/gm)].map(([, network]) => network!)
+  const blocked = new BlockList()
+  for (const network of excepted) {
+    const [address, prefix] = network.split('/') as [string, string]
+    blocked.addSubnet(address, Number(prefix), address.includes(':') ? 'ipv6' : 'ipv4')
+  }
+  const isBlocked = (address: string) => blocked.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+  const formatIpv4 = (value: number) => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
+  const formatIpv6 = (parts: readonly number[]) => parts.map((part) => part.toString(16)).join(':')
+
+  test('leaves out the IPv4 addresses that the service refuses to dial, at the edge of each range and between them', () => {
+    const edges = excepted
+      .filter((network) => !network.includes(':'))
+      .flatMap((network) => {
+        const [address, prefix] = network.split('/') as [string, string]
+        const first = address.split('.').reduce((value, part) => value * 256 + Number(part), 0)
+        const last = first + 2 ** (32 - Number(prefix)) - 1
+        return [first - 1, first, last, last + 1].filter((value) => value >= 0 && value < 2 ** 32)
+      })
+    expect(edges.length).toBeGreaterThan(70)
+    const check = (value: number) => {
+      const address = formatIpv4(value)
+      expect([address, isBlocked(address)]).toEqual([address, classifyAddress(address) === 'forbidden'])
+    }
+    edges.forEach(check)
+    fc.assert(fc.property(fc.nat(2 ** 32 - 1), check))
+  })
+
+  test('leaves out the IPv6 addresses of 2000::/3 that the service refuses to dial', () => {
+    const part = fc.nat(0xffff)
+    const first = fc.oneof(
+      fc.constantFrom(0x2001, 0x2002, 0x2620, 0x3ffe, 0x3fff),
+      fc.integer({ min: 0x2000, max: 0x3fff }),
+    )
+    const second = fc.oneof(fc.constantFrom(0, 0x1ff, 0x200, 0xdb8, 0x4f, 0xfff, 0x1000), part)
+    const third = fc.oneof(fc.constantFrom(0x8000), part)
+    fc.assert(
+      fc.property(first, second, third, part, (a, b, c, d) => {
+        const address = formatIpv6([a, b, c, d, 0, 0, 0, 1])
+        expect([address, isBlocked(address)]).toEqual([address, classifyAddress(address) === 'forbidden'])
+      }),
+    )
+  })
+})
+
 test('every block of a template is closed, and every named template is defined', () => {
   const templates = readdirSync(join(CHART, 'templates')).map((name) => ({ name, text: read(`templates/${name}`) }))
   const actions = (text: string) => [...text.matchAll(/\{\{-?\s*([\s\S]*?)\s*-?\}\}/g)].map(([, action = '']) => action)
@@ -88,7 +140,8 @@ interface Container {
   image: string
   args: string[]
   env: { name: string; value: string }[]
-  envFrom: { secretRef: { name: string } }[]
+  envFrom?: { secretRef: { name: string } }[]
+  volumeMounts?: { name: string; mountPath: string; readOnly: boolean }[]
   ports?: { name: string; containerPort: number }[]
   securityContext: Record<string, unknown>
   resources: Workload['resources']
@@ -104,6 +157,7 @@ interface Pod {
     automountServiceAccountToken: boolean
     terminationGracePeriodSeconds?: number
     containers: [Container]
+    volumes?: unknown[]
   }
 }
 interface Manifest {
@@ -154,6 +208,7 @@ if (helm)
           runAsNonRoot: true,
           runAsUser: 65532,
           runAsGroup: 65532,
+          fsGroup: 65532,
           seccompProfile: { type: 'RuntimeDefault' },
         })
         expect(spec.containers[0].securityContext).toEqual({
@@ -205,6 +260,56 @@ if (helm)
         expect(names.filter((name) => secret[name]?.secret)).toEqual([])
         expect(manifest.spec.template.spec.containers[0].envFrom).toEqual([{ secretRef: { name: 'signalbox' } }])
       }
+    })
+
+    test('mounts secrets as files where their keys are listed, and leaves them out of the environment', () => {
+      const secretFiles = ['DATABASE_URL', 'SECRET_KEY', 'SESSION_JWT_SECRET']
+      const rendered = render({ secretFiles })
+      for (const manifest of [...ofKind(rendered, 'Deployment'), ...ofKind(rendered, 'Job')]) {
+        const environment = environmentOf(manifest)
+        for (const key of secretFiles) expect(environment[`${key}_FILE`]).toBe(`/run/secrets/signalbox/${key}`)
+        const { containers, volumes } = manifest.spec.template.spec
+        expect(containers[0].envFrom).toBeUndefined()
+        expect(containers[0].volumeMounts).toEqual([
+          { name: 'secrets', mountPath: '/run/secrets/signalbox', readOnly: true },
+        ])
+        const items = secretFiles.map((key) => ({ key, path: key }))
+        expect(volumes).toEqual([{ name: 'secrets', secret: { secretName: 'signalbox', defaultMode: 0o440, items } }])
+      }
+    })
+
+    test('names an image by its digest where one is given, else by its tag', () => {
+      const digest = `sha256:${'a'.repeat(64)}`
+      const imagesOf = (rendered: readonly Manifest[]) =>
+        new Set(ofKind(rendered, 'Deployment').map(({ spec }) => spec.template.spec.containers[0].image))
+      expect(imagesOf(render({ image: { digest } }))).toEqual(new Set([`signalbox@${digest}`]))
+      expect(imagesOf(render({ image: { tag: '9.9.9' } }))).toEqual(new Set(['signalbox:9.9.9']))
+    })
+
+    test('has a network policy where one is wanted, for all pods of the release', () => {
+      expect(ofKind(manifests, 'NetworkPolicy')).toEqual([])
+      const database = [{ ipBlock: { cidr: '10.0.12.4/32' } }]
+      const [policy] = ofKind(render({ networkPolicy: { enabled: true, database } }), 'NetworkPolicy')
+      const { podSelector, egress, ingress } = policy!.spec as unknown as {
+        podSelector: { matchLabels: Record<string, string> }
+        egress: { to?: unknown; ports: { port: number | string }[] }[]
+        ingress: { from?: unknown; ports: { port: string }[] }[]
+      }
+      expect(pods.every((pod) => selects(podSelector.matchLabels, pod))).toBe(true)
+      expect(egress.map(({ ports }) => ports[0]?.port)).toEqual([53, 5432, 1])
+      expect(egress[1]?.to).toEqual(database)
+      expect(ingress).toEqual([
+        { ports: [{ protocol: 'TCP', port: 'http' }] },
+        { ports: [{ protocol: 'TCP', port: 'metrics' }], from: [{ namespaceSelector: {} }] },
+      ])
+      expect(runHelm({ baseUrl: given.baseUrl, networkPolicy: { enabled: true } }).stderr).toContain(
+        'networkPolicy.database',
+      )
+    })
+
+    test('passes the lint of Helm with its own values', () => {
+      const { status, stdout } = spawnSync(helm, ['lint', CHART], { encoding: 'utf8' })
+      expect([status, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
     })
 
     test('migrates in a job before an installation and an upgrade', () => {

@@ -22,6 +22,7 @@ const LEFT_OUT: [pattern: RegExp, reason: string][] = [
   [/^process_cpu_(?:user|system)_seconds_total$/, 'their sum is shown'],
   [/^process_(?:virtual_memory|heap)_bytes$/, 'address space that is not memory in use'],
   [/^nodejs_eventloop_lag_(?!p99)/, 'the 99th percentile is shown'],
+  [/^nodejs_eventloop_utilization_/, 'the lag and the use of the processor are shown'],
   [/^nodejs_active_/, 'counts of handles and requests, for an inquiry of a leak'],
   [/^nodejs_(?:heap_size_total|external_memory)_bytes$/, 'the resident memory and the used heap are shown'],
   [/^nodejs_heap_space_/, 'the parts of the heap, for an inquiry of a leak'],

@@ -174,7 +174,7 @@ interface PackageFile {
   optionalDependencies?: Record<string, string>
 }
 
-/** The lock file names no place to download from, and package.json names exact versions. */
+/** The lock file names no place to download from, and package.json names exact versions, or folders of this repository. */
 export function findLooseDependencies(files: readonly SourceFile[]): Finding[] {
   return files.flatMap(({ path, text }) => {
     if (path === 'package-lock.json') {
@@ -187,7 +187,9 @@ export function findLooseDependencies(files: readonly SourceFile[]): Finding[] {
     if (path !== 'package.json') return []
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(text) as PackageFile
     return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
-      .filter(([, version]) => !/^(?:\d+\.\d+\.\d+(?:-[\w.]+)?|npm:.+@\d+\.\d+\.\d+)$/.test(version))
+      .filter(
+        ([, version]) => !/^(?:\d+\.\d+\.\d+(?:-[\w.]+)?|npm:.+@\d+\.\d+\.\d+|file:packages\/[\w-]+)$/.test(version),
+      )
       .map(([name, version]) => ({ key: path, message: `${name} ${version}: name one exact version` }))
   })
 }

@@ -19,6 +19,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 runAsNonRoot: true
 runAsUser: 65532
 runAsGroup: 65532
+fsGroup: 65532
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
@@ -31,7 +32,11 @@ capabilities:
 {{- end }}
 
 {{- define "signalbox.image" -}}
+{{- with .Values.image.digest }}
+image: {{ printf "%s@%s" $.Values.image.repository . | quote }}
+{{- else }}
 image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+{{- end }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end }}
 
@@ -48,16 +53,43 @@ env:
   - name: PORT
     value: '3000'
   - name: BASE_URL
-    value: {{ .Values.baseUrl | quote }}
+    value: {{ required "Set baseUrl to the address that people see, such as https://signalbox.example.com." .Values.baseUrl | quote }}
   - name: METRICS_PORT
     value: {{ .Values.metrics.port | quote }}
   {{- range $name, $value := .Values.settings }}
   - name: {{ $name }}
     value: {{ $value | quote }}
   {{- end }}
+{{- if .Values.secretFiles }}
+  {{- range .Values.secretFiles }}
+  - name: {{ . }}_FILE
+    value: /run/secrets/signalbox/{{ . }}
+  {{- end }}
+volumeMounts:
+  - name: secrets
+    mountPath: /run/secrets/signalbox
+    readOnly: true
+{{- else }}
 envFrom:
   - secretRef:
       name: {{ .Values.existingSecret }}
+{{- end }}
+{{- end }}
+
+{{- define "signalbox.volumes" -}}
+{{- if .Values.secretFiles }}
+volumes:
+  - name: secrets
+    secret:
+      secretName: {{ .Values.existingSecret }}
+      # 0440 in octal: the group of the process may read; nobody may write.
+      defaultMode: 288
+      items:
+        {{- range .Values.secretFiles }}
+        - key: {{ . }}
+          path: {{ . }}
+        {{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "signalbox.placement" -}}
