@@ -16,6 +16,9 @@ const LEEWAY_SECONDS = 5
 const HANDSHAKE_TYPE = 'sso+jwt'
 const CARRIER_TYPE = 'sso-inner+jwt'
 
+/** The classes of the tokens of other issuers: none, or what most libraries write by themselves (RFC 7519 section 5.1). */
+const FOREIGN_TYPES = [undefined, 'jwt']
+
 /** The `aud` of every carrier. */
 const CARRIER_AUDIENCE = 'sso-exchange'
 
@@ -96,7 +99,7 @@ type InnerResult = { ok: true; userId: UserId; sessionId: SessionId } | { ok: fa
 
 /**
  * Verifies a handshake token and the token inside it (docs/contract/sso.md#exchange-checks). A token of the class `sso+jwt`
- * has a carrier inside; one without a class, while the rules accept it, an ordinary session JWT. `appOrigin` is the origin
+ * has a carrier inside; one without a class or of the class `JWT`, while the rules accept it, an ordinary session JWT. `appOrigin` is the origin
  * that the exchange came from, if it named one. Computes the same number of MACs for every text. Never throws.
  */
 export function verifyHandshake(
@@ -107,7 +110,7 @@ export function verifyHandshake(
   const { rules } = keys
   const outer = verifyHs256(token, {
     ...buildPolicy(rules, now),
-    types: rules.acceptSessionJwt ? [HANDSHAKE_TYPE, undefined] : [HANDSHAKE_TYPE],
+    types: rules.acceptSessionJwt ? [HANDSHAKE_TYPE, ...FOREIGN_TYPES] : [HANDSHAKE_TYPE],
     isAudience: (aud) => isTarget(aud, rules),
   })
   const jwt = outer.ok ? readClaim(outer.claims, 'jwt') : undefined

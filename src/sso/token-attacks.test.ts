@@ -117,7 +117,7 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   // The header.
   ['a critical header', () => withHead({ ...HANDSHAKE_HEAD, crit: ['exp'] }), 'critical_header'],
   ['an empty critical header', () => withHead({ ...HANDSHAKE_HEAD, crit: [] }), 'critical_header'],
-  ['the class JWT', () => withHead({ alg: 'HS256', typ: 'JWT' }), 'type'],
+  ['a carrier inside a token of the class JWT', () => withHead({ alg: 'HS256', typ: 'JWT' }), 'inner_signature'],
   ['the class of an access token', () => withHead({ alg: 'HS256', typ: 'at+jwt' }), 'type'],
   ['the class of a logout token', () => withHead({ alg: 'HS256', typ: 'logout+jwt' }), 'type'],
   ['the class of a carrier', () => withHead(CARRIER_HEAD), 'type'],
@@ -259,6 +259,9 @@ const ATTACKS: [name: string, build: () => string, reason: string][] = [
   ],
 ]
 
+/** The claims of a token of another issuer, with an ordinary session JWT inside. */
+const foreignClaims = () => readPayload(signForeign(person, sso.seconds()))
+
 /** The answer without what belongs to one request. */
 function strip({ status, headers, body }: Awaited<ReturnType<SsoApp['exchange']>>) {
   const { request_id, ...rest } = body
@@ -286,6 +289,8 @@ test.each<[string, () => string]>([
   ['a key id that is a path, ignored', () => withHead({ ...HANDSHAKE_HEAD, kid: '../../etc/passwd' })],
   ['a key id that is a query, ignored', () => withHead({ ...HANDSHAKE_HEAD, kid: "' or true --" })],
   ['a class in upper case', () => withHead({ alg: 'HS256', typ: 'SSO+JWT' })],
+  ['a session JWT inside the class JWT', () => sign({ alg: 'HS256', typ: 'JWT' }, foreignClaims())],
+  ['a session JWT inside the class jwt, in lower case', () => sign({ alg: 'HS256', typ: 'jwt' }, foreignClaims())],
   ['spaces in the JSON', () => signRaw(JSON.stringify(HANDSHAKE_HEAD, null, 2), JSON.stringify(claims(), null, 2))],
   ['a claim that the service does not know', () => make({ locale: 'de', nested: { exp: 1 } })],
   ['a nonce of 22 characters', () => make({ nonce: 'abcdefghijklmnopqrstuv' })],
@@ -315,9 +320,11 @@ test('a session JWT alone is no handshake token', async () => {
 
 test('an ordinary session JWT inside is refused when SSO_ACCEPT_SESSION_JWT is false', async () => {
   await using strict = await createSsoApp({ database: sso.app.database, env: { SSO_ACCEPT_SESSION_JWT: 'false' } })
-  const answer = await strict.exchange(signForeign(person, strict.seconds()))
-  expect(answer.status).toBe(401)
-  expect(await strict.entriesOf(answer)).toMatchObject([{ detail: { reason: 'type' } }])
+  for (const head of [{ alg: 'HS256' }, { alg: 'HS256', typ: 'JWT' }]) {
+    const answer = await strict.exchange(sign(head, foreignClaims()))
+    expect(answer.status).toBe(401)
+    expect(await strict.entriesOf(answer)).toMatchObject([{ detail: { reason: 'type' } }])
+  }
   expect((await strict.exchange(sign(HANDSHAKE_HEAD, handshakeClaims(person, strict.seconds())))).status).toBe(200)
 })
 
