@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isStorableText } from '../stored-text.ts'
 import { Problem } from './problem.ts'
 
 const MALFORMED_FORM = 'The form is not valid application/x-www-form-urlencoded in UTF-8.'
@@ -40,6 +41,6 @@ function decode(text: string): string {
   // Bytes outside ASCII that were not escaped are UTF-8 as well.
   const escaped = text.replaceAll('+', ' ').replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`)
   const decoded = decodeURIComponent(escaped)
-  if (decoded.includes('\u0000')) throw new Problem('malformed_request', 'The form holds text with U+0000; remove it.')
+  if (!isStorableText(decoded)) throw new Problem('malformed_request', 'The form holds text with U+0000; remove it.')
   return decoded
 }

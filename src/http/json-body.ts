@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isStorableText } from '../stored-text.ts'
 import { Problem } from './problem.ts'
 
 /** Nesting limit of a body. Bodies of routes nest to 4; recursive code is safe up to this depth. */
@@ -58,6 +59,6 @@ function addMembers(value: Record<string, unknown>, inner: unknown[]): void {
 }
 
 function checkText(text: string): void {
-  if (text.includes('\u0000') || !text.isWellFormed())
+  if (!isStorableText(text))
     throw new Problem('malformed_request', 'The body holds text with U+0000 or half a surrogate pair; remove it.')
 }

@@ -1,5 +1,6 @@
 import { INSTANT_RULE, parseInstant } from '../http/instant.ts'
 import { isUuid } from '../id.ts'
+import { isStorableText } from '../stored-text.ts'
 
 /** The type by which values of a list field are parsed and compared. */
 export type ListFieldType = 'text' | 'uuid' | 'integer' | 'boolean' | 'timestamp'
@@ -24,7 +25,7 @@ const FINER_THAN_MILLISECONDS = /\.\d{4}/
 export function parseValue(type: ListFieldType, text: string): ListValue | undefined {
   switch (type) {
     case 'text':
-      return text.includes('\u0000') ? undefined : text
+      return isStorableText(text) ? text : undefined
     case 'uuid':
       return isUuid(text) ? text : undefined
     case 'integer':

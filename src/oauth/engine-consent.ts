@@ -1,8 +1,10 @@
+import { cleanName } from '../engine/embedded/clean-profile.ts'
 import type { SupabaseAnswer, SupabaseClient } from '../engine/supabase/supabase-client.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { type IdMaker, isUuid, type UserId } from '../id.ts'
 import type { Keyring } from '../keyring.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { isStorableText } from '../stored-text.ts'
 import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } from './engine-decision.store.ts'
 import { listOpenRevocations, noteEndedThere, upsertEngineGrant } from './engine-grant.store.ts'
 import type { GrantId } from './grant.store.ts'
@@ -175,14 +177,15 @@ function checkAnswer(answer: SupabaseAnswer): Readonly<Record<string, unknown>> 
 function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
   if (data.redirect_url !== undefined) return { kind: 'covered', authorizeUrl: readUrl(data.redirect_url) }
   const { id, name } = (data.client ?? {}) as { id?: unknown; name?: unknown }
-  if (typeof id !== 'string' || typeof data.redirect_uri !== 'string') throw buildUnavailable('NO_CLIENT')
+  if (typeof id !== 'string' || !isStorableText(id) || typeof data.redirect_uri !== 'string')
+    throw buildUnavailable('NO_CLIENT')
   return {
     kind: 'pending',
     clientId: id,
     // A client without a name has none in the answer.
-    clientName: typeof name === 'string' && name !== '' ? name : id,
+    clientName: cleanName(name) ?? id,
     redirectUri: data.redirect_uri,
-    scopes: typeof data.scope === 'string' ? listScopeNames(data.scope) : [],
+    scopes: typeof data.scope === 'string' ? listScopeNames(data.scope).filter(isStorableText) : [],
   }
 }
 

@@ -1,3 +1,5 @@
+import { isStorableText } from '../stored-text.ts'
+
 /** The names of channel events: those of the webhooks of the Pusher protocol. */
 export const CHANNEL_EVENT_NAMES = [
   'channel_occupied',
@@ -52,5 +54,5 @@ const inBounds = (count: number): boolean => count >= 0 && count <= INTEGER_LIMI
 /** A text that PostgreSQL can keep, without U+0000 and without half a surrogate pair; null for every other value. */
 export function readText(value: unknown): string | null {
   if (typeof value !== 'string' || value === '' || value.length > TEXT_LIMIT) return null
-  return value.includes('\0') || !value.isWellFormed() ? null : value
+  return isStorableText(value) ? value : null
 }

@@ -34,6 +34,8 @@ export interface ScimServer extends AsyncDisposable {
   refusals: Map<string, number>
   /** Answers the next request with 200 and the page of somebody else. */
   answerPageNext(): void
+  /** Answers the next request with 201 and this body, and does nothing for it. */
+  answerNext(body: string): void
   /** Does what the next request asks and then answers with this status: the answer is lost. */
   loseNextAnswer(): void
 }
@@ -45,7 +47,7 @@ export async function startScimServer(): Promise<ScimServer> {
   const users = new Map<string, ScimUser>()
   const requests: string[] = []
   const bodies: string[] = []
-  const failures: (number | 'page')[] = []
+  const failures: (number | 'page' | { body: string })[] = []
   const refusals = new Map<string, number>()
   let isAnswerLost = false
   declareUsers(users)
@@ -53,6 +55,7 @@ export async function startScimServer(): Promise<ScimServer> {
   app.use((request, response, next) => {
     requests.push(`${request.method} ${request.path}`)
     const status = failures.shift() ?? refusals.get(request.method)
+    if (typeof status === 'object') return void response.status(201).type('application/scim+json').send(status.body)
     if (status === 'page') return void response.send('<p>Sign in to the proxy</p>')
     if (status !== undefined) return void response.status(status).set('retry-after', '120').json({ detail: 'as asked' })
     if (isAnswerLost) {
@@ -87,6 +90,7 @@ export async function startScimServer(): Promise<ScimServer> {
     refusals,
     failNext: (...statuses) => failures.push(...statuses),
     answerPageNext: () => failures.push('page'),
+    answerNext: (body) => failures.push({ body }),
     loseNextAnswer: () => {
       isAnswerLost = true
     },

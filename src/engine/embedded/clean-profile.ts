@@ -1,4 +1,5 @@
 import { isEmailAddress } from '../../http/formats.ts'
+import { isStorableText } from '../../stored-text.ts'
 import type { ProviderIdentity } from '../engine.ts'
 import type { ReadProfile } from './provider-declaration.ts'
 
@@ -31,7 +32,7 @@ export function cleanProfile(
 }
 
 function hasControl(text: string): boolean {
-  return /\p{Cc}/u.test(text) || !text.isWellFormed()
+  return /\p{Cc}/u.test(text) || !isStorableText(text)
 }
 
 function readEmail(value: unknown): string | null {

@@ -1,3 +1,4 @@
+import { isStorableText } from '../../stored-text.ts'
 import { cleanName, cleanProfile } from '../embedded/clean-profile.ts'
 import { asFacts, isTrue, type ProviderFacts } from '../embedded/provider-declaration.ts'
 import type { ProviderIdentity } from '../engine.ts'
@@ -58,7 +59,7 @@ export function readSupabaseIdentity(user: ProviderFacts, origin: TokenOrigin): 
   }
   const identity = cleanProfile(provider, profile, isEmailTrusted)
   if (!identity) return 'NO_IDENTITY'
-  return typeof user.id === 'string' ? { ...identity, engineSubject: user.id } : identity
+  return typeof user.id === 'string' && isStorableText(user.id) ? { ...identity, engineSubject: user.id } : identity
 }
 
 /**

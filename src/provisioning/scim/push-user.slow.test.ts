@@ -52,6 +52,11 @@ describe('a user as a SCIM resource', () => {
       undefined,
       undefined,
     ])
+    expect([readId({ id: 'a\u0000b' }), readId({ id: '\ud83d' }), readId({ id: '👩' })]).toEqual([
+      undefined,
+      undefined,
+      '👩',
+    ])
     expect([readId({ id: '.' }), readId({ id: '..' }), readId({ id: 'x'.repeat(513) })]).toEqual(
       Array(3).fill(undefined),
     )
@@ -68,6 +73,20 @@ describe('a user as a SCIM resource', () => {
     expect(findMatch({ Resources: [other] }, 'userName', 'bob@example.com')).toEqual({ id: 'y', externalId: null })
     for (const body of [{ Resources: [other] }, { Resources: [own, own] }, { Resources: [null] }, {}, 'x', undefined])
       expect(findMatch(body, 'externalId', 'u')).toBeUndefined()
+  })
+})
+
+describe('what a service answers', () => {
+  it('is kept only as far as the database stores it unaltered, and never ends in an exception', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '\u0000', '\ud83d', '\ude00', '/', '.', 'é') })
+    fc.assert(
+      fc.property(text, text, (id, externalId) => {
+        const found = findMatch({ Resources: [{ id, externalId, userName: 'a@b.c' }] }, 'userName', 'a@b.c')
+        for (const kept of [found?.id, found?.externalId])
+          if (kept) expect(kept.isWellFormed() && !kept.includes('\u0000')).toBe(true)
+        if (found) expect(decodeURIComponent(encodeURIComponent(found.id))).toBe(id)
+      }),
+    )
   })
 })
 
@@ -264,6 +283,19 @@ describe('a SCIM service', () => {
     await world.t.settle()
     expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'protocol', last_status_code: null })
     await world.pass(60_000)
+    expect(find(id)).toBeDefined()
+  })
+
+  it.each([
+    ['U+0000', '{"id":"a\\u0000b"}'],
+    ['half a surrogate pair', '{"id":"\\ud83d"}'],
+  ])('whose id holds %s has not accepted the user, and its answer is recorded', async (_, body) => {
+    scim.answerNext(body)
+    const { id } = await world.makeUser()
+    await world.t.settle()
+    expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'protocol', attempts: 1 })
+    await world.pass(60_000)
+    expect(await last(id)).toMatchObject({ status: 'delivered', attempts: 2 })
     expect(find(id)).toBeDefined()
   })
 

@@ -1,3 +1,4 @@
+import { isStorableText } from '../../stored-text.ts'
 import type { ProvisionedUser } from '../delivery/payload.ts'
 
 /** RFC 7643, 4.1. */
@@ -63,18 +64,19 @@ export function findMatch(body: unknown, attribute: SearchedAttribute, value: st
   const id = second === undefined ? readId(match) : undefined
   if (id === undefined) return undefined
   const { externalId } = match as { externalId?: unknown }
-  return { id, externalId: typeof externalId === 'string' && externalId !== '' ? externalId : null }
+  const isKept = typeof externalId === 'string' && externalId !== '' && isStorableText(externalId)
+  return { id, externalId: isKept ? externalId : null }
 }
 
 /** Longest id of a service that is kept, in characters. */
 const ID_LIMIT = 512
 
 /**
- * The id of a resource in an answer: opaque, and a segment of a path. Undefined when it has none that can be used; `.` and
- * `..` would name another path.
+ * The id of a resource in an answer: opaque, stored, and a segment of a path. Undefined when it has none that can be used:
+ * `.` and `..` would name another path, and half a surrogate pair cannot be written in one.
  */
 export function readId(body: unknown): string | undefined {
   const id = (body as { id?: unknown } | null | undefined)?.id
-  const isUsable = typeof id === 'string' && id !== '' && id.length <= ID_LIMIT && id !== '.' && id !== '..'
-  return isUsable ? id : undefined
+  if (typeof id !== 'string' || id === '' || id === '.' || id === '..' || id.length > ID_LIMIT) return undefined
+  return isStorableText(id) ? id : undefined
 }
