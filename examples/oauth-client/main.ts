@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import * as openid from 'openid-client'
 
 /** An app of somebody else: people sign in with their account at the service, and it reads their contracts there. */
-const { OAUTH_CLIENT_ID = '', OAUTH_CLIENT_SECRET, PORT = '4711' } = process.env
-const { SIGNALBOX_URL = 'http://localhost:3000' } = process.env
+const { SIGNALBOX_URL = 'http://localhost:3000', OAUTH_CLIENT_ID = '', ...env } = process.env
+const { OAUTH_CLIENT_SECRET, PORT = '4711' } = env
 const redirectUri = `http://127.0.0.1:${PORT}/callback`
 // Only a service on this machine is reached without TLS.
 const execute = SIGNALBOX_URL.startsWith('http://localhost:') ? [openid.allowInsecureRequests] : []
@@ -14,47 +14,51 @@ const config = await openid.discovery(issuer, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECR
 /** Sign-ins that have begun, and the people of those that are done, by the cookie of their browser. */
 const begun = new Map<string, { pkceCodeVerifier: string; expectedState: string }>()
 const people = new Map<string, string>()
+type Step = { id: string; location: string }
 
-async function begin(id: string): Promise<string> {
-  const [pkceCodeVerifier, state] = [openid.randomPKCECodeVerifier(), openid.randomState()]
+/** Where a browser goes next, and its id from then on: what was known before a sign-in counts no more after it. */
+async function begin(): Promise<Step> {
+  const [id, pkceCodeVerifier, state] = [randomUUID(), openid.randomPKCECodeVerifier(), openid.randomState()]
+  if (begun.size >= 1_000) begun.delete(begun.keys().next().value ?? '')
   begun.set(id, { pkceCodeVerifier, expectedState: state })
   const code_challenge = await openid.calculatePKCECodeChallenge(pkceCodeVerifier)
-  const scope = 'openid email contract:read'
-  const proof = { state, code_challenge, code_challenge_method: 'S256' }
-  return openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, scope, ...proof }).href
+  const proof = { scope: 'openid email contract:read', state, code_challenge, code_challenge_method: 'S256' }
+  return { id, location: openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, ...proof }).href }
 }
 
 /** Calls the API for the person of a token: the access token opens a session of the app, whose JWT the API takes. */
 async function countContracts(token: string): Promise<string> {
-  const api = `${SIGNALBOX_URL}/api/v3`
-  const [method, headers] = ['POST', { 'content-type': 'application/json' }]
-  const opened = await fetch(`${api}/oauth/exchange`, { method, headers, body: JSON.stringify({ token }) })
-  const { jwt } = await opened.json()
+  const [api, headers] = [`${SIGNALBOX_URL}/api/v3`, { 'content-type': 'application/json' }]
+  const asked = { method: 'POST', headers, body: JSON.stringify({ token }) }
+  const { jwt } = await (await fetch(`${api}/oauth/exchange`, asked)).json()
   const answer = await fetch(`${api}/contract/contract`, { headers: { authorization: `Bearer ${jwt}` } })
   return answer.ok ? `${(await answer.json()).data.length} contracts` : `no contracts (${answer.status})`
 }
 
-async function finish(id: string, url: URL): Promise<string> {
-  const flow = begun.get(id)
-  begun.delete(id)
-  if (!flow) return '/'
+async function finish(before: string, url: URL): Promise<Step> {
+  const [id, flow] = [randomUUID(), begun.get(before)]
+  begun.delete(before)
+  if (!flow) return { id, location: '/' }
   const tokens = await openid.authorizationCodeGrant(config, url, { ...flow, idTokenExpected: true })
   const { email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
-  people.set(id, `${email}, ${await countContracts(tokens.access_token)}`.replace(/[&<"]/g, ''))
-  return '/'
+  people.set(id, `${email}, ${await countContracts(tokens.access_token)}`)
+  return { id, location: '/' }
 }
+
+const toHtml = (text: string) => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
 createServer(async (request, response) => {
   const url = new URL(request.url ?? '/', redirectUri)
-  const known = /(?:^|; )app=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1]
-  const id = url.pathname === '/sign-in' || !known ? randomUUID() : known
-  response.setHeader('content-type', 'text/html; charset=utf-8')
-  response.setHeader('set-cookie', `app=${id}; HttpOnly; SameSite=Lax; Path=/`)
+  const known = /(?:^|; )app=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
   try {
-    if (url.pathname === '/sign-in') response.writeHead(303, { location: await begin(id) })
-    else if (url.pathname === '/callback') response.writeHead(303, { location: await finish(id, url) })
-    response.end(people.has(id) ? `<p id="who">Signed in as ${people.get(id)}</p>` : '<a href="/sign-in">Sign in</a>')
+    const next = url.pathname === '/sign-in' ? begin() : url.pathname === '/callback' ? finish(known, url) : undefined
+    const { id, location } = (await next) ?? {}
+    if (location) response.writeHead(303, { location, 'set-cookie': `app=${id}; HttpOnly; SameSite=Lax; Path=/` })
+    else response.setHeader('content-type', 'text/html; charset=utf-8')
+    const who = people.get(known)
+    response.end(who ? `<p id="who">Signed in as ${toHtml(who)}</p>` : '<a href="/sign-in">Sign in</a>')
   } catch (error) {
-    response.writeHead(502).end(`Not signed in: ${(error as { error?: string }).error ?? (error as Error).name}`)
+    const text = `Not signed in: ${(error as { error?: string }).error ?? (error as Error).name}`
+    response.writeHead(502, { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }).end(text)
   }
 }).listen(Number(PORT), '127.0.0.1', () => process.stdout.write(`The app is at http://127.0.0.1:${PORT}\n`))

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 // In a platform of your own: '@signalbox/webhooks/provisioning'.
 import { verifyProvisioning, WebhookVerificationError } from '../../packages/webhooks/src/provisioning.ts'
@@ -6,11 +7,15 @@ import type { UserStore } from './user-store.ts'
 /** Bodies are some 300 bytes; nothing longer is read. */
 const BODY_LIMIT_BYTES = 16_384
 
-/** A platform that keeps its users in step: `POST /users` takes deliveries, `GET /users` shows the users. */
-export function buildTarget(options: { secret: string; users: UserStore }): Server {
+/**
+ * A platform that keeps its users in step: `POST /users` takes deliveries, `GET /users` shows the users to whoever has the
+ * token.
+ */
+export function buildTarget(options: { secret: string; token: string; users: UserStore }): Server {
   return createServer((request, response) => {
     const path = `${request.method} ${request.url}`
-    if (path === 'GET /users') return answer(response, 200, options.users.list())
+    if (path === 'GET /users')
+      return isAllowed(request, options.token) ? answer(response, 200, options.users.list()) : answer(response, 401)
     if (path !== 'POST /users') return answer(response, 404)
     // A 5xx is tried again, so a fault of this program loses nothing.
     receive(options, request, response).catch(() => answer(response, 500))
@@ -25,14 +30,20 @@ async function receive(
   const body = await readBody(request)
   if (body === undefined) return answer(response, 413)
   try {
-    const { data } = await verifyProvisioning({ headers: request.headers, body, secret })
+    const { created_at, data } = await verifyProvisioning({ headers: request.headers, body, secret })
     // The body has the whole state, so the same one twice does no harm, and its type need not be looked at.
-    users.apply(data.user)
+    users.apply({ ...data.user, as_of: created_at })
     answer(response, 204)
   } catch (error) {
     if (!(error instanceof WebhookVerificationError)) throw error
     answer(response, 401)
   }
+}
+
+/** Compares digests, which have one length, in constant time. */
+function isAllowed({ headers }: IncomingMessage, token: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${token}`))
 }
 
 /** The raw bytes, which the signature is over; undefined when they are too many. */

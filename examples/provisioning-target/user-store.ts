@@ -6,12 +6,14 @@ export interface User {
   email: string
   name: string | null
   status: string
+  /** When the state was that of the user, in ISO 8601. */
+  as_of: string
 }
 
 /** The users, in a file that is replaced as a whole: after a crash it holds the state before or after a change. */
 export interface UserStore {
   list(): User[]
-  /** Stores the state of a user; one that is deleted is forgotten. */
+  /** Stores the state of a user, unless a later one is stored. A deleted user keeps its id and time, so that it stays so. */
   apply(user: User): void
 }
 
@@ -19,10 +21,12 @@ export interface UserStore {
 export function openUserStore(file: string): UserStore {
   const users = new Map<string, User>(readUsers(file).map((user) => [user.document_id, user]))
   return {
-    list: () => [...users.values()],
-    apply: ({ document_id, email, name, status }) => {
-      if (status === 'deleted') users.delete(document_id)
-      else users.set(document_id, { document_id, email, name, status })
+    list: () => [...users.values()].filter(({ status }) => status !== 'deleted'),
+    apply: ({ document_id, email, name, status, as_of }) => {
+      const stored = users.get(document_id)
+      if (stored && Date.parse(stored.as_of) > Date.parse(as_of)) return
+      const user = { document_id, email, name, status, as_of }
+      users.set(document_id, status === 'deleted' ? { ...user, email: '', name: null } : user)
       writeFileSync(`${file}.new`, JSON.stringify([...users.values()]))
       renameSync(`${file}.new`, file)
     },

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
@@ -27,11 +28,11 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Makes the same call at the service. */
-async function passOn(request: IncomingMessage): Promise<{ status: number; type: string; text: string }> {
+/** Makes the same call at the service. `path` has no `..` left, so that nothing but the API is reached. */
+async function passOn(request: IncomingMessage, path: string): Promise<{ status: number; type: string; text: string }> {
   const { authorization, 'content-type': type } = request.headers
   const body = await readBody(request)
-  const answer = await fetch(`${service}${request.url}`, {
+  const answer = await fetch(`${service}${path}`, {
     method: request.method ?? 'GET',
     headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
     ...(body.length > 0 && { body: new Uint8Array(body) }),
@@ -44,17 +45,22 @@ async function passOn(request: IncomingMessage): Promise<{ status: number; type:
 }
 
 async function answer(request: IncomingMessage): Promise<{ status: number; type: string; text: string }> {
-  if (request.url?.startsWith('/api/'))
-    return passOn(request).catch(() => ({ status: 502, type: 'application/json', text: '{"detail":"No answer."}' }))
-  if (request.url === '/page.js') return { status: 200, type: 'text/javascript', text: script }
-  if (request.url === '/') return { status: 200, type: 'text/html; charset=utf-8', text: PAGE }
+  const { pathname, search } = new URL(request.url ?? '/', 'http://page.invalid')
+  if (pathname.startsWith('/api/v3/'))
+    return passOn(request, `${pathname}${search}`).catch(() => ({
+      status: 502,
+      type: 'application/json',
+      text: '{"detail":"No answer."}',
+    }))
+  if (pathname === '/page.js') return { status: 200, type: 'text/javascript', text: script }
+  if (pathname === '/') return { status: 200, type: 'text/html; charset=utf-8', text: PAGE }
   return { status: 404, type: 'text/plain', text: 'Not found' }
 }
 
 const script = await buildScript()
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   const { status, type, text } = await answer(request)
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
 }).listen(port, '127.0.0.1', () => {
-  process.stdout.write(`The page is at http://127.0.0.1:${port}\n`)
+  process.stdout.write(`The page is at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
 })

@@ -1,6 +1,13 @@
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { buildTarget } from '../../examples/provisioning-target/target.ts'
+import { openUserStore } from '../../examples/provisioning-target/user-store.ts'
 import type { LocalService } from '../harness/local-service.ts'
-import { openProvisioningGround, type ProvisioningGround } from '../harness/provisioning-ground.ts'
+import { openProvisioningGround, type ProvisioningGround, USERS_TOKEN } from '../harness/provisioning-ground.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -61,6 +68,44 @@ test('kill -9 of the target and of the service while users change: both restarte
   const has = await ground.listTargetUsers()
   expect(has.get(users[0]!)).toMatchObject({ name: 'While away', status: 'active' })
   expect(has.get(users[1]!)).toMatchObject({ status: 'disabled' })
+})
+
+test('a state that is older than the stored one changes nothing, also of a user who was deleted since', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-users-'))
+  try {
+    const open = () => openUserStore(join(folder, 'users.json'))
+    const user = { document_id: 'u', email: 'a@example.com', name: 'Ada' }
+    const at = (seconds: number) => `2026-01-01T00:00:0${seconds}.000Z`
+    const users = open()
+    users.apply({ ...user, status: 'disabled', as_of: at(2) })
+    users.apply({ ...user, status: 'active', as_of: at(1) })
+    expect(users.list()).toMatchObject([{ status: 'disabled' }])
+    users.apply({ ...user, status: 'active', as_of: at(2) })
+    expect(open().list()).toMatchObject([{ status: 'active', email: 'a@example.com' }])
+    users.apply({ ...user, status: 'deleted', as_of: at(4) })
+    const restarted = open()
+    restarted.apply({ ...user, status: 'active', as_of: at(3) })
+    expect(restarted.list()).toEqual([])
+    expect(readFileSync(join(folder, 'users.json'), 'utf8')).not.toContain('example.com')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test.each([
+  ['no token', {}],
+  ['another token', { authorization: 'Bearer of somebody' }],
+])('the list of users is refused with %s', async (_, headers) => {
+  const server = buildTarget({ secret: target.secret, token: USERS_TOKEN, users: openUserStore('unused.json') })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  try {
+    expect((await fetch(`http://127.0.0.1:${port}/users`, { headers })).status).toBe(401)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
 })
 
 test('a target with another secret changes nothing, and says 401', async () => {

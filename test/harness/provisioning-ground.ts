@@ -42,6 +42,9 @@ export interface ProvisioningGround extends AsyncDisposable {
   waitUntilInStep(service: Caller): Promise<void>
 }
 
+/** Opens the list of users of the example. */
+export const USERS_TOKEN = 'token-of-the-example'
+
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -77,9 +80,10 @@ export async function openProvisioningGround(): Promise<ProvisioningGround> {
     return answer.body.data
   }
   const listTargetUsers = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/users`).catch(() => undefined)
+    const headers = { authorization: `Bearer ${USERS_TOKEN}` }
+    const answer = await fetch(`http://127.0.0.1:${port}/users`, { headers }).catch(() => undefined)
     const users: Json[] = answer ? ((await answer.json()) as Json[]) : []
-    return new Map(users.map((user) => [user.document_id as string, user]))
+    return new Map(users.map(({ as_of: _, ...user }) => [user.document_id as string, user]))
   }
   const listUsers = async () => {
     const { rows } = await database.pool.query(
@@ -110,7 +114,7 @@ export async function openProvisioningGround(): Promise<ProvisioningGround> {
     startTarget: async (secret) => {
       const target = startProcess({
         args: [join(PROJECT_ROOT, 'examples', 'provisioning-target', 'main.ts')],
-        env: { TARGET_SECRET: secret, PORT: String(port), USERS_FILE: join(folder, 'users.json') },
+        env: { TARGET_SECRET: secret, USERS_TOKEN, PORT: String(port), USERS_FILE: join(folder, 'users.json') },
       })
       running.push(target)
       await target.waitForOutput(/Target platform/)
