@@ -161,6 +161,7 @@ async function buildAppServer(
     trustProxy: config.trustProxy,
     maxConnections: config.httpMaxConnections,
     corsOrigins: config.corsAllowedOrigins,
+    corsAllowsLoopback: config.appEnv === 'development',
     baseUrl: () => baseUrl(),
     renderProblem: buildProblemRenderer(brand),
     limitUnknown: limiter.limitVisit,

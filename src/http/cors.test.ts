@@ -78,6 +78,26 @@ test('what a browser shows is not opened to pages of other origins', async () =>
   expect([corsOf(answer), answer.headers.vary]).toEqual([{}, undefined])
 })
 
+test('development lets pages of this machine call the API without the setting, and no other page', async () => {
+  await using development = await createTestApp({ env: { APP_ENV: 'development' } })
+  const allowed = async (origin: string) => {
+    const answer = await development.app.server.inject({ method: 'GET', url: CONFIG, headers: { origin } })
+    return answer.headers['access-control-allow-origin']
+  }
+  for (const origin of ['http://localhost:5173', 'http://127.0.0.1:8080', 'http://[::1]:3001', 'https://app.localhost'])
+    expect(await allowed(origin)).toBe(origin)
+  for (const origin of [
+    PAGE,
+    'null',
+    'http://localhost.evil.test',
+    'http://127.0.0.1.evil.test',
+    'http://evil.test#.localhost',
+    'http://localhost:5173/',
+    'http://10.0.0.1',
+  ])
+    expect([origin, await allowed(origin)]).toEqual([origin, undefined])
+})
+
 test('without the setting no answer says anything of origins', async () => {
   await using off = await createTestApp()
   const answer = await off.app.server.inject({ method: 'GET', url: CONFIG, headers: { origin: PAGE } })

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isLoopbackOrigin } from './loopback.ts'
 
 /** What below this path is served to pages of other origins: the API, and nothing that a browser shows. */
 const PREFIX = '/api/'
@@ -16,8 +17,10 @@ const EXPOSED_HEADERS = 'idempotency-replayed, location, ratelimit, ratelimit-po
 
 /** Pages of other origins that may call the API. */
 export interface CorsOptions {
-  /** Exact origins; empty: none, and no answer has a CORS header. */
+  /** Exact origins. */
   origins: readonly string[]
+  /** Whether pages of this machine may, too: in development, whose pages come from servers of their own. */
+  allowLoopback?: boolean | undefined
   /** Counts a preflight against its address. Throws `rate_limited`. */
   limit?: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined
 }
@@ -26,15 +29,17 @@ export interface CorsOptions {
  * Lets pages of these origins call the API (docs/contract/api.md#pages-of-other-origins; Fetch standard, "CORS protocol").
  * A page sends a bearer token; cookies are never taken, so credentials are not allowed.
  */
-export function allowOrigins(server: FastifyInstance, { origins, limit }: CorsOptions): void {
+export function allowOrigins(server: FastifyInstance, { origins, allowLoopback = false, limit }: CorsOptions): void {
   const allowed = new Set(origins)
-  if (allowed.size === 0) return
+  // Without an origin no answer has a CORS header.
+  if (allowed.size === 0 && !allowLoopback) return
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.url.startsWith(PREFIX)) return done()
     // Also without an origin: a cache must not give one page the answer of another.
     reply.header('vary', 'origin')
     const { origin } = request.headers
-    if (origin === undefined || !allowed.has(origin)) return done()
+    if (origin === undefined) return done()
+    if (!allowed.has(origin) && !(allowLoopback && isLoopbackOrigin(origin))) return done()
     reply.header('access-control-allow-origin', origin)
     // A protocol that is mounted as a whole serves OPTIONS itself.
     const isPreflight = request.method === 'OPTIONS' && request.is404

@@ -57,6 +57,8 @@ export interface ServerOptions extends ProblemAnswerOptions {
   limitUnknown?: (request: FastifyRequest, reply: FastifyReply) => void
   /** Origins whose pages may call the API. Default: none. */
   corsOrigins?: readonly string[]
+  /** Whether pages of this machine may call the API. Default: no. */
+  corsAllowsLoopback?: boolean
   /** Starts the trace of a request; without it, requests are not traced. */
   startTrace?: RequestTraceStart
 }
@@ -113,7 +115,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   readForms(server)
   logRequests(server, options)
   if (options.trustProxy !== false) readClientAddresses(server, options.trustProxy, clock)
-  allowOrigins(server, { origins: options.corsOrigins ?? [], limit: options.limitUnknown })
+  allowOrigins(server, {
+    origins: options.corsOrigins ?? [],
+    allowLoopback: options.corsAllowsLoopback,
+    limit: options.limitUnknown,
+  })
   server.addHook('onRequest', (request, reply, done) => {
     if (request.url.includes('%00')) return done(new Problem('malformed_request', 'The URL contains %00. Remove it.'))
     if (!request.is404) return done()

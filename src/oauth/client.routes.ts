@@ -128,7 +128,7 @@ export const clientRoutes: Routes<ClientDeps> = [
         const { client, isChanged } = await changeClient(db, params.id, { settings: readSettings(body), caller, now })
         return {
           data: toClientRow(client),
-          message: isChanged ? 'Client updated.' : 'The client is like that already.',
+          message: isChanged ? 'Client updated.' : 'Client unchanged.',
           changed: isChanged ? changedOf(client) : [],
         }
       },

@@ -48,7 +48,7 @@ describe('a client', () => {
       redirect_uris: BODY.redirect_uris,
     })
     const again = await app.admin('PATCH', `${PATH}/${made.document_id}`, { name: 'Renamed' })
-    expect(again.body.message).toBe('The client is like that already.')
+    expect(again.body.message).toBe('Client unchanged.')
   })
 
   test.each([

@@ -127,7 +127,7 @@ export const targetRoutes: Routes<TargetDeps> = [
         const { target, isChanged } = await changeTarget(deps, db, params.id, { ...body, caller, now })
         return {
           data: toTargetRow(target),
-          message: isChanged ? 'Target updated.' : 'The target is like that already.',
+          message: isChanged ? 'Target updated.' : 'Target unchanged.',
           changed: isChanged ? changedOf(target) : [],
         }
       },

@@ -63,7 +63,10 @@ ${lines.join('\n')}
 </ul>`
 }
 
-/** Filters the index while somebody types. The words are in the fragment of the address too, so that a search can be linked to. */
+/**
+ * Filters the index while somebody types. The words are in the address too, so that a search can be linked to: in its
+ * fragment, which is sent to nobody, or, as links and the search engines of browsers write it, in `?q=`.
+ */
 export const SEARCH_SCRIPT = `
 const field = document.getElementById('words')
 const count = document.getElementById('count')
@@ -80,9 +83,10 @@ function filter() {
   }
   count.textContent = found + (found === 1 ? ' entry' : ' entries')
 }
-function readFragment() {
+function readAddress() {
   try {
-    field.value = decodeURIComponent(location.hash.slice(1))
+    const asked = new URLSearchParams(location.search).get('q') ?? ''
+    field.value = location.hash === '' ? asked : decodeURIComponent(location.hash.slice(1))
   } catch {
     field.value = ''
   }
@@ -90,9 +94,9 @@ function readFragment() {
 }
 field.parentElement.hidden = false
 field.addEventListener('input', () => {
-  history.replaceState(null, '', '#' + encodeURIComponent(field.value))
+  history.replaceState(null, '', location.pathname + '#' + encodeURIComponent(field.value))
   filter()
 })
-addEventListener('hashchange', readFragment)
-readFragment()
+addEventListener('hashchange', readAddress)
+readAddress()
 `.trimStart()

@@ -1,3 +1,4 @@
+import { isLoopbackHostname } from '../http/loopback.ts'
 import { Problem } from '../http/problem.ts'
 import { type AllowedRedirect, FORBIDDEN_SCHEMES, findNearestEntry } from './redirect-allow-list.ts'
 
@@ -110,9 +111,7 @@ function isWithin(path: string, prefix: string): boolean {
   return path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)
 }
 
-/** Whether a web URL names this machine (RFC 6761 section 6.3, RFC 8252 section 7.3). */
+/** Whether a web URL names this machine (RFC 8252 section 7.3). */
 function isLoopback({ protocol, hostname }: URL): boolean {
-  if (protocol !== 'http:' && protocol !== 'https:') return false
-  // The parser writes every spelling of an IPv4 address as four decimals.
-  return /^(?:localhost|[a-z0-9.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+  return (protocol === 'http:' || protocol === 'https:') && isLoopbackHostname(hostname)
 }

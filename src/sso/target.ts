@@ -1,3 +1,5 @@
+import { isLoopbackOrigin } from '../http/loopback.ts'
+
 /** Limit of a target URL in characters. */
 export const TARGET_LENGTH_LIMIT = 2048
 
@@ -13,17 +15,9 @@ export interface TargetRules {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
 
-/** Whether `hostname`, as the URL parser writes it, names this machine. */
-function isLoopback(hostname: string): boolean {
-  return /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
-}
-
 /** Whether a handshake may open `origin`: exactly one of the registered ones. */
 export function isTarget(origin: string, { origins, allowLoopback }: TargetRules): boolean {
-  if (origins.includes(origin)) return true
-  if (!allowLoopback) return false
-  const url = URL.parse(origin)
-  return url !== null && url.origin === origin && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)
+  return origins.includes(origin) || (allowLoopback && isLoopbackOrigin(origin))
 }
 
 /** The parsed URL of a target app; null for one that is not http(s), holds user-info, or whose origin is not registered. */

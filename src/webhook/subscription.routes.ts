@@ -98,7 +98,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         room?.check('subscriptions', set.growth)
         return {
           data: toEventSetRow(set),
-          message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'The event set is the same.', set.warnings),
+          message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'Event set unchanged.', set.warnings),
           changed: set.isChanged ? changedSetOf(set) : [],
         }
       },
@@ -203,7 +203,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         const { subscription, webhook, warnings, isChanged } = moved
         return {
           data: { ...toSubscriptionRow(subscription), warnings },
-          message: sayWarnings(isChanged ? 'Subscription moved.' : 'The subscription is the same.', warnings),
+          message: sayWarnings(isChanged ? 'Subscription moved.' : 'Subscription unchanged.', warnings),
           changed: isChanged ? [{ id: subscription.id, account: webhook.account }] : [],
         }
       },

@@ -156,7 +156,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
         return {
           data: toWebhookRow(webhook),
-          message: isChanged ? 'Webhook updated.' : 'The webhook is like that already.',
+          message: isChanged ? 'Webhook updated.' : 'Webhook unchanged.',
           changed: isChanged ? changedOf(webhook) : [],
         }
       },

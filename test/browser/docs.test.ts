@@ -125,11 +125,18 @@ describe('the API reference in a browser', () => {
     await giveBack()
   })
 
-  test('a link to a search shows what it finds', async () => {
-    const { page, giveBack } = await openPage('/docs/search#thing.update')
-    expect(await page.locator('#index > li:visible').allInnerTexts()).toEqual([expect.stringContaining('thing.update')])
-    await giveBack()
-  })
+  test.each(['/docs/search#thing.update', '/docs/search?q=thing.update', '/docs/search?q=UPDATE+thing.'])(
+    'a link to a search shows what it finds: %s',
+    async (path) => {
+      const { page, giveBack } = await openPage(path)
+      const found = () => page.locator('#index > li:visible').allInnerTexts()
+      expect(await found()).toEqual([expect.stringContaining('thing.update')])
+      await page.getByLabel('Words').fill('')
+      await page.reload()
+      expect((await found()).length).toBeGreaterThan(40)
+      await giveBack()
+    },
+  )
 
   test('without scripts the search is the whole index', async () => {
     const page = await browser.newPage({ javaScriptEnabled: false })

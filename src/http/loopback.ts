@@ -1,0 +1,13 @@
+/**
+ * Whether `hostname` names this machine: `localhost` and names below it (RFC 6761 section 6.3), 127.0.0.0/8, `::1`. As the
+ * URL parser writes it, which gives every spelling of an IPv4 address as four decimals.
+ */
+export function isLoopbackHostname(hostname: string): boolean {
+  return /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+}
+
+/** Whether `origin` is exactly an http(s) origin of this machine. */
+export function isLoopbackOrigin(origin: string): boolean {
+  const url = URL.parse(origin)
+  return url !== null && url.origin === origin && /^https?:$/.test(url.protocol) && isLoopbackHostname(url.hostname)
+}
