@@ -16,6 +16,10 @@ export const SUBSCRIBE_LIMIT_MS = 10_000
 /** How long a subscription waits after the service was not available. */
 const RETRY_MS = 5_000
 
+/** The wait after a refusal: access may return, by a new token or a membership. It doubles with each refusal up to the limit. */
+export const DENIED_RETRY_MS = 15_000
+const DENIED_RETRY_LIMIT_MS = 300_000
+
 type Handler = (message: RealtimeMessage) => void
 
 /** One channel with its state, its listeners and its watchdog. */
@@ -28,7 +32,7 @@ export interface ChannelSubscription {
   attach(channel: LibraryChannel): void
   /** The connection is up, on its way or lost. */
   noteConnection(connection: 'connected' | 'connecting' | 'unavailable'): void
-  /** The service refused, so the next error of the library is final. */
+  /** The service refused, so the next error of the library is a refusal with this reason. */
   noteRefusal(reason: string): void
   end(): void
 }
@@ -40,6 +44,7 @@ export function buildChannelSubscription(name: ChannelName): ChannelSubscription
   let state: ChannelState = { kind: 'connecting' }
   let library: LibraryChannel | undefined
   let refusal: string | undefined
+  let refusals = 0
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function become(next: ChannelState): void {
@@ -51,23 +56,24 @@ export function buildChannelSubscription(name: ChannelName): ChannelSubscription
   function wait(ms: number): void {
     clearTimeout(timer)
     timer = setTimeout(() => {
-      if (library && state.kind !== 'live' && state.kind !== 'denied') {
-        // While a subscription is pending, the library ignores a second one.
-        library.disconnect()
-        library.subscribe()
-        wait(SUBSCRIBE_LIMIT_MS)
-      }
+      if (!library || state.kind === 'live') return
+      refusal = undefined
+      // While a subscription is pending, the library ignores a second one.
+      library.disconnect()
+      library.subscribe()
+      wait(state.kind === 'denied' ? decideDeniedWait(refusals) : SUBSCRIBE_LIMIT_MS)
     }, ms)
     ;(timer as { unref?: () => void }).unref?.()
   }
 
   function fail(error: unknown): void {
-    // Of the service, or of a server that ends a subscription: both are final.
+    // Of the service, or of a server that ends a subscription: both are refusals.
     const { status, error: text } = (error ?? {}) as { status?: unknown; error?: unknown }
-    const isFinal = refusal !== undefined || status === 401 || status === 403
-    if (isFinal) {
-      clearTimeout(timer)
+    const isRefusal = refusal !== undefined || status === 401 || status === 403
+    if (isRefusal) {
       become({ kind: 'denied', reason: refusal ?? (typeof text === 'string' ? text : 'refused by the server') })
+      wait(decideDeniedWait(refusals))
+      refusals += 1
     } else {
       become({ kind: 'unavailable' })
       wait(RETRY_MS)
@@ -91,6 +97,7 @@ export function buildChannelSubscription(name: ChannelName): ChannelSubscription
       channel.bind('pusher:subscription_succeeded', () => {
         clearTimeout(timer)
         refusal = undefined
+        refusals = 0
         become({ kind: 'live' })
       })
       channel.bind('pusher:subscription_error', fail)
@@ -119,4 +126,9 @@ export function buildChannelSubscription(name: ChannelName): ChannelSubscription
       handlers.clear()
     },
   }
+}
+
+/** The wait before a refused channel is asked for again, in milliseconds. `refusals`: how many came before. Pure. */
+function decideDeniedWait(refusals: number): number {
+  return Math.min(DENIED_RETRY_LIMIT_MS, DENIED_RETRY_MS * 2 ** Math.min(refusals, 10))
 }

@@ -43,7 +43,7 @@ export interface RealtimeMessage<Name extends EventName = EventName> {
  * The state of a channel:
  * - `connecting`: on the way, or on the way back after an interruption;
  * - `live`: messages arrive. What happened before, or during an interruption, has to be read through the API;
- * - `denied`: the service refuses, with its reason. Stays until the channel is joined anew;
+ * - `denied`: the service refuses, with its reason. Asks again after 15 s, and less often up to every five minutes;
  * - `unavailable`: there is no connection at the moment, or realtime is not configured. Goes on trying.
  */
 export type ChannelState =

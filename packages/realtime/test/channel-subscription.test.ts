@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { accountChannel } from '../src/channel.ts'
-import { buildChannelSubscription, type LibraryChannel, SUBSCRIBE_LIMIT_MS } from '../src/channel-subscription.ts'
+import {
+  buildChannelSubscription,
+  DENIED_RETRY_MS,
+  type LibraryChannel,
+  SUBSCRIBE_LIMIT_MS,
+} from '../src/channel-subscription.ts'
 import { isDebugWanted, redact } from '../src/debug.ts'
 import { decideWait, isFinalClose } from '../src/nudge.ts'
 
@@ -48,13 +53,48 @@ it('an authorization that is not available for the moment is tried again', () =>
   expect(t.seen.subscribed).toBe(1)
 })
 
-it('a refusal of the service is final, with its reason', () => {
+it('a refusal of the service is shown with its reason, and asked again after 15 s, 30 s, and at last every five minutes', () => {
   const t = openChannel()
-  t.subscription.noteRefusal('not yours')
-  t.say('pusher:subscription_error', { type: 'AuthError' })
+  const refuse = (reason: string) => {
+    t.subscription.noteRefusal(reason)
+    t.say('pusher:subscription_error', { type: 'AuthError' })
+  }
+  refuse('not yours')
   t.subscription.noteConnection('unavailable')
-  vi.advanceTimersByTime(60_000)
-  expect([t.seen.subscribed, t.subscription.read()]).toEqual([0, { kind: 'denied', reason: 'not yours' }])
+  const waits: number[] = []
+  for (let asked = 0; asked < 7; asked += 1) {
+    let ms = 0
+    for (; t.seen.subscribed === asked; ms += 1_000) vi.advanceTimersByTime(1_000)
+    waits.push(ms / 1_000)
+    refuse(`not yours, ${asked}`)
+    expect(t.subscription.read()).toEqual({ kind: 'denied', reason: `not yours, ${asked}` })
+  }
+  expect(waits).toEqual([15, 30, 60, 120, 240, 300, 300])
+})
+
+it('a channel whose access returns is live again, and a later refusal is asked again soon', () => {
+  const t = openChannel()
+  const refuse = () => t.say('pusher:subscription_error', { type: 'AuthError', status: 403 })
+  refuse()
+  vi.advanceTimersByTime(DENIED_RETRY_MS)
+  refuse()
+  vi.advanceTimersByTime(2 * DENIED_RETRY_MS)
+  t.say('pusher:subscription_succeeded')
+  vi.advanceTimersByTime(600_000)
+  expect([t.seen.subscribed, t.subscription.read()]).toEqual([2, { kind: 'live' }])
+  refuse()
+  vi.advanceTimersByTime(DENIED_RETRY_MS)
+  expect(t.seen.subscribed).toBe(3)
+})
+
+it('a refused channel that the service cannot answer for the moment is tried again as any other', () => {
+  const t = openChannel()
+  t.say('pusher:subscription_error', { type: 'AuthError', status: 403 })
+  vi.advanceTimersByTime(DENIED_RETRY_MS)
+  t.say('pusher:subscription_error', { type: 'AuthError', status: 503 })
+  expect(t.subscription.read()).toEqual({ kind: 'unavailable' })
+  vi.advanceTimersByTime(5_000)
+  expect(t.seen.subscribed).toBe(2)
 })
 
 it('a subscription that the server ends is denied', () => {
