@@ -6,12 +6,14 @@ import { findFreePort, limit, startProgram } from './running-service.ts'
 import { renderSchemathesisConfig, type SeededIds } from './schemathesis-config.ts'
 
 /**
- * Runs Schemathesis (https://schemathesis.readthedocs.io, `pip install schemathesis`) against a service that is started
- * on loopback with a database of its own. Every operation of the document is called with data that fits it and data that
- * does not: no 5xx, no status, header, content type or body that the document does not describe, and nothing refused or
- * accepted against it. Without Schemathesis nothing is checked, and a line says so. Exits 1 on a failure.
+ * Runs Schemathesis (https://schemathesis.readthedocs.io) against a service that is started on loopback with a database of
+ * its own. Every operation of the document is called with data that fits it and data that does not: no 5xx, no status,
+ * header, content type or body that the document does not describe, and nothing refused or accepted against it. Exits 1 on
+ * any finding.
  *
- * `SCHEMATHESIS` names the program where it is not on the PATH, `SCHEMATHESIS_SEED` repeats a run.
+ * The program is that of `SCHEMATHESIS`, or the one on the PATH, or it is installed into an environment of its own in
+ * `node_modules/.cache`, where Python 3 and its package index are there. Where it cannot be had, nothing is checked, and a
+ * line says so. `SCHEMATHESIS_SEED` repeats a run.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -27,12 +29,35 @@ const ADMINISTRATOR = { email: 'admin@example.com', password: 'correct horse bat
 
 type Call = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>
 
+/** The version that is installed where none is there: another one may have other checks. */
+const SCHEMATHESIS_VERSION = '4.32.5'
+const ENVIRONMENT = join(ROOT, 'node_modules', '.cache', 'schemathesis')
+const INSTALL_LIMIT_MS = 300_000
+
 function findSchemathesis(): string | undefined {
   const named = process.env.SCHEMATHESIS
-  return (named ? [named] : ['st', 'schemathesis']).find((command) => {
+  const own = join(ENVIRONMENT, 'bin', 'schemathesis')
+  const isThere = (command: string) => {
     const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' })
     return status === 0 && /\d+\.\d+/.test(stdout)
-  })
+  }
+  const found = (named ? [named] : ['st', 'schemathesis', own]).find(isThere)
+  return found ?? (named === undefined && installSchemathesis() && isThere(own) ? own : undefined)
+}
+
+/** Makes an environment of Python with Schemathesis alone. Returns whether that was possible. */
+function installSchemathesis(): boolean {
+  const run = (command: string, args: readonly string[]) => {
+    const { status, error, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: INSTALL_LIMIT_MS })
+    if (status !== 0)
+      console.log(`schemathesis: ${command} failed: ${error?.message ?? stderr.trim().split('\n').at(-1)}`)
+    return status === 0
+  }
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+  return (
+    run('python3', ['-m', 'venv', ENVIRONMENT]) &&
+    run(join(ENVIRONMENT, 'bin', 'python'), [...pip, `schemathesis==${SCHEMATHESIS_VERSION}`])
+  )
 }
 
 /** Calls the API and returns the `data` of a success. Throws on a problem. */
@@ -164,7 +189,7 @@ async function check(command: string, dataDir: string): Promise<boolean> {
 
 const command = findSchemathesis()
 if (command === undefined) {
-  console.log('schemathesis: not installed (pip install schemathesis), so the API is not checked against openapi.json')
+  console.log('schemathesis: neither installed nor to be had here, so the API is not checked against openapi.json')
 } else {
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox schemathesis '))
   try {
