@@ -35,7 +35,7 @@ create table "account_invitation" (
   constraint account_invitation_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
-CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, lower(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (lower(email) IS NOT NULL));
+CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, email_key(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (email_key(email) IS NOT NULL));
 
 create table "account_limit" (
   account uuid not null,
@@ -922,10 +922,12 @@ create table "user" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  is_email_shadowed boolean not null default false,
   constraint user_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX user_created_idx ON public."user" USING btree (created_at);
-CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
+CREATE UNIQUE INDEX user_email_key ON public."user" USING btree (email_key(email)) WHERE ((deleted_at IS NULL) AND (NOT is_email_shadowed) AND (email_key(email) IS NOT NULL));
+CREATE INDEX user_email_lower_idx ON public."user" USING btree (lower(email)) WHERE ((deleted_at IS NULL) AND (lower(email) IS NOT NULL));
 
 create table "user_role" (
   "user" uuid not null,

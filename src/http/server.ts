@@ -156,7 +156,7 @@ function buildFastifyOptions(options: ServerOptions, clientErrorHandler: (error:
     // During shutdown, a request on a kept-alive connection is served, and the connection then closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
-    rewriteUrl: (request: { url?: string }) => toOriginForm(request.url ?? '/'),
+    rewriteUrl: (request: IncomingMessage) => toOriginForm(request.url ?? '/'),
     schemaController: { compilersFactory: { buildSerializer: buildSerializerCompiler } },
     // Every GET route also serves HEAD: the same headers, no body (RFC 9110 section 9.3.2).
     exposeHeadRoutes: true,

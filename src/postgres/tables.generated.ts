@@ -721,6 +721,7 @@ export interface User {
   email: string;
   email_verified_at: Timestamp | null;
   is_actived: Generated<boolean>;
+  is_email_shadowed: Generated<boolean>;
   name: string | null;
   password_hash: string | null;
   updated_at: Timestamp;

@@ -106,11 +106,12 @@ async function openSession(
   const { address, userAgent, now } = login
   const { user, passwordHash } = credentials
   if (passwordHash === null) return undefined
+  const attempt = { userId: user.id, address, now }
   const step = { userId: user.id, passwordHash: freshHash ?? passwordHash, address, now }
   const secondStep = hasFactor ? await openSecondStep(deps, tx, step) : undefined
   if (secondStep) {
     if (freshHash) await replaceStaleHash(tx, { userId: user.id, passwordHash, freshHash, now })
-    await forgiveAttempt(tx, login)
+    await forgiveAttempt(tx, attempt)
     return { problem: buildFactorRequired(secondStep), userId: user.id, secondStep }
   }
   const signedIn = await signIn(deps, tx, {
@@ -124,7 +125,7 @@ async function openSession(
   })
   if (!signedIn) return undefined
   if (freshHash) await updateUser(tx, user.id, { passwordHash: freshHash, now })
-  await forgiveAttempt(tx, login)
+  await forgiveAttempt(tx, attempt)
   return signedIn
 }
 
