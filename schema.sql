@@ -380,6 +380,7 @@ create table "oauth_client" (
   constraint oauth_client_type_check CHECK ((type = ANY (ARRAY['confidential'::text, 'public'::text])))
 );
 CREATE INDEX oauth_client_created_idx ON public.oauth_client USING btree (created_at);
+CREATE INDEX oauth_client_dynamic_idx ON public.oauth_client USING btree (created_at) WHERE (registration = 'dynamic'::text);
 
 create table "oauth_client_secret" (
   document_id uuid not null,
@@ -457,6 +458,7 @@ create table "oauth_state" (
   consumed_at timestamp(3) with time zone,
   consumed_by bytea,
   answer text,
+  polled_at timestamp(3) with time zone,
   constraint oauth_state_pkey PRIMARY KEY (model, id_hash)
 );
 CREATE INDEX oauth_state_answer_idx ON public.oauth_state USING btree (consumed_at) WHERE (answer IS NOT NULL);
@@ -895,6 +897,20 @@ create table "sso_nonce" (
   constraint sso_nonce_pkey PRIMARY KEY (nonce_hash)
 );
 CREATE INDEX sso_nonce_expires_idx ON public.sso_nonce USING btree (expires_at);
+
+create table "stranger_row" (
+  id bytea not null,
+  kind text not null,
+  network bytea not null,
+  wide_network bytea not null,
+  client text not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint stranger_row_pkey PRIMARY KEY (id)
+);
+CREATE INDEX stranger_row_client_idx ON public.stranger_row USING btree (client, kind);
+CREATE INDEX stranger_row_expires_idx ON public.stranger_row USING btree (expires_at);
+CREATE INDEX stranger_row_network_idx ON public.stranger_row USING btree (network, kind);
+CREATE INDEX stranger_row_wide_network_idx ON public.stranger_row USING btree (wide_network, kind);
 
 create table "totp_factor" (
   document_id uuid not null,

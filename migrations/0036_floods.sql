@@ -15,3 +15,61 @@ begin
   end loop;
   return recent;
 end $$;
+
+-- Rows of `oauth_state` and `oauth_client` that somebody unknown caused, each until the row expires, by the networks of the
+-- address that caused it (hashes) and by the client that it is for (docs/contract/oauth.md#rows-of-strangers).
+create table stranger_row (
+  id bytea primary key,
+  kind text not null,
+  network bytea not null,
+  wide_network bytea not null,
+  client text not null,
+  expires_at timestamptz(3) not null
+);
+create index stranger_row_network_idx on stranger_row (network, kind);
+create index stranger_row_wide_network_idx on stranger_row (wide_network, kind);
+create index stranger_row_client_idx on stranger_row (client, kind);
+create index stranger_row_expires_idx on stranger_row (expires_at);
+
+-- Takes a place for a row of a stranger; false when its network, the wide network around it, or the client has as many as its
+-- limit. Places are counted behind the lock of the wide network, which holds the narrow one. The lock of the client is taken
+-- near its limit only: strangers of one client wait for each other no earlier.
+create function admit_stranger(row_id bytea, of_kind text, of_network bytea, of_wide bytea, of_client text,
+  until timestamptz, at timestamptz, network_limit integer, wide_limit integer, client_limit integer) returns boolean
+language plpgsql volatile as $$
+declare
+  taken integer;
+begin
+  if exists (select from stranger_row s where s.id = row_id) then
+    return true;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('signalbox stranger ' || of_kind || encode(of_wide, 'hex'), 0));
+  select count(*)::int into taken from (select from stranger_row s
+    where s.wide_network = of_wide and s.kind = of_kind and (s.expires_at > at) is true limit wide_limit) x;
+  if taken >= wide_limit then
+    return false;
+  end if;
+  select count(*)::int into taken from (select from stranger_row s
+    where s.network = of_network and s.kind = of_kind and (s.expires_at > at) is true limit network_limit) x;
+  if taken >= network_limit then
+    return false;
+  end if;
+  for turn in 1..2 loop
+    select count(*)::int into taken from (select from stranger_row s
+      where s.client = of_client and s.kind = of_kind and (s.expires_at > at) is true limit client_limit) x;
+    if taken >= client_limit then
+      return false;
+    end if;
+    exit when turn = 2 or taken < client_limit * 9 / 10;
+    perform pg_advisory_xact_lock(hashtextextended('signalbox stranger ' || of_kind || ' client ' || of_client, 0));
+  end loop;
+  insert into stranger_row (id, kind, network, wide_network, client, expires_at)
+    values (row_id, of_kind, of_network, of_wide, of_client, until) on conflict do nothing;
+  return true;
+end $$;
+
+-- When a device last asked for the tokens of its code (RFC 8628 section 3.5).
+alter table oauth_state add column polled_at timestamptz(3);
+
+-- Clients that registered themselves, by their age: those that nobody ever used are deleted.
+create index oauth_client_dynamic_idx on oauth_client (created_at) where registration = 'dynamic';

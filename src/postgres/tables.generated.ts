@@ -361,6 +361,7 @@ export interface OauthState {
   id_hash: Buffer;
   model: string;
   payload: Json;
+  polled_at: Timestamp | null;
   uid: string | null;
   user_code_hash: Buffer | null;
 }
@@ -702,6 +703,15 @@ export interface SsoNonce {
   nonce_hash: Buffer;
 }
 
+export interface StrangerRow {
+  client: string;
+  expires_at: Timestamp;
+  id: Buffer;
+  kind: string;
+  network: Buffer;
+  wide_network: Buffer;
+}
+
 export interface TotpFactor {
   confirmed_at: Timestamp | null;
   created_at: Timestamp;
@@ -932,6 +942,7 @@ export interface DB {
   session: Session;
   session_refresh: SessionRefresh;
   sso_nonce: SsoNonce;
+  stranger_row: StrangerRow;
   totp_factor: TotpFactor;
   user: User;
   user_role: UserRole;
