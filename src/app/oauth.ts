@@ -92,6 +92,7 @@ function buildSource(
   return buildProviderSource({
     ...{ db, keyring, ids, random, fetch },
     machineClock: systemClock,
+    strictPerMinute: config.rateLimitStrictPerMinute,
     refresh: { repeatMs: config.oauthRefreshRepeatSeconds * 1000 },
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),

@@ -28,6 +28,8 @@ export interface StateDeps {
   keyring: Keyring
   /** The clock of the machine, which the provider itself reads. */
   machineClock: Clock
+  /** `RATE_LIMIT_STRICT_PER_MINUTE`: what strangers may have pending follows it. */
+  strictPerMinute: number
   refresh: RefreshRules
   /** The client with this id as the provider reads it. */
   findClient: (id: string) => Promise<AdapterPayload | undefined>
@@ -70,7 +72,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       const expiresAt = new Date(machineClock.now() + (expiresIn ?? 0) * 1000)
       const key = keyOf(id)
       const stranger = findStrangerRow({ model, payload }, Provider.ctx)
-      if (stranger) await admitStranger(db, { ...key, ...stranger, expiresAt, now: now() })
+      if (stranger) await admitStranger(deps, { ...key, ...stranger, expiresAt, now: now() })
       const sealedId = SEALED_ID_MODELS.has(model) ? await sealId(deps, key, id) : undefined
       await writeRow(deps, buildRow(deps, { ...key, payload, expiresAt, sealedId }))
     },
@@ -189,14 +191,15 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
 }
 
 /** Clients come from our own table; a dynamic registration writes into it. */
-function buildClientAdapter({ db, machineClock, findClient }: StateDeps): Adapter {
+function buildClientAdapter(deps: StateDeps): Adapter {
+  const { db, machineClock, findClient } = deps
   const nothing = async () => undefined
   return {
     upsert: async (id, payload) => {
       const stranger = findStrangerRow({ model: 'Client', payload }, Provider.ctx)
       const now = new Date(machineClock.now())
       const expiresAt = new Date(machineClock.now() + REGISTRATION_COUNTED_MS)
-      if (stranger) await admitStranger(db, { idHash: hashStateId(id), ...stranger, expiresAt, now })
+      if (stranger) await admitStranger(deps, { idHash: hashStateId(id), ...stranger, expiresAt, now })
       try {
         await registerDynamicClient(db, { id, payload, now })
       } catch (error) {

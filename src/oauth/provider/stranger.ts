@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type AdapterPayload, errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { listNetworks } from '../../http/address-group.ts'
 import type { Database } from '../../postgres/database.ts'
-import { type StrangerPlace, takeStrangerPlace } from './stranger.store.ts'
+import { takeStrangerPlace } from './stranger.store.ts'
 
 /**
  * Rows that somebody may cause who is not signed in and has no secret of a client: limited for each network, for the wide
@@ -12,15 +12,24 @@ import { type StrangerPlace, takeStrangerPlace } from './stranger.store.ts'
 /** How long a client that registered itself counts for its network. */
 export const REGISTRATION_COUNTED_MS = 24 * 3_600_000
 
-/** The limits of each kind of row. Their lifetimes: 60 s, 10 min, 30 min twice, 5 min, a day. */
-const LIMITS: Readonly<Record<string, StrangerPlace['limits']>> = {
-  PushedAuthorizationRequest: { network: 60, wideNetwork: 300, client: 10_000 },
-  DeviceCode: { network: 60, wideNetwork: 300, client: 10_000 },
-  Interaction: { network: 600, wideNetwork: 3_000, client: 10_000 },
-  Session: { network: 600, wideNetwork: 3_000, client: 100_000 },
-  ReplayDetection: { network: 1_000, wideNetwork: 5_000, client: 100_000 },
-  Client: { network: 50, wideNetwork: 250, client: 10_000 },
+/**
+ * How many rows of each kind a network may have at a time, in multiples of the strict limit of a minute. Their lifetimes are
+ * 60 s, 10 min, 30 min twice, some 5 min, and a day.
+ */
+const SHARES: Readonly<Record<string, number>> = {
+  PushedAuthorizationRequest: 1,
+  DeviceCode: 1,
+  Interaction: 10,
+  Session: 10,
+  ReplayDetection: 20,
+  Client: 1,
 }
+
+/** What a wide network may have, in multiples of what a network in it may have. */
+const WIDE_SHARE = 5
+
+/** What all strangers of one client may have of a kind, in multiples of the strict limit of a minute. */
+const CLIENT_SHARE = 200
 
 /** Where a row of the model is new. Later requests write the same row again. */
 const BORN_AT: Readonly<Record<string, string>> = {
@@ -40,7 +49,7 @@ export function findStrangerRow(
   { model, payload }: { model: string; payload: AdapterPayload },
   ctx: KoaContextWithOIDC | undefined,
 ): StrangerRow | undefined {
-  if (!ctx || LIMITS[model] === undefined) return undefined
+  if (!ctx || SHARES[model] === undefined) return undefined
   const { route, client } = ctx.oidc
   if (BORN_AT[model] !== undefined && BORN_AT[model] !== route) return undefined
   const isOfBrowser = model === 'Interaction' || model === 'Session'
@@ -55,15 +64,16 @@ const hashOf = (network: string) => createHash('sha256').update(network).digest(
 
 /** Takes the place of a stranger's row. Throws `temporarily_unavailable` when a limit is reached. */
 export async function admitStranger(
-  db: Database,
+  { db, strictPerMinute }: { db: Database; strictPerMinute: number },
   row: StrangerRow & { idHash: Buffer; expiresAt: Date; now: Date },
 ): Promise<void> {
   const { model, address, client, idHash, expiresAt, now } = row
-  const limits = LIMITS[model]
+  const network = strictPerMinute * (SHARES[model] ?? 1)
+  const limits = { network, wideNetwork: network * WIDE_SHARE, client: strictPerMinute * CLIENT_SHARE }
   const networks = listNetworks(address).map(hashOf)
   const [networkHash] = networks
   const wideNetworkHash = networks.at(-1)
-  if (!limits || !networkHash || !wideNetworkHash) return
+  if (!networkHash || !wideNetworkHash) return
   const place = { id: idHash, kind: model, networkHash, wideNetworkHash, client, expiresAt, now, limits }
   if (await takeStrangerPlace(db, place)) return
   throw new errors.TemporarilyUnavailable('too many requests of this kind wait for an answer: try again in a few minutes')
