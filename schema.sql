@@ -131,9 +131,12 @@ create table "audit_log" (
   detail jsonb not null default '{}'::jsonb,
   created_at timestamp(3) with time zone not null,
   client_id text,
+  count integer not null default 1,
+  equal_key bytea,
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at DESC, document_id DESC);
+CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
 CREATE INDEX audit_log_target_idx ON public.audit_log USING btree (target, created_at DESC);
 CREATE INDEX audit_log_user_idx ON public.audit_log USING btree ("user", created_at DESC);
 

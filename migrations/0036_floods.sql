@@ -73,3 +73,8 @@ alter table oauth_state add column polled_at timestamptz(3);
 
 -- Clients that registered themselves, by their age: those that nobody ever used are deleted.
 create index oauth_client_dynamic_idx on oauth_client (created_at) where registration = 'dynamic';
+
+-- Equal refusals of a minute are one entry with a count (docs/contract/api.md#audit-entries). The key is a hash of what makes
+-- them equal, and of the minute.
+alter table audit_log add column count integer not null default 1, add column equal_key bytea;
+create unique index audit_log_equal_key on audit_log (equal_key) where equal_key is not null;

@@ -1,3 +1,4 @@
+import type { EqualEntries } from '../audit/equal-entries.ts'
 import { buildAuthenticate } from '../access/authenticate.ts'
 import { buildCallerCache, type CallerCache } from '../access/caller-cache.ts'
 import { buildLimitCache, type LimitCache } from '../account/limit-cache.ts'
@@ -44,17 +45,19 @@ export function buildPipeline(parts: {
   baseUrl: () => string
   held: Held
   limiter: RateLimiter
+  equalEntries: EqualEntries
   notify: () => void
   /** Takes the events of changes. */
   onRecorded: RecordDeps['onRecorded']
 }): Pipeline {
-  const { options, ids, baseUrl, held, limiter, notify, onRecorded } = parts
+  const { options, ids, baseUrl, held, limiter, equalEntries, notify, onRecorded } = parts
   const { config, secrets, clock, logger } = options
   const { db } = options.database
   const recording = {
     ids,
     logger,
     onRecorded,
+    equalEntries,
     enableApiEventQueue: config.enableApiEventQueue,
     isReadSubscribed: (eventType: string) => held.reads.has(eventType),
   }

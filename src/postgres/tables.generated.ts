@@ -109,9 +109,11 @@ export interface AuditLog {
   address: string | null;
   api_key: string | null;
   client_id: string | null;
+  count: Generated<number>;
   created_at: Timestamp;
   detail: Generated<Json>;
   document_id: string;
+  equal_key: Buffer | null;
   outcome: string;
   request_id: string | null;
   session: string | null;

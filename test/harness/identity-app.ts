@@ -10,6 +10,7 @@ import { ensureSystemRoles } from '../../src/access/system-roles.ts'
 import { accountRoutes } from '../../src/account/account.routes.ts'
 import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
 import { buildRecorders } from '../../src/app/record-change.ts'
+import { buildEqualEntries } from '../../src/audit/equal-entries.ts'
 import { listAccountPermissions, listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
@@ -119,7 +120,8 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     trustProxy: false,
     baseUrl: () => BASE_URL,
   })
-  const recording = { ids, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
+  const equalEntries = buildEqualEntries({ db, clock })
+  const recording = { ids, equalEntries, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
   const pipeline: Pipeline = {
     db,
     clock,
