@@ -2,8 +2,8 @@ import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
-import { buildEqualEntries, type EqualEntries } from '../audit/equal-entries.ts'
 import { buildAccountLimiter } from '../account/account-limit.ts'
+import { buildEqualEntries, type EqualEntries } from '../audit/equal-entries.ts'
 import { buildCatalogue, type CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import { buildRateLimiter, type RateLimiter } from '../http/rate-limit.ts'
@@ -134,7 +134,20 @@ export async function buildApp(options: AppOptions): Promise<App> {
   })
   const { metrics } = workers
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter }))
-  const parts = { ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl, workers, held, limiter, equalEntries, sinkUrl }
+  const parts = {
+    ids,
+    keyring,
+    catalogue,
+    callbackRules,
+    workerId,
+    brand,
+    baseUrl,
+    workers,
+    held,
+    limiter,
+    equalEntries,
+    sinkUrl,
+  }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId) => workers.realtime.guard?.noteGrant(userId)
   const feed = buildAppChannelFeed(options, workerId, metrics)

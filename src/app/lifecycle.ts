@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { systemClock } from '../clock.ts'
 import type { EqualEntries } from '../audit/equal-entries.ts'
+import { systemClock } from '../clock.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { UpgradeRouter } from '../http/upgrade.ts'
 import type { Metrics } from '../metrics/metrics.ts'

@@ -23,7 +23,10 @@ export const AuditRow = named(
         'How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first.',
     }),
     created_at: TimestampSchema,
-    updated_at: Type.String({ format: 'date-time', description: 'The same as `created_at`: of an entry only `count` changes, for a minute.' }),
+    updated_at: Type.String({
+      format: 'date-time',
+      description: 'The same as `created_at`: of an entry only `count` changes, for a minute.',
+    }),
   }),
 )
 

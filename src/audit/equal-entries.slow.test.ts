@@ -62,17 +62,20 @@ describe('equal refusals', () => {
     ['/api/v3/auth/login/oauth/dev/callback?error=junk', 'GET'],
     ['/api/v3/auth/login/oauth/dev/callback-redirect?access_token=junk', 'GET'],
     ['/api/v3/auth/login/oauth/dev/callback', 'POST'],
-  ] as const)('of somebody unknown to %s (%s) are one counted entry a minute, of two processes', async (url, method) => {
-    await nextMinute()
-    const posts = Array.from({ length: 40 }, (_, step) => postForm(step % 2 === 0 ? app : other, url, { method }))
-    await Promise.all(posts)
-    for (let step = 0; step < 10; step += 1) await postForm(app, url, { method })
-    await flush()
-    expect(await readEntries()).toMatchObject([{ count: 50, user: null, address: '10.9.0.1' }])
-    await nextMinute()
-    await postForm(other, url, { method })
-    expect(await readEntries()).toMatchObject([{ count: 1 }])
-  })
+  ] as const)(
+    'of somebody unknown to %s (%s) are one counted entry a minute, of two processes',
+    async (url, method) => {
+      await nextMinute()
+      const posts = Array.from({ length: 40 }, (_, step) => postForm(step % 2 === 0 ? app : other, url, { method }))
+      await Promise.all(posts)
+      for (let step = 0; step < 10; step += 1) await postForm(app, url, { method })
+      await flush()
+      expect(await readEntries()).toMatchObject([{ count: 50, user: null, address: '10.9.0.1' }])
+      await nextMinute()
+      await postForm(other, url, { method })
+      expect(await readEntries()).toMatchObject([{ count: 1 }])
+    },
+  )
 
   test('of a viewer who reads the audit log are one entry, with who it was', async () => {
     await nextMinute()
@@ -80,7 +83,9 @@ describe('equal refusals', () => {
     await clear()
     for (let step = 0; step < 30; step += 1) expect((await call('GET', LOG)).status).toBe(403)
     await flush()
-    expect(await readEntries()).toMatchObject([{ action: 'audit-log.find-all', outcome: 'failure', user: userId, count: 30 }])
+    expect(await readEntries()).toMatchObject([
+      { action: 'audit-log.find-all', outcome: 'failure', user: userId, count: 30 },
+    ])
     const { body } = await app.admin('GET', `${LOG}?filters=user|eq|${userId}`)
     expect(body.data).toMatchObject([{ count: 30 }])
   })

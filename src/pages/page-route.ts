@@ -8,6 +8,7 @@ import {
   type RefusalOutcome,
   type RequestFacts,
   type Route,
+  type TakePlace,
 } from '../http/route.ts'
 import { type TSchema, Type } from '../http/schema-type.ts'
 import type { Database } from '../postgres/database.ts'
@@ -48,7 +49,7 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** Default: of a form. Somebody unknown can post one, and a refused one is audited. */
   strictRateLimit?: boolean
   /** As in `RouteDeclaration`. */
-  takePlace?: () => () => void
+  takePlace?: TakePlace
   /** Whether a GET changes something. */
   writes?: boolean
 }

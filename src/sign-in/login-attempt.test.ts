@@ -101,7 +101,9 @@ test('an address of nobody is counted however its letters A to Z are written, an
   const spellings = ['kim@example.test', 'KIM@EXAMPLE.test', 'Kim@Example.Test', 'kIm@example.test', 'KiM@example.test']
   for (const email of spellings)
     expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })
-  expect(await chargeAttempt(database.db, { email: spellings[0]!, address, now: START })).toMatchObject({ kind: 'waits' })
+  expect(await chargeAttempt(database.db, { email: spellings[0]!, address, now: START })).toMatchObject({
+    kind: 'waits',
+  })
   // U+212A, the sign of Kelvin, and U+0130.
   for (const email of ['\u212aim@example.test', 'k\u0130m@example.test'])
     expect(await chargeAttempt(database.db, { email, address, now: START })).toMatchObject({ kind: 'made' })

@@ -6,6 +6,7 @@ import {
   lockAttempt,
   type NamedUser,
   type ThrottleKey,
+  takeBackAttempt,
   takeBackFailure,
   writeThrottles,
 } from './login-throttle.store.ts'
@@ -40,7 +41,7 @@ function factorKeyOf({ userId, address }: PersonAttempt): ThrottleKey {
 }
 
 /** What comes of a counted attempt: it waits, or its password is checked against those of the user that it names, if any. */
-export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made' } & NamedUser)
+export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
 
 /**
  * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
@@ -53,7 +54,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
     const decision = decideAttempt(states, now)
     await writeThrottles(tx, key, decision.states)
     if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }
-    return { kind: 'made', credentials, hasFactor }
+    return { kind: 'made', key, credentials, hasFactor }
   })
 }
 
@@ -80,6 +81,11 @@ function chargeKnown(
     await writeThrottles(tx, key, decision.states)
     return decision.kind === 'waits' ? decision.until : undefined
   })
+}
+
+/** Takes back the count of an attempt whose password was not looked at: the service had no place for it. */
+export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
+  return takeBackAttempt(db, key, now)
 }
 
 /** Takes back the count of an attempt whose password was correct, with the statement that records its session. */

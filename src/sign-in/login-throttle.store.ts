@@ -163,6 +163,21 @@ export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date)
   return takeBack(db, [key.emailHash, key.addressHash, countedAt])
 }
 
+const uncount = statement(`
+  insert into login_throttle as t (email_hash, address_hash, failures, last_failure_at)
+  select l.email_hash, l.address_hash, l.failures, l.last_failure_at
+  from (values ${keysOf('$1')}) k (email_hash, address_hash)
+  cross join lateral (
+    select * from login_throttle f where f.email_hash = k.email_hash and f.address_hash = k.address_hash
+    offset 0 for update) l
+  on conflict (email_hash, address_hash) do update
+  set failures = greatest(0, t.failures - 1), wait_until = case when t.last_failure_at > $3 then t.wait_until end`)
+
+/** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
+export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
+  await uncount(db, [key.emailHash, key.addressHash, countedAt])
+}
+
 const forgetEmails = closingStatement(`
   forgotten_emails as (
     delete from login_throttle where email_hash = any($1) and (email_hash, address_hash) in (

@@ -135,5 +135,7 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
  * the table holds no personal data.
  */
 export function hashSubject(kind: 'email' | 'address' | 'person' | 'factor', value: string): Buffer {
-  return createHash('sha256').update(`${kind}:${kind === 'email' ? foldEmail(value) : value}`).digest()
+  return createHash('sha256')
+    .update(`${kind}:${kind === 'email' ? foldEmail(value) : value}`)
+    .digest()
 }

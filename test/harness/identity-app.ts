@@ -10,9 +10,9 @@ import { ensureSystemRoles } from '../../src/access/system-roles.ts'
 import { accountRoutes } from '../../src/account/account.routes.ts'
 import { accountMemberRoutes } from '../../src/account/account-member.routes.ts'
 import { buildRecorders } from '../../src/app/record-change.ts'
-import { buildEqualEntries } from '../../src/audit/equal-entries.ts'
 import { listAccountPermissions, listPermissions, ROUTE_TREE } from '../../src/app/route-tree.ts'
 import { auditRoutes } from '../../src/audit/audit.routes.ts'
+import { buildEqualEntries } from '../../src/audit/equal-entries.ts'
 import { mountRoutes } from '../../src/http/pipeline.ts'
 import type { Pipeline } from '../../src/http/pipeline-deps.ts'
 import { buildServer } from '../../src/http/server.ts'
@@ -121,7 +121,13 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     baseUrl: () => BASE_URL,
   })
   const equalEntries = buildEqualEntries({ db, clock })
-  const recording = { ids, equalEntries, enableApiEventQueue: true, logger: pino({ level: 'silent' }), isReadSubscribed: () => false }
+  const recording = {
+    ids,
+    equalEntries,
+    enableApiEventQueue: true,
+    logger: pino({ level: 'silent' }),
+    isReadSubscribed: () => false,
+  }
   const pipeline: Pipeline = {
     db,
     clock,
@@ -137,6 +143,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     limitAddress: () => {},
     limitVisit: () => {},
     limitCaller: () => {},
+    findKnownBrowser: () => undefined,
   }
   const keyring = buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom)
   const deps = {

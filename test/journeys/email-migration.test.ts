@@ -62,7 +62,9 @@ describe('the migration of addresses in a database whose locale keeps I and i ap
     await migrate(database.connectionString)
     expect((await findUserByEmail(database.db, 'iNFo@example.com'))?.id).toBe(proven)
     expect((await findUserByEmail(database.db, 'kim@EXAMPLE.com'))?.id).toBe(alone)
-    const { rows } = await database.pool.query('select document_id, is_email_shadowed from "user" order by created_at, email')
+    const { rows } = await database.pool.query(
+      'select document_id, is_email_shadowed from "user" order by created_at, email',
+    )
     expect(Object.fromEntries(rows.map((row) => [row.document_id, row.is_email_shadowed]))).toEqual({
       [older]: true,
       [proven]: false,
@@ -98,7 +100,11 @@ describe('a sign-in in a database whose locale makes letters A to Z of others', 
     const { rows } = await database.pool.query(`select lower('\u0130\u212a') as folded`)
     expect(rows[0].folded).toBe('ik')
     await createUserWithPassword(app, { email: 'iris.kim@example.com' }, PASSWORD)
-    for (const email of ['\u0130ris.kim@example.com', 'iris.\u212aim@example.com', '\u0130r\u0130s.\u212aim@example.com'])
+    for (const email of [
+      '\u0130ris.kim@example.com',
+      'iris.\u212aim@example.com',
+      '\u0130r\u0130s.\u212aim@example.com',
+    ])
       expect((await signIn(email, PASSWORD)).status).toBe(401)
     const guesses = ['iris.kim', 'IRIS.KIM', 'Iris.Kim', 'iRIS.kIM', 'IrIs.KiM', 'iris.KIM', 'IRIS.kim']
     const answers = []

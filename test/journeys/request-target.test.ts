@@ -47,12 +47,19 @@ describe('a request target', () => {
     '*#',
   ])('with # is refused for every method: %s', async (target) => {
     for (const method of ['GET', 'POST', 'OPTIONS', 'PROPFIND', 'FOO']) expect(await send(method, target)).toBe(400)
-    const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
+    const upgrade =
+      'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
     expect(await send('GET', target, '', upgrade)).toBe(400)
   })
 
   test('without # is served, in origin form and in absolute form', async () => {
-    for (const target of ['/livez', '/livez?', '/livez?a=b?c', 'http://service.test/livez', 'HTTP://other.test/livez?a'])
+    for (const target of [
+      '/livez',
+      '/livez?',
+      '/livez?a=b?c',
+      'http://service.test/livez',
+      'HTTP://other.test/livez?a',
+    ])
       expect(await send('GET', target)).toBe(200)
     expect(await send('GET', '/livez%23')).toBe(404)
   })
@@ -99,5 +106,6 @@ test('the strict limit of registration counts every spelling that the provider s
     `http://a${REGISTER}/`,
     `http://service.test/${REGISTER}`,
   ]
-  for (const target of spellings) expect([target, await register(target)]).toEqual([target, expect.toBeOneOf([400, 404, 429])])
+  for (const target of spellings)
+    expect([target, await register(target)]).toEqual([target, expect.toBeOneOf([400, 404, 429])])
 })

@@ -98,7 +98,12 @@ function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUr
 
 function refuseForm(response: ServerResponse): void {
   response.writeHead(400, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
-  response.end(JSON.stringify({ error: 'invalid_request', error_description: 'the request is larger than 8 KiB, or cannot be read' }))
+  response.end(
+    JSON.stringify({
+      error: 'invalid_request',
+      error_description: 'the request is larger than 8 KiB, or cannot be read',
+    }),
+  )
 }
 
 /** The same form with its token as the handler of the provider takes it. */

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OauthClient, type OauthWorld, REDIRECT_URI, readForm, startOauthWorld } from '../../../test/harness/oauth-world.ts'
+import {
+  type OauthClient,
+  type OauthWorld,
+  REDIRECT_URI,
+  readForm,
+  startOauthWorld,
+} from '../../../test/harness/oauth-world.ts'
 import { buildVisitor as openBrowser } from '../../../test/harness/visitor.ts'
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -98,9 +104,7 @@ describe('pushed requests of a public client', () => {
          now() + interval '1 hour' from generate_series(1, $2) n`,
       [own.id, STRICT * 200 - 2],
     )
-    const pushes = Array.from({ length: 8 }, () =>
-      post('par', { ...REQUEST, client_id: own.id }, `${newNetwork()}.1`),
-    )
+    const pushes = Array.from({ length: 8 }, () => post('par', { ...REQUEST, client_id: own.id }, `${newNetwork()}.1`))
     expect(statusesOf(await Promise.all(pushes)).filter((status) => status === 201)).toHaveLength(2)
     expect((await push(`${newNetwork()}.1`)).status).toBe(201)
   })
@@ -124,7 +128,9 @@ describe('pushed requests of a public client', () => {
     const address = `${newNetwork()}.1`
     const authorization = `Basic ${Buffer.from(`${confidential.id}:${confidential.secret}`).toString('base64')}`
     for (let turn = 0; turn < 2 * STRICT; turn += 1)
-      expect((await post('par', { ...REQUEST, client_id: confidential.id }, address, { authorization })).status).toBe(201)
+      expect((await post('par', { ...REQUEST, client_id: confidential.id }, address, { authorization })).status).toBe(
+        201,
+      )
     const wrong = { authorization: `Basic ${Buffer.from(`${confidential.id}:wrong`).toString('base64')}` }
     expect((await post('par', { ...REQUEST, client_id: confidential.id }, address, wrong)).status).toBe(401)
   })
@@ -193,7 +199,11 @@ test('a client that registered itself and that nobody used is deleted after a we
       })
     ).json() as Promise<{ client_id: string }>
   const network = newNetwork()
-  const [unused, used, young] = [await register(`${network}.1`), await register(`${network}.2`), await register(`${network}.3`)]
+  const [unused, used, young] = [
+    await register(`${network}.1`),
+    await register(`${network}.2`),
+    await register(`${network}.3`),
+  ]
   const { pool } = world.app.database
   const week = 7 * 24 * 3_600_000
   const age = (id: string, ms: number) =>

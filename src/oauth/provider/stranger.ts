@@ -76,5 +76,7 @@ export async function admitStranger(
   if (!networkHash || !wideNetworkHash) return
   const place = { id: idHash, kind: model, networkHash, wideNetworkHash, client, expiresAt, now, limits }
   if (await takeStrangerPlace(db, place)) return
-  throw new errors.TemporarilyUnavailable('too many requests of this kind wait for an answer: try again in a few minutes')
+  throw new errors.TemporarilyUnavailable(
+    'too many requests of this kind wait for an answer: try again in a few minutes',
+  )
 }
