@@ -101,7 +101,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   )
   server.setValidatorCompiler(compileValidator as never)
   const known = collectPaths(server)
-  const connections = limitConnections(server, { maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT, clock })
+  const connections = limitConnections(server, {
+    maxConnections: options.maxConnections ?? CONNECTIONS_LIMIT,
+    trustProxy: options.trustProxy,
+    clock,
+  })
   /** Answers with a problem and ends the connection; only ends it when an earlier answer is in flight. */
   const endConnection = (socket: Socket, problem: Problem) => {
     if (!socket.writable || connections.countInFlight(socket) > 0) return void socket.destroy()
